@@ -10,8 +10,8 @@ format="clang-format-19"
 docs="doxygen python3"
 full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
-# A second clean build in seconds; a users' compiler to test; training on several machines; the test of the API reference.
-# Set-up goes on without them.
+# A second clean build in seconds; a users' compiler to test; training on several machines; the test of the API reference;
+# for `full` the tests under mpirun. Set-up goes on without them.
 optional="ccache clang-14 libucx-dev libgrpc++-dev doxygen"
 
 for purpose in "${@:-build}"; do
@@ -19,7 +19,7 @@ for purpose in "${@:-build}"; do
     build) wanted="${wanted-} $build" ;;
     format) wanted="${wanted-} $format" ;;
     docs) wanted="${wanted-} $docs" ;;
-    full) wanted="${wanted-} $build $full" ;;
+    full) wanted="${wanted-} $build $full" optional="$optional openmpi-bin" ;;
     bench) wanted="${wanted-} $build $bench" ;;
     *) echo "setup: unknown purpose '$purpose': build, format, docs, full or bench" >&2; exit 2 ;;
   esac

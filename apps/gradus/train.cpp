@@ -179,6 +179,16 @@ DataFacts checked_facts(const TrainArguments& arguments, const Data& data, const
   return facts;
 }
 
+/// Roles that this command has no work for.
+void check_roles(const Cluster& cluster) {
+  require<ConfigError>(cluster.servers() == 0, "train: ", cluster.source, " names ", cluster.servers(),
+                       " parameter servers, but this command trains all ranks in step, without any; leave them out "
+                       "(gradus launch without --servers), or write the loop with ParameterServerStrategy");
+  require<ConfigError>(cluster.task == TaskType::chief || cluster.task == TaskType::worker, "train: ", cluster.source,
+                       " says that this process is of the task ", name_of(cluster.task),
+                       ", which does not train; evaluate a run with gradus eval");
+}
+
 /// On what is trained: several processes, where the environment says so, or the shards of one.
 std::optional<Strategy> strategy_of(TrainConfig& config, const Cluster& cluster) {
   if (cluster.ranks() > 1 && !config.distribute) config.distribute.emplace();
@@ -270,11 +280,12 @@ TrainArguments as_started_again(TrainArguments arguments) {
 }  // namespace
 
 int train(const TrainArguments& given) {
+  const Cluster cluster = Cluster::from_environment();
+  check_roles(cluster);
   const TrainArguments arguments = as_started_again(given);
   TrainConfig config = resolve(arguments);
   if (config.threads) set_num_threads(static_cast<int>(config.threads));
   if (arguments.fast_dev_run > 0) return try_out(arguments, config);
-  const Cluster cluster = Cluster::from_environment();
   const std::optional<Strategy> strategy = strategy_of(config, cluster);
   if (strategy && strategy->own_rank() > 0) return follow_training(arguments, config, *strategy);
   return run_training(arguments, config, run_directory_of(arguments), strategy);

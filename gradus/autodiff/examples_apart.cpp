@@ -2,10 +2,12 @@
 /// is (f / inner) % n, where `inner` elements lie next to each other. So a reshape changes nothing. An axis that
 /// examples share with another dimension, as the rows of a tall product, needs no special care.
 #include "gradus/autodiff/examples_apart.h"
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include "gradus/graph/per_value.h"
 #include "gradus/graph/region.h"
+#include "gradus/graph/same_value.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
@@ -205,13 +207,8 @@ Inner through_operand(const Application& a, int i, std::int64_t inner, std::int6
   return dimension::multiply(elements_behind(a.out.shape, axis), place->sub);
 }
 
-Knowledge through(const Application& a, std::span<const Knowledge> operands, std::int64_t n) {
-  if (a.op->inlined)
-    return through_region(a.op->inlined(a.op.attributes()).graph(), a.op.has_siblings() ? a.op.output() : 0, operands,
-                          n);
-  if (const auto* cond = a.op.as<Cond>()) return through_cond(*cond, a, operands, n);
-  if (const auto* loop = a.op.as<While>()) return through_while(*loop, a, operands, n);
-  if (const auto* scan = a.op.as<Scan>()) return through_scan(*scan, a, operands, n);
+/// Of an op without regions.
+Knowledge through_op(const Application& a, std::span<const Knowledge> operands, std::int64_t n) {
   Knowledge result;
   const std::size_t count = a.op.is_alias() ? 1 : operands.size();  // the others of an alias only come before it
   for (std::size_t i = 0; i < count; ++i) {
@@ -223,6 +220,16 @@ Knowledge through(const Application& a, std::span<const Knowledge> operands, std
     result = {.kind = Knowledge::apart, .inner = *inner};
   }
   return result;
+}
+
+Knowledge through(const Application& a, std::span<const Knowledge> operands, std::int64_t n) {
+  if (a.op->inlined)
+    return through_region(a.op->inlined(a.op.attributes()).graph(), a.op.has_siblings() ? a.op.output() : 0, operands,
+                          n);
+  if (const auto* cond = a.op.as<Cond>()) return through_cond(*cond, a, operands, n);
+  if (const auto* loop = a.op.as<While>()) return through_while(*loop, a, operands, n);
+  if (const auto* scan = a.op.as<Scan>()) return through_scan(*scan, a, operands, n);
+  return through_op(a, operands, n);
 }
 
 class Examples {
@@ -308,7 +315,110 @@ class Examples {
   Tensors made_;  // their addresses are keys
 };
 
+/// Rows of values: of all types, whether a gradient flows or not.
+class RowsOfValues {
+ public:
+  RowsOfValues(In xs, In others_xs) {
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      const Shape& shape = xs[i].shape();
+      Known& known = known_[xs[i].node().get()];
+      known.other = others_xs[i].node().get();
+      if (shape.rank() == 0) continue;
+      n_ = shape[0];
+      known.rows = {Knowledge::apart, elements_behind(shape, -shape.rank()), {}};
+    }
+  }
+
+  bool are_apart(const Tensor& y, const Tensor& other) {
+    if (!is_made_alike(y.node().get(), other.node().get())) return false;
+    const Knowledge& rows = known_.at(y.node().get()).rows;
+    const Shape& shape = y.shape();
+    if (rows.kind == Knowledge::independent) return shape.rank() == 0;
+    return rows.kind == Knowledge::apart && shape.rank() > 0 && shape[0] == n_ &&
+           rows.inner == elements_behind(shape, -shape.rank());
+  }
+
+ private:
+  struct Known {
+    const Node* other = nullptr;  // the same value for another number of rows
+    Knowledge rows = {};
+  };
+
+  /// Also notes what is known of the rows of `root`.
+  bool is_made_alike(const Node* root, const Node* other) {
+    std::vector<std::pair<const Node*, const Node*>> stack{{root, other}};
+    while (!stack.empty()) {
+      const auto [a, b] = stack.back();
+      if (const auto known = known_.find(a); known != known_.end()) {
+        if (known->second.other != b) return false;
+        stack.pop_back();
+        continue;
+      }
+      if (a == b || a->is_leaf() || b->is_leaf()) {  // made outside, or a constant
+        if (a->trace != 0 || !are_surely_equal(*a, *b)) return false;
+        known_[a].other = b;
+        continue;
+      }
+      if (a->op->name != b->op->name || a->inputs.size() != b->inputs.size() || !a->op.regions().empty()) return false;
+      const std::size_t before = stack.size();
+      for (int i = 0; i < a->inputs.size(); ++i)
+        if (!known_.contains(a->inputs[i].get())) stack.emplace_back(a->inputs[i].get(), b->inputs[i].get());
+      if (stack.size() > before) continue;
+      for (int i = 0; i < a->inputs.size(); ++i)
+        if (known_.at(a->inputs[i].get()).other != b->inputs[i].get()) return false;
+      std::optional<Knowledge> rows = rows_of(*a, *b);
+      if (!rows) return false;
+      known_[a] = {b, std::move(*rows)};
+    }
+    return true;
+  }
+
+  /// Nothing: it is not certain that both are made alike.
+  std::optional<Knowledge> rows_of(const Node& a, const Node& b) const {
+    const bool may_differ = a.op.is_view() || a.op.is_alias();  // by the number of rows
+    if ((!may_differ && a.op != b.op) || a.op.joins_shards() || a.op.varies(false)) return {};
+    if (!are_alike_but_rows(a.spec, b.spec) || (a.op.is_view() && !is_same_walk(a, b))) return {};
+    Application application{a.op, {}, a.spec, a.scope};
+    std::vector<Knowledge> operands;
+    bool is_of_rows = false;
+    for (const Ref<Node>& operand : a.inputs) {
+      application.in.push_back(operand->spec);
+      operands.push_back(known_.at(operand.get()).rows);
+      is_of_rows = is_of_rows || operands.back().kind != Knowledge::independent;
+    }
+    if (is_of_rows || a.op == b.op) return through_op(application, operands, n_);
+    const bool repeats = a.op.is_view() && a.spec.shape[0] == n_ && view_of(a).strides[0] == 0;
+    if (!repeats) return {};
+    return Knowledge{Knowledge::apart, elements_behind(a.spec.shape, -a.spec.shape.rank()), {}};
+  }
+
+  static bool are_alike_but_rows(const Spec& a, const Spec& b) {
+    if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
+    for (int axis = 1; axis < a.shape.rank(); ++axis)
+      if (a.shape[axis] != b.shape[axis]) return false;
+    return true;
+  }
+  static View view_of(const Node& node) {
+    return node.op->view(node.op.attributes(), node.inputs[0]->spec.shape, node.spec.shape);
+  }
+  static bool is_same_walk(const Node& a, const Node& b) {
+    const View of_a = view_of(a), of_b = view_of(b);
+    return of_a.offset == of_b.offset && of_a.strides == of_b.strides && of_a.backwards == of_b.backwards;
+  }
+
+  std::unordered_map<const Node*, Known> known_;
+  std::int64_t n_ = 0;
+};
+
 }  // namespace
+
+bool are_rows_apart(In ys, In xs, In others, In others_xs) {
+  if (ys.size() != others.size()) return false;
+  RowsOfValues rows(xs, others_xs);
+  for (std::size_t k = 0; k < ys.size(); ++k)
+    if (!rows.are_apart(ys[k], others[k])) return false;
+  return true;
+}
 
 void require_examples_apart(std::string_view op, const Tensor& y, const Tensor& x, const Stops& stops) {
   const std::int64_t n = x.shape()[0];

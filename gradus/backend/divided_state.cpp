@@ -9,7 +9,7 @@
 #include "gradus/compiler/loops.h"
 #include "gradus/graph/per_value.h"
 #include "gradus/ops/concat.h"
-#include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 #include "gradus/ops/views.h"
 
 namespace gradus {

@@ -50,6 +50,8 @@ class ShardRun {
   virtual void add_up(std::span<Sum> sums) = 0;
   /// Makes the results; as for sums.
   virtual void gather(std::span<Gathered> values) = 0;
+  /// The program has all its sums, and nothing has been assigned: throws unless all processes have come so far.
+  virtual void has_added() {}
 
   /// Whether sums may begin before all parts of all of them are there. Then, before add_up:
   virtual bool begins_early() const { return false; }

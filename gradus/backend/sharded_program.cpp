@@ -22,7 +22,7 @@
 #include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 #include "gradus/graph/rewriter.h"
-#include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 
 namespace gradus {
 namespace {
@@ -246,11 +246,13 @@ class ShardedProgram final : public ExecutableOfParts {
     for (const Part& part : parts_)
       for (const int input : part.inputs) last_reads_[input] = part.time;
     if (!parts_.empty()) last_time_ = parts_.back().time;
-    for (const Sum& sum : sums_) last_time_ = std::max(last_time_, sum.time);  // of arguments, perhaps
+    for (const Sum& sum : sums_) last_sum_ = std::max(last_sum_, sum.time);
+    last_time_ = std::max(last_time_, last_sum_);  // of arguments, perhaps
     for (const Sum& sum : sums_)
       for (const int part : sum.parts) last_reads_[part] = std::max(last_reads_[part], sum.time);
     for (const int source : sources_) last_reads_[source] = std::numeric_limits<int>::max();
-    for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
+    for (std::size_t k = 0; k < sources_.size(); ++k)
+      may_overwrite_.push_back(is_divided(k) ? -1 : input_taken_by(sources_[k]));
   }
 
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
@@ -278,6 +280,7 @@ class ShardedProgram final : public ExecutableOfParts {
       if (!now.empty() && now[0].is_for_all()) run_for_all(now[0], values);
       else if (!now.empty()) run_on_shards(now, values, sums);
       add_up(time, values, sums);
+      if (time == last_sum_) run->has_added();
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = result(sources_[k], values);
     for (std::size_t k = 0; k < divided_.outputs.size(); ++k)
@@ -308,6 +311,9 @@ class ShardedProgram final : public ExecutableOfParts {
     if (run.divides_state && run.ranks > 1) return divide_state(graph, run.rank, run.ranks);
     return {.graph = std::move(graph), .exchanges = {}, .inputs = {}, .outputs = {}};
   }
+
+  /// Whether a rank has its own part alone of output k.
+  bool is_divided(std::size_t k) const { return k < divided_.outputs.size() && !divided_.outputs[k].empty(); }
 
   struct Values {
     ShardRun& run;
@@ -510,10 +516,10 @@ class ShardedProgram final : public ExecutableOfParts {
   const DeviceKind kind_ = default_device().kind;
   std::vector<Part> parts_;  // by time
   std::vector<Sum> sums_;
-  int last_time_ = 0;
-  PerValue<int> lengths_;     // that of the shards it differs on, or -1
-  PerValue<int> last_reads_;  // the time after which no part reads a value
-  std::vector<int> sources_;  // of the outputs
+  int last_time_ = 0, last_sum_ = -1;  // -1: there is none
+  PerValue<int> lengths_;              // that of the shards it differs on, or -1
+  PerValue<int> last_reads_;           // the time after which no part reads a value
+  std::vector<int> sources_;           // of the outputs
   std::vector<int> may_overwrite_;
   mutable std::atomic<bool> has_run_ = false;
 };

@@ -44,6 +44,20 @@ class BatchPass : public Pass {
       for (std::int64_t i = 0; i < size_; ++i) indices_.push_back(index * size_ + i);
     source_->write(indices_, out);
   }
+  std::optional<std::int64_t> rows_of(std::int64_t index) override {
+    if (!known_ || !counted_) return {};
+    return std::min(size_, length_ - index * size_);
+  }
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override {
+    return source_->stack(specs_, indices_of(index * size_ + rows.begin, rows.count()));
+  }
+  std::optional<ChosenRows> chosen_rows(std::int64_t index, RowRange rows) override {
+    if (!known_ || !counted_) return {};
+    std::optional<ChosenRows> chosen = source_->chosen(indices_of(index * size_ + rows.begin, rows.count()));
+    if (!chosen || chosen->is_batch) return {};
+    chosen->is_batch = true;
+    return chosen;
+  }
 
  private:
   std::span<const std::int64_t> indices_of(std::int64_t first, std::int64_t count) {

@@ -2,6 +2,7 @@
 /// compiled code.
 #include "gradus/data/element_work.h"
 #include <algorithm>
+#include "gradus/autodiff/examples_apart.h"
 #include "gradus/autodiff/vmap.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/on_processor.h"
@@ -229,6 +230,33 @@ std::optional<Tensors> ElementWork::apply_to_chosen(const ChosenRows& chosen, st
   std::optional<Tensors> made = results_of(call, chosen.is_batch ? specs_ : specs_of_rows(std::ssize(indices)));
   if (!made) has_no_choice_.store(true, std::memory_order_relaxed);
   return made;
+}
+
+bool ElementWork::keeps_rows_apart(const std::vector<Spec>& given, std::int64_t whole, std::int64_t part) const {
+  if (whole == part) return true;
+  const std::lock_guard lock(guard_);
+  const auto [known, is_new] = rows_apart_.try_emplace({whole, part}, false);
+  if (is_new) apart_from_recordings([&, &found = known->second] { found = finds_rows_apart(given, whole, part); });
+  return known->second;
+}
+
+/// From its traces for both numbers of rows: C++ may make numbers of sizes.
+bool ElementWork::finds_rows_apart(const std::vector<Spec>& given, std::int64_t whole, std::int64_t part) const {
+  if (seed_) return false;
+  const auto traced = [&](std::int64_t rows) {
+    std::vector<Spec> specs = given;
+    for (Spec& spec : specs)
+      if (spec.shape.rank() > 0) spec.shape.set(0, rows);
+    Trace trace(specs);
+    return std::pair{trace_(trace.parameters()), Tensors(trace.parameters())};
+  };
+  try {
+    const auto [of_whole, parameters_of_whole] = traced(whole);
+    const auto [of_part, parameters_of_part] = traced(part);
+    return are_rows_apart(of_whole, parameters_of_whole, of_part, parameters_of_part);
+  } catch (const InternalError&) { throw; } catch (const std::exception&) {
+    return false;  // it does not take so few rows
+  }
 }
 
 Tensors ElementWork::apply_here(In element, std::int64_t epoch, std::int64_t index) const {

@@ -2,7 +2,9 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,6 +59,9 @@ class ElementWork {
   /// the rows in place.
   std::optional<Tensors> apply_to_chosen(const ChosenRows& chosen, std::int64_t epoch,
                                          std::span<const std::int64_t> indices) const;
+  /// True if, as is certain, apply() to `part` rows of an element of `whole` rows gives these rows of its results.
+  /// `given`: specs of an element, whose rows may vary.
+  bool keeps_rows_apart(const std::vector<Spec>& given, std::int64_t whole, std::int64_t part) const;
 
  private:
   /// The seed of the random numbers of an element.
@@ -68,12 +73,15 @@ class ElementWork {
   /// The computed result of `call`, if it has these specs and works.
   std::optional<Tensors> results_of(const std::function<Tensors()>& call, const std::vector<Spec>& specs) const;
   std::vector<Spec> specs_of_rows(std::int64_t count) const;
+  bool finds_rows_apart(const std::vector<Spec>& given, std::int64_t whole, std::int64_t part) const;
   Tensors apply_here(In element, std::int64_t epoch, std::int64_t index) const;
   const std::string stage_;
   const ElementFunction trace_, run_;
   const std::unique_ptr<TracedFunction> rows_, chosen_rows_, chosen_batch_;
   mutable std::atomic<bool> has_no_rows_ = false, has_no_choice_ = false;
-  std::vector<Spec> arguments_;  // specs that it was traced with
+  mutable std::mutex guard_;
+  mutable std::map<std::pair<std::int64_t, std::int64_t>, bool> rows_apart_;  // what keeps_rows_apart has found
+  std::vector<Spec> arguments_;                                               // specs that it was traced with
   std::vector<Spec> specs_;
   std::optional<std::uint64_t> seed_;  // only if random ops are used
 };

@@ -58,6 +58,20 @@ class MapPass : public Pass {
     return stack_rows(given, indices);
   }
 
+  std::optional<std::int64_t> rows_of(std::int64_t index) override {
+    return work_.is_random() ? std::nullopt : source_->rows_of(index);
+  }
+  /// Where the function makes a row of its results of the same row of the element alone.
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override {
+    if (!work_.keeps_rows_apart(specs_, source_->rows_of(index).value(), rows.count())) return {};
+    if (work_.may_choose())
+      if (const std::optional<ChosenRows> chosen = source_->chosen_rows(index, rows))
+        if (std::optional<Tensors> made = work_.apply_to_chosen(*chosen, epoch_, {})) return made;
+    const std::optional<Tensors> given = source_->rows_at(index, rows);
+    if (!given) return {};
+    return work_.apply(*given, epoch_, index);
+  }
+
  private:
   bool may_vectorize(std::int64_t count) const { return count > 1 && known_ && work_.may_vectorize(); }
   bool may_vectorize_from(std::int64_t count) const { return may_vectorize(count) && count <= most_set_aside(specs_); }

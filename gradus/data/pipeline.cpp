@@ -6,6 +6,7 @@
 #include <limits>
 #include <string_view>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/data/batch_readers.h"
 #include "gradus/data/order.h"
 #include "gradus/data/prefetch.h"
 #include "gradus/data/stage.h"
@@ -112,6 +113,7 @@ Pipeline& Pipeline::operator=(const Pipeline& other) {
   stage_ = other.stage_;
   start_ = other.start_;
   ahead_ = other.ahead_;
+  readers_ = other.readers_;
   passes_ = 0;
   return *this;
 }
@@ -121,10 +123,11 @@ StagePointer Pipeline::with_start() const {
   return start_stage(stage_, start_.position, start_.same_epoch);
 }
 
-/// Reading ahead is a matter of the whole chain.
+/// Reading ahead is a matter of the whole chain, as are those who read it together.
 Pipeline Pipeline::derived(StagePointer stage) const {
   Pipeline result(std::move(stage));
   result.ahead_ = ahead_;
+  result.readers_ = readers_;
   return result;
 }
 
@@ -273,11 +276,24 @@ Pipeline Pipeline::prefetch(PrefetchOptions options) const {
   return result;
 }
 
+Pipeline Pipeline::read_by(std::shared_ptr<const BatchReaders> readers) const {
+  Pipeline result(*this);
+  result.stage_ = rank_rows_stage(stage_, readers);
+  result.readers_ = std::move(readers);
+  return result;
+}
+
 PipelineExplanation Pipeline::explain() const { return explanation_of(*stage_); }
 
 std::optional<std::int64_t> Pipeline::cardinality() const {
   if (stage_->is_endless() || !stage_->is_counted()) return {};
   return stage_->length(start_.position.epoch + 1);
+}
+
+std::optional<std::pair<std::int64_t, std::int64_t>> Pipeline::rows() const {
+  const std::optional<RowLayout> layout = stage_->layout(start_.position.epoch);
+  if (!layout) return {};
+  return std::pair{layout->rows, layout->per_element};
 }
 
 bool Pipeline::is_endless() const { return stage_->is_endless(); }
@@ -292,7 +308,11 @@ std::unique_ptr<Reading> Pipeline::read(std::int64_t pass, PrefetchOptions ahead
   return std::make_unique<PassReading>(stage_, start, ahead);
 }
 
-std::unique_ptr<Reading> Pipeline::begin() const { return read(passes_++, ahead_); }
+std::unique_ptr<Reading> Pipeline::begin() const {
+  std::unique_ptr<Reading> reading = read(passes_++, ahead_);
+  if (!readers_ || stage_->is_counted()) return reading;
+  return shared_reading(std::move(reading), stage_->specs(), readers_);
+}
 
 Tensors Pipeline::first() const {
   const auto reading = read(0, {.buffers = 0});

@@ -97,6 +97,7 @@ using ElementFunction = std::function<Tensors(In)>;
 /// Gives the next element, or none at the end. A copy goes on by itself.
 using GeneratorFunction = std::function<std::optional<Tensors>()>;
 
+class BatchReaders;
 class Pipeline;
 /// A function from the fields of an element to a pipeline, for interleave.
 using PipelineFunction = std::function<Pipeline(In)>;
@@ -107,7 +108,8 @@ class Pipeline {
   /// Starts from a stage.
   explicit Pipeline(std::shared_ptr<const Stage> stage) : stage_(std::move(stage)) {}
   /// A copy counts its own passes.
-  Pipeline(const Pipeline& other) : stage_(other.stage_), start_(other.start_), ahead_(other.ahead_) {}
+  Pipeline(const Pipeline& other)
+      : stage_(other.stage_), start_(other.start_), ahead_(other.ahead_), readers_(other.readers_) {}
   Pipeline& operator=(const Pipeline& other);
 
   /// As Dataset::map. `trace` is called with symbols, to learn the specs of the results and to make many elements at
@@ -149,6 +151,9 @@ class Pipeline {
   Pipeline from(Position position) const;
   /// As Dataset::prefetch.
   Pipeline prefetch(PrefetchOptions options) const;
+  /// As Strategy::distribute: of each element the rows of one of these ranks. If the number of elements is not known,
+  /// a pass ends where that of every rank has.
+  Pipeline read_by(std::shared_ptr<const BatchReaders> readers) const;
   /// As Dataset::explain.
   PipelineExplanation explain() const;
 
@@ -162,6 +167,8 @@ class Pipeline {
   Tensors first() const;
   /// The number of nested batches in an element; 0: it is one example. Empty if it is not known.
   std::optional<int> batchings() const;
+  /// The number of rows of all elements of epoch 0 together, and of each; empty if it is not known without reading.
+  std::optional<std::pair<std::int64_t, std::int64_t>> rows() const;
   /// True if it has no end, as far as is known without reading.
   bool is_endless() const;
   /// A stage whose epoch 0 is the first pass of this value.
@@ -179,7 +186,8 @@ class Pipeline {
 
   std::shared_ptr<const Stage> stage_;
   Start start_;
-  PrefetchOptions ahead_{.buffers = 0};  // 0: does not read ahead
+  PrefetchOptions ahead_{.buffers = 0};          // 0: does not read ahead
+  std::shared_ptr<const BatchReaders> readers_;  // null: one process reads all
   mutable std::atomic<std::int64_t> passes_{0};
 };
 

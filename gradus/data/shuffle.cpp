@@ -11,53 +11,26 @@ namespace {
 
 using Order = std::vector<std::uint32_t>;
 
-class OrderedPass : public Pass {
+class OrderedPass : public MovedPass {
  public:
   OrderedPass(std::unique_ptr<Pass> source, std::shared_ptr<const Order> order)
-      : source_(std::move(source)), order_(std::move(order)) {}
-  Tensors at(std::int64_t index) override { return source_->at(moved(index)); }
-  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    source_->write(all_moved(indices), out);
-  }
-  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
-    return source_->stack(specs, all_moved(indices));
-  }
-  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
-    return source_->chosen(all_moved(indices));
-  }
+      : MovedPass(std::move(source)), order_(std::move(order)) {}
 
  private:
-  std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices) {
-    moved_.resize(indices.size());
-    std::ranges::transform(indices, moved_.begin(), [this](std::int64_t index) { return moved(index); });
-    return moved_;
-  }
-  std::int64_t moved(std::int64_t index) const { return (*order_)[static_cast<std::size_t>(index)]; }
-  std::unique_ptr<Pass> source_;
-  std::shared_ptr<const Order> order_;
-  std::vector<std::int64_t> moved_;
+  std::int64_t moved(std::int64_t index) override { return (*order_)[static_cast<std::size_t>(index)]; }
+  const std::shared_ptr<const Order> order_;
 };
 
 /// Through a buffer over what has no end: the order is made as far as it is read, and again from its begin for what
 /// lies behind.
-class EndlessPass : public Pass {
+class EndlessPass : public MovedPass {
  public:
   EndlessPass(std::unique_ptr<Pass> source, const BufferedOrder& order)
-      : source_(std::move(source)), fresh_(order), order_(order) {}
-  Tensors at(std::int64_t index) override { return source_->at(moved(index)); }
-  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    source_->write(all_moved(indices), out);
-  }
-  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
-    return source_->stack(specs, all_moved(indices));
-  }
-  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
-    return source_->chosen(all_moved(indices));
-  }
+      : MovedPass(std::move(source)), fresh_(order), order_(order) {}
 
  private:
   /// Who asks a second time about the same ones does not begin again.
-  std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices) {
+  std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices) override {
     if (std::ranges::equal(indices, of_moved_)) return moved_;
     moved_.clear();
     of_moved_.clear();
@@ -65,7 +38,7 @@ class EndlessPass : public Pass {
     of_moved_.assign(indices.begin(), indices.end());
     return moved_;
   }
-  std::int64_t moved(std::int64_t index) {
+  std::int64_t moved(std::int64_t index) override {
     if (index == asked_ - 1) return last_;
     if (index < asked_) {
       order_ = fresh_;
@@ -77,7 +50,6 @@ class EndlessPass : public Pass {
     }
     return last_;
   }
-  std::unique_ptr<Pass> source_;
   const BufferedOrder fresh_;
   BufferedOrder order_;
   std::int64_t asked_ = 0, last_ = 0;

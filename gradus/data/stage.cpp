@@ -109,6 +109,19 @@ class TimedPass : public Pass {
     if (!fields.empty()) times_.elements.fetch_add(fields[0].shape()[0], std::memory_order_relaxed);
     return fields;
   }
+  std::optional<std::int64_t> rows_of(std::int64_t index) override { return pass_->rows_of(index); }
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override {
+    const Stopwatch watch(times_, 0);
+    std::optional<Tensors> fields = pass_->rows_at(index, rows);
+    if (fields) times_.elements.fetch_add(1, std::memory_order_relaxed);
+    return fields;
+  }
+  std::optional<ChosenRows> chosen_rows(std::int64_t index, RowRange rows) override {
+    const Stopwatch watch(times_, 0);
+    std::optional<ChosenRows> chosen = pass_->chosen_rows(index, rows);
+    if (chosen) times_.elements.fetch_add(1, std::memory_order_relaxed);
+    return chosen;
+  }
 
  private:
   struct Stopwatch {
@@ -133,6 +146,12 @@ StopScope::Pause::Pause() : paused_(std::exchange(stop_wanted, nullptr)) {}
 StopScope::Pause::~Pause() { stop_wanted = paused_; }
 void StopScope::check() {
   if (stop_wanted && stop_wanted->load(std::memory_order_relaxed)) throw Stopped();
+}
+
+std::span<const std::int64_t> MovedPass::all_moved(std::span<const std::int64_t> indices) {
+  moved_.resize(indices.size());
+  std::ranges::transform(indices, moved_.begin(), [this](std::int64_t index) { return moved(index); });
+  return moved_;
 }
 
 std::unique_ptr<Pass> Stage::open(std::int64_t epoch) const {
@@ -170,35 +189,19 @@ Tensors ForwardPass::at(std::int64_t index) {
 
 namespace {
 
-class WindowPass : public Pass {
+class WindowPass : public MovedPass {
  public:
-  WindowPass(std::unique_ptr<Pass> source, std::int64_t begin) : source_(std::move(source)), begin_(begin) {}
-  Tensors at(std::int64_t index) override { return source_->at(begin_ + index); }
-  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    source_->write(moved(indices), out);
-  }
+  WindowPass(std::unique_ptr<Pass> source, std::int64_t begin) : MovedPass(std::move(source)), begin_(begin) {}
   std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) override {
-    return source_->write_from(begin_ + first, count, out);
-  }
-  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
-    return source_->stack(specs, moved(indices));
-  }
-  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
-    return source_->chosen(moved(indices));
+    return source().write_from(begin_ + first, count, out);
   }
   Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count) override {
-    return source_->stack_from(specs, begin_ + first, count);
+    return source().stack_from(specs, begin_ + first, count);
   }
 
  private:
-  std::span<const std::int64_t> moved(std::span<const std::int64_t> indices) {
-    moved_.assign(indices.begin(), indices.end());
-    for (std::int64_t& index : moved_) index += begin_;
-    return moved_;
-  }
-  std::unique_ptr<Pass> source_;
-  std::int64_t begin_;
-  std::vector<std::int64_t> moved_;
+  std::int64_t moved(std::int64_t index) override { return begin_ + index; }
+  const std::int64_t begin_;
 };
 
 class WindowStage : public DerivedStage {
@@ -220,30 +223,14 @@ class WindowStage : public DerivedStage {
   const std::int64_t begin_, count_;
 };
 
-class ShardPass : public Pass {
+class ShardPass : public MovedPass {
  public:
   ShardPass(std::unique_ptr<Pass> source, std::int64_t count, std::int64_t first)
-      : source_(std::move(source)), count_(count), first_(first) {}
-  Tensors at(std::int64_t index) override { return source_->at(first_ + count_ * index); }
-  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    source_->write(moved(indices), out);
-  }
-  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
-    return source_->stack(specs, moved(indices));
-  }
-  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
-    return source_->chosen(moved(indices));
-  }
+      : MovedPass(std::move(source)), count_(count), first_(first) {}
 
  private:
-  std::span<const std::int64_t> moved(std::span<const std::int64_t> indices) {
-    moved_.assign(indices.begin(), indices.end());
-    for (std::int64_t& index : moved_) index = first_ + count_ * index;
-    return moved_;
-  }
-  std::unique_ptr<Pass> source_;
-  std::int64_t count_, first_;
-  std::vector<std::int64_t> moved_;
+  std::int64_t moved(std::int64_t index) override { return first_ + count_ * index; }
+  const std::int64_t count_, first_;
 };
 
 class ShardStage : public DerivedStage {
@@ -313,6 +300,18 @@ class RepeatPass : public Pass {
   std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
     Pass* only = round_of(indices);
     return only ? only->chosen(within_) : std::nullopt;
+  }
+  std::optional<std::int64_t> rows_of(std::int64_t index) override {
+    const Place place = place_of(index);
+    return round(place.round).rows_of(place.index);
+  }
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override {
+    const Place place = place_of(index);
+    return round(place.round).rows_at(place.index, rows);
+  }
+  std::optional<ChosenRows> chosen_rows(std::int64_t index, RowRange rows) override {
+    const Place place = place_of(index);
+    return round(place.round).chosen_rows(place.index, rows);
   }
 
  private:

@@ -21,6 +21,12 @@ struct ChosenRows {
   bool is_batch = false;  // the rows are one element, a batch
 };
 
+/// Rows [begin, end) of axis 0.
+struct RowRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t count() const { return end - begin; }
+};
+
 /// Reads a stage in one epoch; for one thread at a time. Indices are within the stage's length in that epoch. The stage
 /// outlives its passes.
 class Pass {
@@ -43,6 +49,47 @@ class Pass {
   virtual std::optional<ChosenRows> chosen(std::span<const std::int64_t>) { return {}; }
   /// stack() for the elements of write_from(). No tensors if there is no element.
   virtual Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count);
+
+  /// The number of rows that an element has along axis 0 of its fields, where rows_at() may make some without the
+  /// others; empty: it cannot, or that is not known.
+  virtual std::optional<std::int64_t> rows_of(std::int64_t) { return {}; }
+  /// These rows of an element that has rows_of(), at least one; empty: it takes the whole element to make them.
+  virtual std::optional<Tensors> rows_at(std::int64_t, RowRange) { return {}; }
+  /// chosen() for these rows of an element.
+  virtual std::optional<ChosenRows> chosen_rows(std::int64_t, RowRange) { return {}; }
+};
+
+/// The pass of a stage that gives elements of its source as they are, each under another index.
+class MovedPass : public Pass {
+ public:
+  explicit MovedPass(std::unique_ptr<Pass> source) : source_(std::move(source)) {}
+  Tensors at(std::int64_t index) override { return source_->at(moved(index)); }
+  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
+    source_->write(all_moved(indices), out);
+  }
+  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
+    return source_->stack(specs, all_moved(indices));
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    return source_->chosen(all_moved(indices));
+  }
+  std::optional<std::int64_t> rows_of(std::int64_t index) override { return source_->rows_of(moved(index)); }
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override {
+    return source_->rows_at(moved(index), rows);
+  }
+  std::optional<ChosenRows> chosen_rows(std::int64_t index, RowRange rows) override {
+    return source_->chosen_rows(moved(index), rows);
+  }
+
+ protected:
+  /// The index in the source.
+  virtual std::int64_t moved(std::int64_t index) = 0;
+  virtual std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices);
+  Pass& source() { return *source_; }
+
+ private:
+  std::unique_ptr<Pass> source_;
+  std::vector<std::int64_t> moved_;
 };
 
 /// New tensors for `count` elements one after the other, and the addresses of their first bytes.
@@ -189,5 +236,7 @@ StagePointer padded_batch_stage(StagePointer source, std::int64_t size, PaddedBa
 StagePointer bucket_stage(StagePointer source, const ElementFunction& trace, ElementFunction run,
                           BucketOptions options);
 StagePointer generator_stage(std::vector<Spec> specs, GeneratorFunction next);
+/// Of each element the rows of one rank, as parts of a batch (batch_readers.h).
+StagePointer rank_rows_stage(StagePointer source, std::shared_ptr<const BatchReaders> readers);
 
 }  // namespace gradus

@@ -8,7 +8,7 @@ namespace gradus {
 namespace {
 
 /// How many rows the fields of this element have.
-std::int64_t rows_of(const Tensors& element, std::int64_t index) {
+std::int64_t row_count(const Tensors& element, std::int64_t index) {
   const std::int64_t rows = element[0].shape()[0];
   for (std::size_t field = 1; field < element.size(); ++field)
     require(element[field].shape()[0] == rows, "unbatch: element ", index, ": field ", field, " is ",
@@ -55,7 +55,7 @@ class IndexedPass : public Pass {
     const std::int64_t index = row / per_element_;
     if (element_.empty() || index != index_) element_ = source_->at(index);
     index_ = index;
-    rows_of(element_, index);
+    row_count(element_, index);
     return element_;
   }
   std::unique_ptr<Pass> source_;
@@ -79,7 +79,7 @@ class CountingPass : public ForwardPass {
       if (index_ == length_) return {};
       element_ = pass_->at(index_);
       if (element_.empty()) return {};
-      rows_ = rows_of(element_, index_);
+      rows_ = row_count(element_, index_);
       ++index_;
       row_ = 0;
     }

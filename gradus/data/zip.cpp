@@ -50,6 +50,26 @@ class ZipPass : public Pass {
     return all;
   }
 
+  /// Where all parts have equally many.
+  std::optional<std::int64_t> rows_of(std::int64_t index) override {
+    std::optional<std::int64_t> all;
+    for (const Part& part : parts_) {
+      const std::optional<std::int64_t> rows = index < part.length ? part.pass->rows_of(index) : std::nullopt;
+      if (!rows || (all && *rows != *all)) return {};
+      all = rows;
+    }
+    return all;
+  }
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override {
+    Tensors element;
+    for (const Part& part : parts_) {
+      std::optional<Tensors> fields = part.pass->rows_at(index, rows);
+      if (!fields) return {};
+      std::ranges::move(*fields, std::back_inserter(element));
+    }
+    return element;
+  }
+
  private:
   std::vector<Part> parts_;
 };

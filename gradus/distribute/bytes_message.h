@@ -1,4 +1,5 @@
-/// Messages of bytes: written by one side, read with a check of every length by the other. Integers are little-endian.
+/// Serialization of messages: bytes, written by one side, read with a check of every length by the other. Integers are
+/// little-endian.
 #pragma once
 #include <bit>
 #include <cstdint>

@@ -1,6 +1,6 @@
-/// What all ranks of a group do together on host memory: sums over shards, gathering, broadcasting, waiting. Every rank
-/// makes the same calls in the same order. Sums are those of tree_sum.h, so their bits do not depend on the number of
-/// ranks. Large values travel in pieces; what is started goes on whenever somebody calls `advance`.
+/// Collectives on host memory: all-reduce, reduce-scatter, all-gather, broadcast and barrier of the ranks of a group.
+/// Every rank makes the same calls in the same order. Sums are those of tree_sum.h, so their bits do not depend on the
+/// number of ranks. Large values travel in pieces; what is started goes on whenever somebody calls `advance`.
 #pragma once
 #include <list>
 #include <optional>

@@ -1,5 +1,6 @@
-/// Optional parts of the library, each a shared library of its own that is loaded when somebody asks for it: so that
-/// Gradus links and runs without what they need. They offer plain functions, and see nothing of the library.
+/// Components: optional parts of the library, each a shared library of its own that is loaded when somebody asks for
+/// it: so that Gradus links and runs without what they need. They offer plain functions, and see nothing of the
+/// library.
 #pragma once
 #include <string>
 #include "gradus/base/error.h"

@@ -1,5 +1,5 @@
-/// A transport that does wrong on purpose, for tests: it lets messages come late, never, twice or damaged, and ranks
-/// die or stop, each at a chosen message.
+/// FaultyTransport: fault injection, for tests. It lets messages come late, never, twice or damaged, and ranks die or
+/// stop, each at a chosen message.
 #pragma once
 #include <deque>
 #include "gradus/distribute/transport.h"

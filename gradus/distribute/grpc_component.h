@@ -1,5 +1,5 @@
-/// What libgradus_grpc.so offers: bytes asked and bytes answered over gRPC, by plain functions without exceptions, so
-/// that it fits every build of the library. Questions may be answered late, from any thread.
+/// The interface of libgradus_grpc.so: bytes asked and bytes answered over gRPC, by plain functions without exceptions,
+/// so that it fits every build of the library. Questions may be answered late, from any thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -181,7 +181,7 @@ bool Meeting::is_on_one_host() const {
 std::vector<std::string> Meeting::share(const std::string& topic, std::string_view bytes) {
   internal_check(bytes.size() <= MeetingDesk::most_shared_bytes, "too much is shared at a meeting");
   Json asked = parse_json(question("share"), source);
-  asked["topic"] = topic;
+  asked["topic"] = text(shares_++, ' ', topic);  // who asks again is not taken for who shares once more
   asked["value"] = hexadecimal(bytes);
   const Json answer = object(await(written(asked), "shared", topic), source);
   std::vector<std::string> out;
@@ -249,16 +249,21 @@ void Meeting::check() const {
   require<Unavailable>(failure_.empty(), failure_);
 }
 
-void Meeting::tell(const std::string& question) noexcept {
+std::optional<std::string> Meeting::tell(const std::string& question) noexcept {
   try {
-    client_->ask(question, Clock::now() + 1s, false);
+    return client_->ask(question, Clock::now() + 1s, false);
   } catch (...) {}  // whom it would tell has gone: there is nobody to say it to
+  return {};
 }
 
-void Meeting::fail(const std::string& why) noexcept {
+std::optional<std::uint64_t> Meeting::fail(const std::string& why) noexcept {
   Json asked = parse_json(question("fail"), source);
   asked["why"] = why.substr(0, 4000);
-  tell(written(asked));
+  try {
+    const auto answer = tell(written(asked));
+    if (answer) return field(object(*answer, source), source, "decided").get<std::uint64_t>();
+  } catch (...) {}  // no answer of the desk
+  return {};
 }
 
 void Meeting::leave() noexcept {

@@ -1,6 +1,6 @@
-/// Where ranks meet before they exchange tensors, and learn of each other's end. Rank 0 holds the desk at the cluster's
-/// meeting point; by gRPC between processes, by calls within one. What is wrong is an Unavailable on every rank that
-/// says who, where and what it was doing, after the cluster's timeout at the latest.
+/// Meeting: the rendezvous of the ranks, before they exchange tensors, and their heartbeats. Rank 0 holds the desk at
+/// the cluster's meeting point; by gRPC between processes, by calls within one. What is wrong is an Unavailable on
+/// every rank that says who, where and what it was doing, after the cluster's timeout at the latest.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -40,8 +40,10 @@ class Meeting {
   void on_failure(std::function<void(const std::string& why)> told);
   /// Unavailable if a rank is lost.
   void check() const;
-  /// Tells all others that this rank cannot go on.
-  void fail(const std::string& why) noexcept;
+  /// Tells all others that this rank cannot go on. The number of the last commit, if rank 0 has answered.
+  std::optional<std::uint64_t> fail(const std::string& why) noexcept;
+  /// Of rank 0: see MeetingDesk::decide.
+  std::string decide(std::uint64_t number) { return desk_->decide(number); }
   /// This rank has done all that the others need of it; nobody waits for it any more.
   void leave() noexcept;
 
@@ -55,7 +57,7 @@ class Meeting {
   std::string question(std::string_view kind) const;
   void beat();
   void lose(const std::string& why);
-  void tell(const std::string& question) noexcept;
+  std::optional<std::string> tell(const std::string& question) noexcept;
   /// Of the meeting, by rank 0: `why` for those that have not left, whom it waits for with `patience`.
   void end(const std::string& why, bool in_order, std::chrono::milliseconds patience);
 
@@ -67,6 +69,7 @@ class Meeting {
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<RpcClient> client_;
   std::vector<std::string> names_, hosts_;
+  int shares_ = 0;
   mutable std::mutex mutex_;
   std::string doing_, failure_;
   std::function<void(const std::string&)> told_;

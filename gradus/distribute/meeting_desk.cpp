@@ -85,7 +85,7 @@ void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer)
       } else if (question.kind == "fail") {
         told(question.rank) = true;
         fail(text(seat.name, ": ", short_string(question.fields, "why", 8192)), replies);
-        replies.push_back({answer, written({{"kind", "alive"}})});
+        replies.push_back({answer, end_reply()});
       } else {
         throw DataError(text(source, ": `kind` is \"", question.kind, "\", which there is not"));
       }
@@ -148,21 +148,21 @@ void MeetingDesk::share(const Question& question, Answer answer, Replies& replie
   require<DataError>(topics_.contains(topic) || topics_.size() < most_topics, source, ": more than ", most_topics,
                      " topics at a time");
   Topic& shared = topics_[topic];
-  shared.values[question.rank] = value;
-  shared.told.resize(seats_.size());
+  const bool is_new = shared.size() < seats_.size();
+  if (is_new) shared[question.rank] = value;
   hold(question, topic, terms_.report, answer);
-  if (shared.values.size() < seats_.size()) return;
+  if (shared.size() < seats_.size()) return;
   Json values = Json::array();
-  for (const auto& [rank, each] : shared.values) values.push_back(each);
+  for (const auto& [rank, each] : shared) values.push_back(each);
   const std::string all = written({{"kind", "shared"}, {"values", values}});
   answer_held(
-      [&](const Held& each) -> std::optional<std::string> {
-        if (each.kind != "share" || each.topic != topic) return {};
-        shared.told[static_cast<std::size_t>(each.rank)] = true;
-        return all;
-      },
+      [&](const Held& each) { return each.kind == "share" && each.topic == topic ? std::optional(all) : std::nullopt; },
       replies);
-  if (std::ranges::all_of(shared.told, [](bool told) { return told; })) topics_.erase(topic);
+  if (!is_new) return;
+  complete_.push_back(topic);
+  if (complete_.size() <= topics_kept) return;
+  topics_.erase(complete_.front());
+  complete_.pop_front();
 }
 
 void MeetingDesk::hold(const Question& question, std::string topic, std::chrono::milliseconds time, Answer answer) {
@@ -190,7 +190,7 @@ void MeetingDesk::fail(const std::string& why, Replies& replies) {
 }
 
 std::string MeetingDesk::end_reply() const {
-  return written({{"kind", ended_in_order_ ? "over" : "failed"}, {"why", failure_}});
+  return written({{"kind", ended_in_order_ ? "over" : "failed"}, {"why", failure_}, {"decided", decided_}});
 }
 
 std::string MeetingDesk::wait_reply(const std::string& topic) const {
@@ -198,7 +198,7 @@ std::string MeetingDesk::wait_reply(const std::string& topic) const {
   const auto found = topics_.find(topic);
   for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
     const bool is_here =
-        found == topics_.end() ? seats_[rank].is_taken() : found->second.values.contains(static_cast<int>(rank));
+        found == topics_.end() ? seats_[rank].is_taken() : found->second.contains(static_cast<int>(rank));
     if (!is_here) missing.push_back(seats_[rank].is_taken() ? seats_[rank].name : text("rank ", rank));
   }
   return written({{"kind", "wait"}, {"missing", missing}});
@@ -232,6 +232,12 @@ void MeetingDesk::left(std::uint64_t call) {
 
 void MeetingDesk::refused(std::string_view peer) {
   notice(text("gradus: the meeting has turned ", printable(peer, true), " away: it has another token, or none\n"));
+}
+
+std::string MeetingDesk::decide(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  if (failure_.empty()) decided_ = number;
+  return failure_;
 }
 
 void MeetingDesk::close(const std::string& why, bool in_order) {

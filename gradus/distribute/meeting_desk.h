@@ -1,12 +1,13 @@
-/// The desk where ranks meet, which rank 0 holds: it sees that they belong together, passes on what they tell each
-/// other, and notices who gives no sign of life any more. It answers questions in JSON, and waits for nobody: what has
-/// no answer yet is held for a while.
+/// MeetingDesk: the server of the rendezvous, at rank 0. It sees that they belong together, passes on what they tell
+/// each other, and notices who gives no sign of life any more. It answers questions in JSON, and waits for nobody: what
+/// has no answer yet is held for a while.
 ///
 /// A rank asks {"kind": "join" | "share" | "beat" | "fail" | "leave", "rank": 1, "incarnation": "...", ...}. The desk
 /// answers {"kind": "all here" | "shared" | "alive"} with what belongs to it, "wait" with the missing ranks, or
 /// "failed" with the reason, which every rank gets.
 #pragma once
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -29,7 +30,7 @@ struct MeetingTerms {
 class MeetingDesk : public RpcHandler {
  public:
   static constexpr int protocol = 1;
-  static constexpr std::size_t most_shared_bytes = 16 << 10, most_topics = 16;
+  static constexpr std::size_t most_shared_bytes = 16 << 10, most_topics = 16, topics_kept = 4;
 
   explicit MeetingDesk(MeetingTerms terms);
   ~MeetingDesk() override;
@@ -38,6 +39,10 @@ class MeetingDesk : public RpcHandler {
   void left(std::uint64_t call) override;
   void refused(std::string_view peer) override;
 
+  /// All ranks have done what they do together in commit number `number`: from now on it holds, also for those that do
+  /// not hear of it. Not if a rank has failed before: then the reason. Whoever hears of a failure hears of the last
+  /// commit, too.
+  std::string decide(std::uint64_t number);
   /// Everybody that waits is told `why`, and whoever asks later; `in_order`: as no failure, as all is done.
   void close(const std::string& why, bool in_order = false);
   /// Until each rank has heard why, has left or is lost, or the deadline.
@@ -65,10 +70,7 @@ class MeetingDesk : public RpcHandler {
     std::string bytes;
   };
   using Replies = std::vector<Reply>;
-  struct Topic {
-    std::map<int, std::string> values;  // by rank
-    std::vector<bool> told;             // by rank
-  };
+  using Topic = std::map<int, std::string>;  // values by rank
 
   void join(const Question& question, Answer answer, Replies& replies);
   void share(const Question& question, Answer answer, Replies& replies);
@@ -91,7 +93,9 @@ class MeetingDesk : public RpcHandler {
   std::vector<Seat> seats_;
   std::vector<Held> held_;
   std::map<std::string, Topic> topics_;
+  std::deque<std::string> complete_;  // topics that stay for who asks again, as an answer was lost; newest last
   std::string failure_;
+  std::uint64_t decided_ = 0;    // the last commit
   std::vector<bool> told_;       // of the end, by rank
   bool ended_in_order_ = false;  // then it is none
   bool is_complete_ = false, is_closing_ = false;

@@ -1,4 +1,4 @@
-/// Where the Variables of a training with parameter servers live. All processes find the same: it follows from the
+/// ParameterLayout: the placement of Variables on parameter servers. All processes find the same: it follows from the
 /// programs of steps, in the order in which they are scheduled, and from sizes alone.
 #pragma once
 #include <unordered_map>

@@ -1,5 +1,5 @@
-/// What a parameter server computes when a step's push arrives: a graph, sent as text, and what its inputs and outputs
-/// are. It comes from another process, so everything is checked.
+/// ParameterProgram: the update that a parameter server computes when a step's push arrives. It is a graph, sent as
+/// text, with what its inputs and outputs are. It comes from another process, so everything is checked.
 #pragma once
 #include <functional>
 #include <memory>

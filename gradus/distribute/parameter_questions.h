@@ -1,4 +1,4 @@
-/// What is asked of a parameter server, and what it answers: words of parameter_store.cpp and parameter_client.cpp.
+/// The protocol of a parameter server, questions and answers: words of parameter_store.cpp and parameter_client.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -547,15 +547,16 @@ Explanation ParameterServerGroup::explain(const StepIdentity& identity) {
   return out;
 }
 
-bool ParameterServerGroup::any(bool mine) {
-  if (ranks() == 1) return mine;
-  return std::ranges::any_of(main_->agree(mine), [](std::uint64_t each) { return each != 0; });
+std::vector<std::uint64_t> ParameterServerGroup::of_all(std::uint64_t mine) {
+  if (ranks() == 1) return {mine};
+  return main_->agree(mine);
 }
 
-void ParameterServerGroup::check_same(std::uint64_t value, const std::string& what) {
-  if (ranks() == 1) return;
-  const std::vector<std::uint64_t> all = main_->agree(value);
-  require(std::ranges::all_of(all, [&](std::uint64_t each) { return each == all[0]; }), what);
+std::string ParameterServerGroup::name_of(int rank) const { return main_->names()[static_cast<std::size_t>(rank)]; }
+
+void ParameterServerGroup::give_up(const std::string& why) noexcept {
+  note_failure(std::make_exception_ptr(Unavailable(why)));
+  main_->fail(why);
 }
 
 }  // namespace gradus::detail

@@ -1,4 +1,4 @@
-/// ParameterServerGroup: what stands behind a ParameterServerStrategy in the process of a worker, or in a simulated
+/// ParameterServerGroup: the implementation of a ParameterServerStrategy in the process of a worker, or in a simulated
 /// cluster. The thread of the program schedules; each worker is a thread that takes steps, pulls, computes and pushes.
 #pragma once
 #include <condition_variable>
@@ -51,8 +51,9 @@ class ParameterServerGroup final : public ReplicaGroup {
   /// In step, on every rank: all compute it, and get its results.
   StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body) override;
   Explanation explain(const StepIdentity& identity) override;
-  bool any(bool mine) override;
-  void check_same(std::uint64_t value, const std::string& what) override;
+  std::vector<std::uint64_t> of_all(std::uint64_t mine) override;
+  std::string name_of(int rank) const override;
+  void give_up(const std::string& why) noexcept override;
 
  private:
   using Clients = std::vector<ParameterClient>;

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cstring>
 #include "gradus/base/divide.h"
+#include "gradus/base/hash.h"
 #include "gradus/base/thread_pool.h"
+#include "gradus/data/batch_readers.h"
 #include "gradus/distribute/shard_trace.h"
 #include "gradus/distribute/tree_sum.h"
 #include "gradus/function/traced_function.h"
 #include "gradus/graph/same_value.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 
 namespace gradus::detail {
 namespace {
@@ -22,35 +24,73 @@ struct Rows {
   std::int64_t count() const { return end - begin; }
 };
 
+constexpr const char* part_advice = "; tensors of strategy.distribute go to strategy.run as they are, all of one batch";
+
+/// A global batch, of which a process may have its own rows alone.
+struct GlobalBatch {
+  std::int64_t rows = -1;  // -1: nothing is split
+  RowRange here;           // those that the tensors have
+  std::shared_ptr<const BatchPart> part;
+
+  /// `readers`: of a strategy whose processes may read their own rows alone, or null.
+  GlobalBatch(In global, const BatchReaders* readers) {
+    bool is_first = true;
+    for (const Tensor& x : global) {
+      if (x.shape().rank() == 0) continue;
+      const auto known = readers != nullptr ? batch_of_part(x) : nullptr;
+      const std::int64_t here_of_x = x.shape()[0], rows_of_x = known ? known->rows : here_of_x;
+      require(is_first || (!known == !part && (!known || known->has_ended == part->has_ended)),
+              "strategy.run: of the tensors of one global batch some are parts of it, others are none", part_advice);
+      require(is_first || (rows_of_x == rows && here_of_x == here.count()),
+              "strategy.run: tensors of one global batch have ", rows, " and ", rows_of_x,
+              " rows; what is no row of the batch is captured by the step, or a scalar");
+      if (known) take_part(*known, *readers, here_of_x);
+      else here = {0, here_of_x};
+      rows = rows_of_x;
+      part = known;
+      is_first = false;
+    }
+    require(rows != 0, "strategy.run: the global batch has no rows");
+  }
+  bool has_ended(int rank) const {
+    return part && !part->has_ended.empty() && part->has_ended[static_cast<std::size_t>(rank)];
+  }
+
+ private:
+  void take_part(const BatchPart& known, const BatchReaders& readers, std::int64_t here_of_x) {
+    require(known.readers.get() == &readers, "strategy.run: rows that another strategy has distributed", part_advice);
+    here = readers.share_of(readers.rank()).rows(known.rows);
+    const bool has_none = here_of_x == 0 && !known.has_ended.empty();
+    if (has_none) here.end = here.begin;
+    require(here.count() == here_of_x, "strategy.run: a part of a batch has ", here_of_x, " rows where ", here.count(),
+            " are expected", part_advice);
+  }
+};
+
 /// Those that have rows.
 std::vector<Rows> rows_of_shards(std::int64_t rows, int shards) {
   std::vector<Rows> all;
   for (int i = 0; i < shards; ++i) {
-    const std::int64_t begin = divide_up(i * rows, shards), end = divide_up((i + 1) * rows, shards);
+    const std::int64_t begin = first_row_of_shard(i, rows, shards), end = first_row_of_shard(i + 1, rows, shards);
     if (begin < end) all.push_back({i, begin, end});
   }
-  for (Rows& each : all) each.length = each.count() == all[0].count() ? 0 : 1;
   return all;
 }
 
-std::int64_t rows_of_global(In global) {
-  std::int64_t rows = -1;
-  for (const Tensor& x : global) {
-    if (x.shape().rank() == 0) continue;
-    require(rows < 0 || x.shape()[0] == rows, "strategy.run: tensors of one global batch have ", rows, " and ",
-            x.shape()[0], " rows; what is no row of the batch is captured by the step, or a scalar");
-    rows = x.shape()[0];
+/// These rows of a tensor that is on the host and has those `here`, in place; zeros if it does not have them.
+Ref<Buffer> slice(const Ref<Buffer>& tensor, const Spec& spec, RowRange here, const Rows& rows) {
+  if (spec.shape.rank() == 0) return tensor;
+  if (rows.begin < here.begin || rows.end > here.end) {
+    Spec missing = spec;
+    missing.shape.set(0, rows.count());
+    Ref<Buffer> zeros = Buffer::allocate(bytes_of(missing));
+    std::memset(zeros->data(), 0, static_cast<std::size_t>(zeros->bytes()));
+    return zeros;
   }
-  require(rows != 0, "strategy.run: the global batch has no rows");
-  return rows;
-}
-
-/// These rows of a tensor that is on the host, in place.
-Ref<Buffer> slice(const Ref<Buffer>& whole, const Spec& spec, const Rows& rows) {
-  if (spec.shape.rank() == 0) return whole;
-  const std::int64_t row = whole->bytes() / spec.shape[0];
-  auto* const data = const_cast<std::byte*>(static_cast<const std::byte*>(whole->host()));
-  return Buffer::borrow(data + rows.begin * row, rows.count() * row, std::make_shared<Ref<Buffer>>(whole));
+  const std::int64_t row = here.count() > 0 ? tensor->bytes() / here.count() : 0;
+  auto* const data = const_cast<std::byte*>(static_cast<const std::byte*>(tensor->host()));
+  return Buffer::borrow(data + (rows.begin - here.begin) * row, rows.count() * row,
+                        std::make_shared<Ref<Buffer>>(tensor));
 }
 
 Spec spec_of_rows(const Spec& spec, const Rows& rows) {
@@ -80,15 +120,20 @@ struct Division {
   std::vector<const Rows*> first_of;  // of each length
   ShardCounts counts;
   std::size_t arguments = 0;  // of a shard, its number included
+  RowRange here;              // the rows that the tensors of the batch have
 
-  Division(In global, int all) {
-    const std::int64_t rows = rows_of_global(global);
-    if (rows < 0) {  // nothing is split: every shard does the same
-      for (int i = 0; i < all; ++i) shards.push_back({i, 0, 0});
+  Division(In global, const GlobalBatch& batch, const ReplicaGroup& group) : here(batch.here) {
+    bool any_ended = false;
+    if (batch.rows < 0) {  // nothing is split: every shard does the same
+      for (int i = 0; i < group.shards(); ++i) shards.push_back({i, 0, 0});
     } else {
-      shards = rows_of_shards(rows, all);
+      shards = rows_of_shards(batch.rows, group.shards());
+      any_ended =
+          std::erase_if(shards, [&](const Rows& each) { return batch.has_ended(group.rank_of(each.number)); }) > 0;
+      internal_check(!shards.empty(), "a batch of which nobody has rows");
+      for (Rows& each : shards) each.length = each.count() == shards[0].count() ? 0 : 1;
     }
-    counts = {.of_first = 0, .of_second = 0, .all = all};
+    counts = {.of_first = 0, .of_second = 0, .all = any_ended ? 0 : group.shards()};
     for (const Rows& each : shards) {
       if (each.length == static_cast<int>(first_of.size())) first_of.push_back(&each);
       counts.rows[each.length] = each.count();
@@ -117,17 +162,18 @@ class ReplicaGroup::Run final : public ShardRun {
       shard.arguments.resize(all_arguments);
       const std::size_t first = static_cast<std::size_t>(rows.length) * division.arguments;
       for (std::size_t k = 0; k < whole.size(); ++k)
-        shard.arguments[first + k] = slice(whole[k], global[k].spec(), rows);
+        shard.arguments[first + k] = slice(whole[k], global[k].spec(), division.here, rows);
       shard.arguments[first + whole.size()] = number_buffer(rows.number);
     }
     for (const Rows* rows : division.first_of) {
       for (std::size_t k = 0; k < whole.size(); ++k)
-        examples.push_back(
-            Tensor::of_buffer(spec_of_rows(global[k].spec(), *rows), slice(whole[k], global[k].spec(), *rows)));
+        examples.push_back(Tensor::of_buffer(spec_of_rows(global[k].spec(), *rows),
+                                             slice(whole[k], global[k].spec(), division.here, *rows)));
       examples.push_back(Tensor::of_buffer({i64, {}}, number_buffer(rows->number)));
     }
   }
   void add_up(std::span<Sum> sums) override { group_.add_up(sums); }
+  void has_added() override { group_.has_added(); }
   void gather(std::span<Gathered> values) override { group_.gather(values); }
   bool begins_early() const override { return group_.begins_early(); }
   void expect(std::span<Sum> sums) override { group_.expect(sums); }
@@ -162,6 +208,48 @@ int ReplicaGroup::replica_of(int shard) const {
   return static_cast<int>(std::int64_t{shard} * replicas() / shards());  // as shards_of has it
 }
 
+bool ReplicaGroup::any(bool mine) {
+  return std::ranges::any_of(of_all(mine), [](std::uint64_t each) { return each != 0; });
+}
+
+void ReplicaGroup::check_same(std::uint64_t value, const std::string& what) {
+  const std::vector<std::uint64_t> all = of_all(value);
+  if (std::ranges::count(all, all[0]) < std::ssize(all)) before_common_error();
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    require(all[rank] == all[0], what, " (", name_of(static_cast<int>(rank)), " differs from ", name_of(0), ")");
+}
+
+Pipeline ReplicaGroup::distributed(const Pipeline& batches, bool by_hand) {
+  if (ranks() == 1) return batches;
+  const auto check = [&](std::optional<std::int64_t> number, const char* what) {
+    const std::vector<std::uint64_t> all = of_all(number ? static_cast<std::uint64_t>(*number) + 1 : 0);
+    const auto said = [&](std::size_t rank) {
+      return text(all[rank] == 0 ? "a number that is not known" : text(all[rank] - 1), " on ",
+                  name_of(static_cast<int>(rank)));
+    };
+    if (std::ranges::count(all, all[0]) < std::ssize(all)) before_common_error();
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+      require(all[rank] == all[0], "the data set that all ranks read has not the same number of ", what, ": ", said(0),
+              ", ", said(rank));
+  };
+  check(batches.cardinality(), "elements");
+  const auto rows = batches.rows();
+  check(rows ? std::optional(rows->first) : std::nullopt, "rows");
+  check(rows ? std::optional(rows->second) : std::nullopt, "rows in an element");
+  checks_batches_ = checks_batches_ || by_hand;
+  const auto readers = this->readers();
+  return readers ? batches.read_by(readers) : batches;
+}
+
+/// Where data sets are distributed, a batch that is none of their parts may be made of them by mistake.
+void ReplicaGroup::check_batch(In global) {
+  std::uint64_t hash = 0;
+  for (const Tensor& x : global)
+    hash = hash_of_bytes({static_cast<const std::byte*>(x.host_buffer()->host()), x.bytes()}, hash);
+  check_same(hash, text("strategy.run: a batch that strategy.distribute has not made is not the same on all ranks",
+                        part_advice));
+}
+
 std::shared_ptr<TracedFunction> ReplicaGroup::traced_of(const StepIdentity& identity) {
   const auto made = [&] {
     return std::make_shared<TracedFunction>(identity.options, identity.closure, identity.closure_bytes);
@@ -178,13 +266,15 @@ StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArg
   require(!Context::current() && !ReadListener::is_there() && !ShardRun::current(),
           "strategy.run inside of a function, a tape or another run: it is the outermost call; put the tape into the "
           "step");
-  const Division division(global, shards());
+  const GlobalBatch batch(global, readers().get());
+  const Division division(global, batch, *this);
   Run run(*this, global, division);
-  statics.values += text("shards ", division.counts.of_first, ' ', division.counts.of_second);
+  statics.values += text("shards ", division.counts.of_first, ' ', division.counts.of_second, ' ', division.counts.all);
   const std::size_t lengths = division.first_of.size();
   const Body on_shards = [&](In in) { return traced_on_shards(in, lengths, division.counts, body); };
   begin();
   try {
+    if (checks_batches_ && !batch.part) check_batch(global);
     const FieldScope<&CallContext::shards> scope(&run);
     const Called called = traced_of(identity)->call(run.examples, statics, on_shards);
     StepResults results = results_of(called, run, division);

@@ -1,5 +1,5 @@
-/// ReplicaGroup: what stands behind a Strategy. It divides a batch into shards, traces a step for them, runs its
-/// program on them and adds up.
+/// ReplicaGroup: the implementation of a Strategy, the replicas of one process. It divides a batch into shards, traces
+/// a step for them, runs its program on them and adds up.
 #pragma once
 #include <map>
 #include <memory>
@@ -29,14 +29,30 @@ class ReplicaGroup {
 
   /// Whether each process keeps a part of the state of optimizers.
   bool divides_state() const { return options_.divides_state; }
+  /// What each process says, by rank; all ask.
+  virtual std::vector<std::uint64_t> of_all(std::uint64_t mine) { return {mine}; }
   /// True if `mine` holds in any process; all ask.
-  virtual bool any(bool mine) { return mine; }
+  bool any(bool mine);
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
-  virtual void check_same(std::uint64_t, const std::string& what) { (void)what; }
+  void check_same(std::uint64_t value, const std::string& what);
   /// Makes values whole of which each process has a part; all ask.
   virtual void gather(std::span<ShardRun::Gathered> values);
+  /// Before this process throws what all others will: returns when they know it, too, so that no end of this process
+  /// comes before.
+  virtual void before_common_error() noexcept {}
+  /// This process cannot go on: the others are told.
+  virtual void give_up(const std::string&) noexcept {}
+  virtual std::string name_of(int rank) const { return text("rank ", rank); }
+  /// The process that computes this shard.
+  int rank_of(int shard) const { return replica_of(shard) / own_replicas(); }
+
+  /// These batches as this process reads them. InvalidArgument, on all, unless they have as many in each. `by_hand`:
+  /// they are for calls of run().
+  Pipeline distributed(const Pipeline& batches, bool by_hand);
 
  protected:
+  /// Those that read the rows of their own shards alone; null: each reads whole batches.
+  virtual std::shared_ptr<const BatchReaders> readers() { return nullptr; }
   /// A call begins; it is over; it has failed.
   virtual void begin() {}
   virtual void end() {}
@@ -49,6 +65,7 @@ class ReplicaGroup {
   virtual void expect(std::span<ShardRun::Sum>) {}
   virtual void is_there(std::size_t) {}
   virtual void drive() {}
+  virtual void has_added() {}
   /// Makes the results of sums over all shards, of which this process has given its own.
   virtual void add_up(std::span<ShardRun::Sum> sums);
   int own_replicas() const { return static_cast<int>(devices_.size()); }
@@ -65,6 +82,8 @@ class ReplicaGroup {
   Called traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) const;
   StepResults results_of(const Called& called, const Run& run, const Division& division);
   std::shared_ptr<TracedFunction> traced_of(const StepIdentity& identity);
+  void check_batch(In global);
+  bool checks_batches_ = false;
   std::mutex guard_;
   std::map<const void*, Known> known_;
 };

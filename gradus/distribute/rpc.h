@@ -1,5 +1,6 @@
-/// Questions and answers between processes: bytes there, and bytes back, perhaps late. By gRPC, which is a component of
-/// its own (component.h), or within one process. Questions are small, and come with the token that all share.
+/// Remote procedure calls: questions and answers between processes, bytes there, and bytes back, perhaps late. By gRPC,
+/// which is a component of its own (component.h), or within one process. Questions are small, and come with the token
+/// that all share.
 #pragma once
 #include <functional>
 #include <memory>

@@ -9,6 +9,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 
 namespace gradus {
 namespace {

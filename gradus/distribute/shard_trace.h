@@ -1,4 +1,4 @@
-/// ShardTrace: in the midst of a step that a strategy runs. Within the trace of the step it says what the sum over the
+/// ShardTrace: the context of a shard within the trace of a step that a strategy runs. It says what the sum over the
 /// shards is, what Variables get, which random numbers a shard draws, and that C++ may not branch on what differs.
 #pragma once
 #include <unordered_map>
@@ -9,7 +9,7 @@ namespace gradus {
 /// How a batch is divided, as far as the step's program depends on it.
 struct ShardCounts {
   int of_first = 1, of_second = 0;  // how many shards have each of the two lengths
-  int all = 1;                      // with those without rows
+  int all = 1;                      // with those without rows; 0: the data of some ranks have ended
   std::int64_t rows[2] = {0, 0};    // of a shard of each length; 0: nothing is split
   int present() const { return of_first + of_second; }
 };

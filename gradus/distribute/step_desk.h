@@ -1,6 +1,6 @@
-/// The desk of a training with parameter servers, which rank 0 holds: it hands out steps to workers, knows which are
-/// done, gives those of a lost worker to another, and passes on how the training stands. Questions are answered at once
-/// or held for a while (step_questions.h).
+/// StepDesk: the coordinator of a training with parameter servers, at rank 0. It hands out steps to workers, knows
+/// which are done, gives those of a lost worker to another, and passes on how the training stands. Questions are
+/// answered at once or held for a while (step_questions.h).
 ///
 /// Step k may begin when the steps before its version are done. A worker that does nothing gets, after a while, what
 /// another one is slow with: whichever comes first counts, and both compute the same.

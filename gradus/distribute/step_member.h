@@ -1,5 +1,5 @@
-/// StepMember: one process, or one worker of a simulated cluster, among those of a training with parameter servers, as
-/// it asks the desk of rank 0. Unavailable says what is wrong there, and who is waited for in vain.
+/// StepMember: the client of the coordinator, of one process or one worker of a simulated cluster. Unavailable says
+/// what is wrong there, and who is waited for in vain.
 #pragma once
 #include <atomic>
 #include <exception>

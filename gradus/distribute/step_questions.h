@@ -1,5 +1,4 @@
-/// What processes of a training with parameter servers ask the desk of rank 0: words of step_desk.cpp and
-/// step_member.cpp.
+/// The protocol of the coordinator of a training with parameter servers: words of step_desk.cpp and step_member.cpp.
 #pragma once
 #include <cstdint>
 

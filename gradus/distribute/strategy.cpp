@@ -53,6 +53,10 @@ bool Strategy::divides_state() const { return group_->divides_state(); }
 int Strategy::ranks() const { return group_->ranks(); }
 bool Strategy::any(bool mine) const { return group_->any(mine); }
 void Strategy::check_same(std::uint64_t value, const std::string& what) const { group_->check_same(value, what); }
+Pipeline Strategy::distributed(const Pipeline& batches, bool by_hand) const {
+  return group_->distributed(batches, by_hand);
+}
+void Strategy::give_up(const std::string& why) const noexcept { group_->give_up(why); }
 
 detail::StepResults Strategy::run_step(const detail::StepIdentity& identity, In global, StaticArguments statics,
                                        const Body& body) const {

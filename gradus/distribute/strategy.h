@@ -22,6 +22,7 @@
 /// all_reduce_sum, all_reduce_mean, all_gather, reduce_scatter and broadcast (ops/shards.h) are of all shards.
 #pragma once
 #include <functional>
+#include "gradus/data/dataset.h"
 #include "gradus/distribute/cluster.h"
 #include "gradus/distribute/per_replica.h"
 #include "gradus/function/function.h"
@@ -144,6 +145,16 @@ class Strategy {
     }
   }
 
+  /// `global_batches` as this process reads them for run(): the same elements, of which a tensor has the rows of this
+  /// process's shards alone, where the data set can be read by its rows. Who reads on one process has whole batches.
+  /// The tensors are for run(), which knows from which batch they are; other values that are made of them are not.
+  /// All processes call it, with the same data set: InvalidArgument on each if lengths that are known differ. If a
+  /// length is not known, a pass has as many elements in each process as in that with most; those that have no more
+  /// give elements without rows.
+  template <std::size_t N> Dataset<N> distribute(const Dataset<N>& global_batches) const {
+    return Dataset<N>(distributed(global_batches.pipeline(), true));
+  }
+
   /// Makes the values of these variables whole on every rank. All ranks call it. With .shard_optimizer a rank has its
   /// own part alone of what an optimizer keeps for each variable; reading it before is an InvalidArgument.
   void gather(const Variables& variables) const;
@@ -168,6 +179,10 @@ class Strategy {
   /// The value of a variable, whole, on rank 0; on others it is empty. All ranks call it.
   Tensor value_on_first_rank(const Variable& variable) const;
   void check_same(std::uint64_t value, const std::string& what) const;
+  /// distribute(), also for steps of a room, which use tensors as they come.
+  Pipeline distributed(const Pipeline& batches, bool by_hand = false) const;
+  /// This process cannot go on: the others are told why.
+  void give_up(const std::string& why) const noexcept;
 
  protected:
   explicit Strategy(std::shared_ptr<detail::ReplicaGroup> group) : group_(std::move(group)) {}

@@ -8,10 +8,15 @@ namespace gradus {
 
 void await(Transport& transport, Deadline deadline, const std::function<bool()>& done,
            const std::function<std::string()>& late) {
-  while (!done()) {
-    const bool moved = transport.progress();
-    if (std::chrono::steady_clock::now() >= deadline && !done()) throw Unavailable(late());
-    if (!moved) transport.wait(deadline);
+  try {
+    while (!done()) {
+      const bool moved = transport.progress();
+      if (std::chrono::steady_clock::now() >= deadline && !done()) throw Unavailable(late());
+      if (!moved) transport.wait(deadline);
+    }
+  } catch (const std::exception& error) {
+    transport.close(error.what());  // so that peers hear the reason, not that this rank has left
+    throw;
   }
 }
 

@@ -1,6 +1,6 @@
-/// Messages between ranks: one small interface, under which lie threads of one process, shared memory or a network. A
-/// message has a tag and a length that both sides know; what does not fit is an Error. Nothing waits without a
-/// deadline. A transport belongs to one thread at a time, which also drives it; `fail` alone may come from others.
+/// Transport: messages between ranks, one small interface, under which lie threads of one process, shared memory or a
+/// network. A message has a tag and a length that both sides know; what does not fit is an Error. Nothing waits without
+/// a deadline. A transport belongs to one thread at a time, which also drives it; `fail` alone may come from others.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -80,7 +80,8 @@ class Transport {
   int ranks() const { return group().ranks(); }
 };
 
-/// Drives `transport` until `done`. After the deadline it is an Unavailable with what `late` says.
+/// Drives `transport` until `done`. After the deadline it is an Unavailable with what `late` says. Whatever it throws
+/// closes the transport, with that as the reason for the peers.
 void await(Transport& transport, Deadline deadline, const std::function<bool()>& done,
            const std::function<std::string()>& late);
 

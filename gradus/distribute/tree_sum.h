@@ -1,5 +1,6 @@
-/// Sums over shards in an order that the number of shards alone decides: a binary tree over their numbers, whose nodes
-/// are aligned to powers of two. So the bits of a sum do not depend on how many ranks hold the shards.
+/// Tree reduction: sums over shards in an order that the number of shards alone decides, a binary tree over their
+/// numbers, whose nodes are aligned to powers of two. So the bits of a sum do not depend on how many ranks hold the
+/// shards.
 ///
 ///   5 shards:   ((0 + 1) + (2 + 3)) + 4
 ///   3 ranks:    rank 0: [0, 2)        rank 1: [2, 4)        rank 2: [4, 5)

@@ -1,5 +1,5 @@
-/// Messages by UCX: shared memory between ranks of one machine, TCP and InfiniBand between machines. It is a component
-/// of its own (component.h). What it sends is neither encrypted nor authenticated: it belongs on a trusted network, and
+/// UCX transport: shared memory between ranks of one machine, TCP and InfiniBand between machines. It is a component of
+/// its own (component.h). What it sends is neither encrypted nor authenticated: it belongs on a trusted network, and
 /// its ports open only after the meeting has told who the others are.
 #pragma once
 #include <memory>

@@ -1,5 +1,5 @@
-/// What libgradus_ucx.so offers: plain functions over one UCX worker, without exceptions, so that it fits every build
-/// of the library. One thread at a time calls them, but for `wake`.
+/// The interface of libgradus_ucx.so: plain functions over one UCX worker, without exceptions, so that it fits every
+/// build of the library. One thread at a time calls them, but for `wake`.
 #pragma once
 #include <cstddef>
 #include <cstdint>

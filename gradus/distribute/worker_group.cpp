@@ -5,41 +5,50 @@
 #include <numeric>
 #include "gradus/base/error.h"
 #include "gradus/base/version.h"
+#include "gradus/data/batch_readers.h"
 #include "gradus/distribute/gathered_parts.h"
 #include "gradus/distribute/ucx.h"
 
 namespace gradus::detail {
 namespace {
 
-std::string fingerprint_of(const Cluster& cluster, std::size_t devices, int micro_shards, const ShardOptions& options) {
-  return text("multi-worker mirrored, ", cluster.ranks(), " ranks with ", devices, " replicas each, micro_shards ",
-              micro_shards, options.divides_state ? ", shard_optimizer" : "",
-              options.sums_in_bf16 ? ", bf16_sums" : "");
-}
-
-std::unique_ptr<Transport> joined(Meeting& meeting, const Cluster& cluster) {
+std::unique_ptr<Transport> by_ucx(const Meeting& meeting, const Cluster& cluster) {
   UcxChoice choice{.timeout = cluster.timeout};
   if (meeting.is_on_one_host()) choice.transports = "sm,self";
   else choice.devices = cluster.interface;
-  auto transport = ucx_transport(choice);
+  return ucx_transport(choice);
+}
+
+std::unique_ptr<Transport> joined(std::unique_ptr<Transport> transport, Meeting& meeting, const Cluster& cluster) {
   const std::vector<std::string> addresses = meeting.share("addresses 1", transport->open());
   Group group{.rank = cluster.rank};
   for (std::size_t rank = 0; rank < addresses.size(); ++rank)
     group.members.push_back({meeting.names()[rank], addresses[rank]});
   transport->join(std::move(group));
+  meeting.share("joined 1", "");  // nobody is gone before all can be reached
   return transport;
 }
 
 }  // namespace
 
-WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options)
+Introduction WorkerGroup::introduction(const Cluster& cluster, std::size_t devices, int micro_shards,
+                                       const ShardOptions& options) {
+  return {
+      .fingerprint = text("multi-worker mirrored, ", cluster.ranks(), " ranks with ", devices,
+                          " replicas each, micro_shards ", micro_shards,
+                          options.divides_state ? ", shard_optimizer" : "", options.sums_in_bf16 ? ", bf16_sums" : ""),
+      .version = std::string(version())};
+}
+
+WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options,
+                         GroupMeans means)
     : ReplicaGroup(std::move(devices), micro_shards,
                    {options.divides_state && cluster.ranks() > 1, options.sums_in_bf16}, cluster.rank, cluster.ranks()),
       cluster_(cluster),
-      meeting_(cluster, {.fingerprint = fingerprint_of(cluster, devices_.size(), micro_shards, options),
-                         .version = std::string(version())}) {
+      meeting_(cluster, introduction(cluster, devices_.size(), micro_shards, options), std::move(means.desk)) {
   if (cluster.ranks() == 1) return;
-  transport_ = joined(meeting_, cluster_);
+  if (means.transport == nullptr) means.transport = by_ucx(meeting_, cluster_);
+  transport_ = joined(std::move(means.transport), meeting_, cluster_);
   collectives_ = std::make_unique<Collectives>(*transport_, shards(), cluster_.timeout);
   meeting_.on_failure([transport = std::weak_ptr(transport_)](const std::string& why) {
     if (const auto still = transport.lock()) still->fail(why);
@@ -70,10 +79,24 @@ void WorkerGroup::failed(const std::string& why) noexcept {
   buckets_.reset();
 }
 
+void WorkerGroup::before_common_error() noexcept {
+  try {
+    gathered(0);
+  } catch (...) {}  // they have ended by it already
+}
+
+void WorkerGroup::give_up(const std::string& why) noexcept {
+  is_whole_ = false;
+  failed(why);
+}
+
 void WorkerGroup::expect(std::span<ShardRun::Sum> sums) { buckets_.emplace(*collectives_, sums); }
 void WorkerGroup::is_there(std::size_t sum) { buckets_->is_there(sum); }
-void WorkerGroup::drive() {
+void WorkerGroup::drive() try {
   if (buckets_) buckets_->drive();
+} catch (const std::exception& error) {
+  transport_->close(error.what());  // so that peers hear the reason
+  throw;
 }
 
 void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
@@ -81,6 +104,29 @@ void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
   if (!buckets_) expect(sums);
   buckets_->finish(traffic_);
   buckets_.reset();
+}
+
+/// All say that they have their sums, and rank 0 decides: it is what the meeting knows, too. Who does not hear of it,
+/// as a message is lost or a rank fails, asks the meeting, where after a failure nothing is decided any more. So all
+/// assign what the step has computed, or none; but for those that a rank 0 which ends in this moment has told, or not.
+void WorkerGroup::has_added() {
+  if (!collectives_) return;
+  const std::uint64_t number = ++commits_;
+  bool is_decided = false;
+  try {
+    gathered(0);
+    if (rank_ == 0) {
+      const std::string failure = meeting_.decide(number);
+      require<Unavailable>(failure.empty(), failure);
+      is_decided = true;
+    }
+    std::byte decision{};
+    collectives_->broadcast(0, {&decision, 1});
+  } catch (const std::exception& error) {
+    const std::optional<std::uint64_t> last = meeting_.fail(error.what());
+    transport_->close(error.what());
+    if (!is_decided && last.value_or(0) < number) throw;
+  }
 }
 
 Explanation WorkerGroup::explain(const StepIdentity& identity) {
@@ -95,6 +141,15 @@ Explanation WorkerGroup::explain(const StepIdentity& identity) {
 }
 
 std::vector<std::uint64_t> WorkerGroup::of_all(std::uint64_t mine) {
+  try {
+    return gathered(mine);
+  } catch (const std::exception& error) {
+    give_up(error.what());
+    throw;
+  }
+}
+
+std::vector<std::uint64_t> WorkerGroup::gathered(std::uint64_t mine) {
   std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks_));
   all[static_cast<std::size_t>(rank_)] = mine;
   Cuts cuts(all.size() + 1);
@@ -103,14 +158,41 @@ std::vector<std::uint64_t> WorkerGroup::of_all(std::uint64_t mine) {
   return all;
 }
 
-bool WorkerGroup::any(bool mine) {
-  return std::ranges::any_of(of_all(mine), [](std::uint64_t each) { return each != 0; });
-}
+/// Data sets may outlive the strategy.
+class WorkerGroup::Readers final : public BatchReaders {
+ public:
+  explicit Readers(const std::shared_ptr<WorkerGroup>& group)
+      : group_(group), rank_(group->rank()), names_(group->meeting_.names()) {
+    for (int rank = 0; rank < group->ranks(); ++rank) {
+      const ShardRange shards = shards_of(rank, group->ranks(), group->shards());
+      shares_.push_back({shards.begin, shards.end, group->shards()});
+    }
+  }
+  int rank() const override { return rank_; }
+  BatchShare share_of(int rank) const override { return shares_[static_cast<std::size_t>(rank)]; }
+  std::string name_of(int rank) const override { return names_[static_cast<std::size_t>(rank)]; }
+  std::vector<std::int64_t> of_all(std::int64_t own) const override {
+    const auto group = group_.lock();
+    require<Unavailable>(group != nullptr, "a data set is read whose strategy is gone, which says when all have ended");
+    std::vector<std::int64_t> all;
+    for (const std::uint64_t each : group->of_all(static_cast<std::uint64_t>(own)))
+      all.push_back(static_cast<std::int64_t>(each));
+    return all;
+  }
+  void before_common_error() const noexcept override {
+    if (const auto group = group_.lock()) group->before_common_error();
+  }
 
-void WorkerGroup::check_same(std::uint64_t value, const std::string& what) {
-  const std::vector<std::uint64_t> all = of_all(value);
-  for (std::size_t rank = 1; rank < all.size(); ++rank)
-    require(all[rank] == all[0], what, " (", meeting_.names()[rank], " differs from ", meeting_.names()[0], ")");
+ private:
+  const std::weak_ptr<WorkerGroup> group_;
+  const int rank_;
+  const std::vector<std::string> names_;
+  std::vector<BatchShare> shares_;
+};
+
+std::shared_ptr<const BatchReaders> WorkerGroup::readers() {
+  if (collectives_ && !readers_) readers_ = std::make_shared<Readers>(shared_from_this());
+  return readers_;
 }
 
 void WorkerGroup::gather(std::span<ShardRun::Gathered> values) {
@@ -123,7 +205,7 @@ void WorkerGroup::share(std::span<ShardRun::Part> parts, std::span<const std::in
   if (!collectives_) return;
   Cuts cuts(static_cast<std::size_t>(ranks_) + 1, 0);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const int rank = replica_of(parts[i].shard) / own_replicas();
+    const int rank = rank_of(parts[i].shard);
     cuts[static_cast<std::size_t>(rank) + 1] += bytes[i];
   }
   std::partial_sum(cuts.begin(), cuts.end(), cuts.begin());

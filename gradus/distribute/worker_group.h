@@ -1,5 +1,4 @@
-/// WorkerGroup: the replicas of one process among several that train together. It has met the others, and adds up with
-/// them.
+/// WorkerGroup: the replicas of one rank among several. It has met the others, and adds up with them.
 #pragma once
 #include <exception>
 #include <optional>
@@ -10,19 +9,33 @@
 
 namespace gradus::detail {
 
-class WorkerGroup final : public ReplicaGroup {
+/// What stands in for gRPC and UCX where ranks are threads of a test.
+struct GroupMeans {
+  std::shared_ptr<MeetingDesk> desk = nullptr;
+  std::unique_ptr<Transport> transport = nullptr;
+};
+
+class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_this<WorkerGroup> {
  public:
   /// Returns when all are here. Unavailable, which says who is missing, after the cluster's timeout.
-  WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options);
+  WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options,
+              GroupMeans means = {});
+  /// What a rank says of itself at the meeting.
+  static Introduction introduction(const Cluster& cluster, std::size_t devices, int micro_shards,
+                                   const ShardOptions& options);
   ~WorkerGroup() override;
 
   Explanation explain(const StepIdentity& identity) override;
-  bool any(bool mine) override;
-  void check_same(std::uint64_t value, const std::string& what) override;
+  std::vector<std::uint64_t> of_all(std::uint64_t mine) override;
   void gather(std::span<ShardRun::Gathered> values) override;
+  std::string name_of(int rank) const override { return meeting_.names()[static_cast<std::size_t>(rank)]; }
+  void before_common_error() noexcept override;
+  void give_up(const std::string& why) noexcept override;
 
  private:
-  std::vector<std::uint64_t> of_all(std::uint64_t mine);
+  class Readers;
+  std::shared_ptr<const BatchReaders> readers() override;
+  std::vector<std::uint64_t> gathered(std::uint64_t mine);
   void begin() override;
   void end() override { is_whole_ = true; }
   void failed(const std::string& why) noexcept override;
@@ -31,16 +44,19 @@ class WorkerGroup final : public ReplicaGroup {
   void is_there(std::size_t sum) override;
   void drive() override;
   void add_up(std::span<ShardRun::Sum> sums) override;
+  void has_added() override;
   void share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) override;
 
   const Cluster cluster_;
   Meeting meeting_;
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<Collectives> collectives_;
+  std::shared_ptr<const BatchReaders> readers_;
   std::optional<SumBuckets> buckets_;  // of the sums that are expected
   Traffic traffic_;
   std::uint64_t step_ = 1;  // before the first one ranks may agree on something
-  bool is_whole_ = true;    // no step has been left in its midst
+  std::uint64_t commits_ = 0;
+  bool is_whole_ = true;  // no step has been left in its midst
   const int exceptions_before_ = std::uncaught_exceptions();
 };
 

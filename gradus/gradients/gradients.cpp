@@ -9,7 +9,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
-#include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {

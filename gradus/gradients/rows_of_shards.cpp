@@ -9,7 +9,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 #include "gradus/ops/sort.h"
 
 namespace gradus {

@@ -11,7 +11,7 @@ struct VariableCell;
 /// A shard of a batch, within a step that runs on all of them.
 struct ShardPlace {
   int of_first, of_second;  // how many shards have each of the two lengths that shards have
-  int all;                  // how many there are, those without rows included
+  int all;                  // how many there are, those without rows included; 0: the data of some ranks have ended
   int length;               // which of the two this one has
   std::int64_t rows[2];     // of a shard of each length; 0: nothing is split
   Tensor number;            // among all: a scalar i64

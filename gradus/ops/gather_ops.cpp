@@ -85,9 +85,11 @@ Tensor Gather::batch(In in, std::uint32_t mask, std::int64_t) const {
   return apply(*this, reshape(in[0], merged(x, inner)), places);
 }
 
-/// Of x: inner dimensions stay, outer ones have the places behind them.
+/// Of x: inner dimensions stay, outer ones have the places behind them. Of the indices: places have the inner ones
+/// behind them.
 int Gather::carries(Specs in, int operand, int along) const {
-  if (operand != 0 || along == axis) return 0;
+  if (operand == 1) return along + 1 + axis;
+  if (along == axis) return 0;
   return along > axis ? along : along + 1 - in[1].shape.rank();
 }
 

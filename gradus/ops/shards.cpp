@@ -1,5 +1,6 @@
 /// Rules of the ops on shards.
 #include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/creation.h"
@@ -64,6 +65,14 @@ Tensor with_first_axis_at(const Tensor& x, int axis) {
   for (int i = 1; i < x.shape().rank(); ++i) order.push_back(i);
   order.insert(order.begin() + axis, 0);
   return axis == 0 ? x : transpose(x, order);
+}
+
+/// shard_place(). InvalidArgument where some ranks have no data any more: then it is open which shards there are.
+const ShardPlace* place_among_all(std::string_view op) {
+  const ShardPlace* const at = shard_place();
+  require(!at || at->all > 0, op, ": the data of some ranks have ended before those of others, so their shards are ",
+          "missing; give all ranks data of one known length, as .repeat().take(n) does");
+  return at;
 }
 
 int axis_of(std::string_view op, const Tensor& x, int axis) {
@@ -160,7 +169,7 @@ Tensor all_reduce_mean(const Tensor& x) {
 
 Tensor all_gather(const Tensor& x, int axis) {
   const int place = axis_of("all_gather", x, axis);
-  const ShardPlace* const at = shard_place();
+  const ShardPlace* const at = place_among_all("all_gather");
   const std::int64_t n = x.shape()[place];
   AllGather op{n, 0, 1, 0};
   if (at) {
@@ -175,7 +184,7 @@ Tensor reduce_scatter(const Tensor& x, int axis) {
   require(x.dtype() != boolean, "reduce_scatter: booleans have no sum; cast them to i32");
   const int place = axis_of("reduce_scatter", x, axis);
   const Tensor sum = sum_of_all(x);
-  const ShardPlace* const at = shard_place();
+  const ShardPlace* const at = place_among_all("reduce_scatter");
   if (!at) return sum;
   const std::int64_t n = x.shape()[place], shards = at->of_first + at->of_second;
   require(n % shards == 0, "reduce_scatter: axis ", axis, " of ", x.spec(), " cannot be divided among ", shards,
@@ -185,7 +194,7 @@ Tensor reduce_scatter(const Tensor& x, int axis) {
 }
 
 Tensor broadcast(const Tensor& x, int root) {
-  const ShardPlace* const at = shard_place();
+  const ShardPlace* const at = place_among_all("broadcast");
   const Tensor of_root = over_shards(AnyOp::of(FromShard{root}), x);
   const int shards = at ? at->of_first + at->of_second : 1;
   require<OutOfRange>(root >= 0 && root < shards, "broadcast: root is ", root, ", but there are ", shards,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include "gradus/data/batch_readers.h"
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
 #include "gradus/ops/shape.h"
@@ -65,19 +66,36 @@ Pipeline source_of(const Pipeline& dataset, const FitOptions& options) {
   return options.steps_per_epoch > 0 ? dataset.repeat(-1) : dataset;
 }
 
+/// The rows of this process.
+Pipeline distributed(const Pipeline& dataset, const std::optional<Strategy>& strategy) {
+  return strategy ? strategy->distributed(dataset) : dataset;
+}
+
+/// What one process of several throws ends the work of all, which are told why. A loss that is not finite all have.
+template <class Work> auto told_to_all(const std::optional<Strategy>& strategy, Work work) {
+  try {
+    return work();
+  } catch (const Diverged&) { throw; } catch (const std::exception& error) {
+    if (strategy) strategy->give_up(error.what());
+    throw;
+  }
+}
+
 class Fitting {
  public:
   Fitting(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset, FitOptions options)
       : model_(model),
         optimizer_(optimizer),
         task_(task),
-        dataset_(source_of(dataset, options)),
+        whole_dataset_(source_of(dataset, options)),
+        dataset_(distributed(whole_dataset_, options.strategy)),
         options_(options.fast_dev_run > 0 ? for_trial(std::move(options)) : std::move(options)),
         step_(model, optimizer, task, step_options()),
         progress_(options_.verbose && writes(), options_.epochs, steps_if_known()) {
     if (!options_.validation) return;
     validation_set_ = options_.validation->pipeline();
     if (options_.fast_dev_run > 0) validation_set_ = validation_set_->take(options_.fast_dev_run);
+    validation_set_ = distributed(*validation_set_, options_.strategy);
     validation_.emplace(task, options_.metrics, with_signature({.name = "validation"}, validation_set_->specs()),
                         options_.strategy);
   }
@@ -224,13 +242,13 @@ class Fitting {
   bool is_done(std::int64_t steps) const { return options_.steps_per_epoch > 0 && steps >= options_.steps_per_epoch; }
 
   /// The data of step number place.index of an epoch and those behind it.
-  Pipeline data_from(Position place) const {
-    if (options_.steps_per_epoch > 0) return dataset_.from({0, place.epoch * options_.steps_per_epoch + place.index});
-    return place.index > 0 ? dataset_.from(place) : dataset_.epoch(place.epoch);
+  Pipeline data_from(const Pipeline& dataset, Position place) const {
+    if (options_.steps_per_epoch > 0) return dataset.from({0, place.epoch * options_.steps_per_epoch + place.index});
+    return place.index > 0 ? dataset.from(place) : dataset.epoch(place.epoch);
   }
   /// Of one stream there is one reading for all epochs.
   Reading& reading_at(Position place) {
-    if (options_.steps_per_epoch == 0 || !reading_) reading_ = data_from(place).begin();
+    if (options_.steps_per_epoch == 0 || !reading_) reading_ = data_from(dataset_, place).begin();
     return *reading_;
   }
 
@@ -243,7 +261,7 @@ class Fitting {
   void end_diverged(int epoch) {
     progress_.abandon();
     const std::int64_t before = steps_so_far();
-    const Tensors batch = data_from({epoch, before - steps_before_}).first();
+    const Tensors batch = data_from(whole_dataset_, {epoch, before - steps_before_}).first();
     const Diverged error(text("training diverged: the loss of step ", before + 1, " (epoch ", epoch + 1,
                               ") is not finite. It began with ", find_divergence(model_, task_, batch),
                               ". The model and the optimizer are as they were before that step. Try a smaller learning "
@@ -288,7 +306,7 @@ class Fitting {
   Module& model_;
   Optimizer& optimizer_;
   const Task& task_;
-  const Pipeline dataset_;
+  const Pipeline whole_dataset_, dataset_;  // the other one as this process reads it
   const FitOptions options_;
   const bool hears_of_steps_ =
       std::ranges::any_of(options_.callbacks, [](const Callback& callback) { return bool(callback.on_step_end); });
@@ -304,6 +322,16 @@ class Fitting {
   bool stop_ = false;
 };
 
+/// A prediction is of all rows, so the data may not end in one process before they do in the others.
+void require_all_rows(const Tensors& batch) {
+  for (const Tensor& field : batch)
+    if (const auto part = batch_of_part(field); part && !part->has_ended.empty()) {
+      const auto rank = static_cast<int>(std::ranges::find(part->has_ended, true) - part->has_ended.begin());
+      throw DataError(text("predict: the data set has fewer batches on ", part->readers->name_of(rank),
+                           " than on others: all ranks read the same data"));
+    }
+}
+
 }  // namespace
 
 History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset,
@@ -311,7 +339,10 @@ History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const
   check(options, task, dataset);
   build_for_elements(dataset, CallMode::training, task.build);
   History history;
-  optimizer.with_steps_that_end([&] { history = Fitting(model, optimizer, task, dataset, std::move(options)).run(); });
+  const std::optional<Strategy> strategy = options.strategy;
+  optimizer.with_steps_that_end([&] {
+    history = told_to_all(strategy, [&] { return Fitting(model, optimizer, task, dataset, std::move(options)).run(); });
+  });
   return history;
 }
 
@@ -320,8 +351,8 @@ Evaluation detail::evaluate(const Task& task, const Pipeline& dataset, EvaluateO
   check_batched("evaluate: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
   build_for_elements(dataset, CallMode::inference, task.build);
   EvaluationStep step(task, std::move(options.metrics), with_signature({.name = "evaluate"}, dataset.specs()),
-                      std::move(options.strategy));
-  step.run(dataset);
+                      options.strategy);
+  told_to_all(options.strategy, [&] { step.run(distributed(dataset, options.strategy)); });
   return {step.totals().loss(), step.totals().metrics()};
 }
 
@@ -335,11 +366,17 @@ Tensor detail::predict(const Module& model, const ElementFunction& call, const P
   build_for_elements(dataset, CallMode::inference, [&](const std::vector<Spec>& specs, CallMode mode) {
     return build_all(model.layer_behind(), specs, mode);
   });
-  StepFunction function(with_signature({.name = "predict"}, dataset.specs()), std::move(options.strategy));
+  StepFunction function(with_signature({.name = "predict"}, dataset.specs()), options.strategy);
   const ModeScope mode(CallMode::inference);
   Tensors parts;
-  for (const auto reading = dataset.epoch(0).begin(); !reading->at_end(); reading->advance())
-    parts.push_back(function.result(reading->element(), [&](In x) { return Called{call(x), nullptr}; }));
+  told_to_all(options.strategy, [&] {
+    const auto reading = distributed(dataset, options.strategy).epoch(0).begin();
+    for (; !reading->at_end(); reading->advance()) {
+      const Tensors& batch = reading->element();
+      require_all_rows(batch);
+      parts.push_back(function.result(batch, [&](In x) { return Called{call(x), nullptr}; }));
+    }
+  });
   require<DataError>(!parts.empty(), "predict: the data set is empty");
   return parts.size() == 1 ? parts[0] : concat(parts);
 }
@@ -348,6 +385,10 @@ Tensor predict(const Module& model, const Tensor& x, PredictOptions options) {
   check_options("predict", options);
   require(x.shape().rank() > 0, "predict: x is a scalar, expected [rows, ...]");
   const std::int64_t rows = x.shape()[0];
+  if (options.strategy && rows > 0) {
+    const auto call = [&](In in) { return Tensors{model(in[0])}; };
+    return detail::predict(model, call, data::slices({x}).batch(options.batch_size, {}), options);
+  }
   if (rows <= options.batch_size) return model(x, inference);
   Tensors parts;
   for (std::int64_t begin = 0; begin < rows; begin += options.batch_size) {

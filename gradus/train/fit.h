@@ -45,8 +45,10 @@ struct FitOptions {
   /// repeated nor recorded. Losses within a resumed epoch are those of the whole epoch.
   std::optional<CheckpointOptions> checkpoints = {};
   FunctionOptions function = {};  // options of the compiled step
-  /// On what the step runs: each batch is divided into shards. Validation runs on it, too. Of several processes the
-  /// first one shows progress and writes checkpoints, which all have to be able to read; callbacks run in each.
+  /// On what the step runs: each batch is divided into shards. Validation runs on it, too. Of several processes each
+  /// reads its rows of a batch, where the data set can be read by rows (Strategy::distribute). The first one shows
+  /// progress and writes checkpoints, which all have to be able to read; callbacks run in each. An error in one of them
+  /// ends the training in all.
   std::optional<Strategy> strategy = {};
   bool verbose = true;            // on stderr: a progress line on a terminal, else one line per epoch
   bool unbatched = false;         // elements are meant as they are, though no batch() made them: see fit
@@ -68,7 +70,7 @@ struct EvaluateOptions {
 struct PredictOptions {
   std::int64_t batch_size = 256;          // for a tensor; a data set has batches of its own
   bool unbatched = false;                 // as in fit
-  std::optional<Strategy> strategy = {};  // of a data set, as in fit
+  std::optional<Strategy> strategy = {};  // as in fit
   static constexpr auto ranges() { return std::array{Allowed::positive("batch_size")}; }
 };
 

@@ -1,6 +1,7 @@
 /// `gradus train` on several ranks: the bits of one process with as many shards, also when it goes on with another
 /// number of ranks. Skipped where UCX or gRPC is not there.
 #include "tests/apps/command_process.h"
+#include "tests/apps/launch_process.h"
 #include "tests/components.h"
 
 namespace gradus::command {
@@ -63,6 +64,20 @@ TEST_F(TrainingOnRanks, HasTheBitsOfOneProcess) {
   EXPECT_NE(weights("one"), weights("resumed"));
   train({"--resume", directory("resumed"), "--epochs", "4"}, 4);
   EXPECT_EQ(weights("one"), weights("resumed"));
+}
+
+TEST_F(TrainingOnRanks, RefusesRolesThatDoNotTrain) {
+  const std::string config = (root_ / "config.toml").string(), output = (root_ / "refused").string();
+  EXPECT_EQ(run({"launch", "-n", "2", "--servers", "1", "--", GRADUS_COMMAND, "train", config, "--output", output}),
+            failed);
+  expect_error("GRADUS_CLUSTER names 1 parameter servers, but this command trains all ranks in step");
+  {
+    const VariablesOfTest variables{
+        {"TF_CONFIG", R"({"cluster": {"worker": ["127.0.0.1:1"]}, "task": {"type": "evaluator", "index": 0}})"}};
+    EXPECT_EQ(run({"train", config, "--output", output}), usage);
+    expect_error("TF_CONFIG says that this process is of the task evaluator");
+  }
+  EXPECT_FALSE(std::filesystem::exists(output));
 }
 
 /// Each rank keeps a part of the optimizer's state; one process goes on with what two have saved.

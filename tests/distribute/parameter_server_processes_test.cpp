@@ -38,37 +38,25 @@ using BeforeStep = std::function<void(int step)>;
 
 /// The bytes of all variables and of the losses after two rounds and, if `fits`, one epoch of fit.
 std::string trained(const ParameterServerStrategy& strategy, const BeforeStep& before_step = {}, bool fits = false) {
-  set_seed(2);
-  Sequential model{Dense(12, tanh), BatchNormalization(), Dropout(0.2), Dense(3)};
-  Adam optimizer({.learning_rate = 1e-2, .global_clipnorm = 1});
-  const SparseCategoricalCrossentropy loss_function(from_logits);
-  const Tensor labels = random::integers({64}, {.high = 3, .seed = 1});
-  const Tensor x = random::normal({64, 5}, {.seed = 2}) + one_hot(labels, 5);
-  const auto step = function([&](Tensor xs, Tensor ys) {
-    GradientTape tape;
-    const Loss loss = loss_function(ys, model(xs, training));
-    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
-    return loss;
-  });
+  ClassifierOfTest job;
+  const auto step = function([&](Tensor xs, Tensor ys) { return job.step(xs, ys); });
   std::string bytes;
-  const auto add = [&](const Tensor& t) { bytes.append(static_cast<const char*>(t.host()), t.bytes()); };
   int number = 0;
   for (int round = 0; round < 2; ++round) {
     for (const std::int64_t rows : {16, 16, 13, 2, 16, 16}) {
       if (before_step) before_step(number++);
-      strategy.schedule(step, x.rows(0, rows), labels.rows(0, rows));
+      strategy.schedule(step, job.x.rows(0, rows), job.labels.rows(0, rows));
     }
-    add(strategy.join().value());
-    optimizer.set_learning_rate(5e-3);
+    append_bytes(bytes, strategy.join().value());
+    job.optimizer.set_learning_rate(5e-3);
   }
   if (fits) {
     const History history =
-        fit(model, optimizer, loss_function, data::from_tensor_slices(x, labels).shuffle().batch(20),
-            {.strategy = strategy, .verbose = false});
-    add(full({}, history.loss.back()));
-    add(strategy.run([&](Tensor xs) { return model(xs, inference); }, x).concat());
+        fit(job.model, job.optimizer, job.loss_function, job.batches(), {.strategy = strategy, .verbose = false});
+    append_bytes(bytes, full({}, history.loss.back()));
+    append_bytes(bytes, strategy.run([&](Tensor xs) { return job.model(xs, inference); }, job.x).concat());
   }
-  for (const Variable& v : model.variables() + optimizer.variables()) add(v.value());
+  for (const Variable& v : job.variables()) append_bytes(bytes, v.value());
   return bytes;
 }
 
@@ -188,15 +176,9 @@ const ProcessJob failing_job("worker fails", [](const ProcessOfTest& process) {
 
 const ProcessJob bad_step_job("bad step", [](const ProcessOfTest& process) {
   const ParameterServerStrategy strategy(cluster_of_test(process), {.max_staleness = 2});
-  Variable table(ones({4, 2}), "table");
-  SGD optimizer({.learning_rate = 1});
-  const auto step = function([&](Tensor rows) {
-    GradientTape tape;
-    const Loss loss = Loss::mean(gather(table, rows));
-    optimizer.apply_gradients(tape.gradient(loss, Variables{table}));
-    return loss;
-  });
-  for (const std::int32_t row : {0, 1, 7, 2}) strategy.schedule(step, from_values<std::int32_t>({row}, {1}));
+  TableOfTest job;
+  const auto step = function([&](Tensor rows) { return job.step(rows); });
+  for (const std::int32_t row : {0, 1, 7, 2}) strategy.schedule(step, TableOfTest::batch(row));
   strategy.join();
 });
 

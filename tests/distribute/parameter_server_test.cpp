@@ -311,23 +311,17 @@ TEST(ParameterServer, FitsAsOneProcess) {
 
 TEST(ParameterServer, SaysWhatAStepHasThrown) {
   const ParameterServerStrategy strategy(Cluster::simulated(3, 1), {.max_staleness = 2});
-  Variable table(ones({4, 2}), "table");
-  SGD optimizer({.learning_rate = 1});
-  const auto step = function([&](Tensor rows) {
-    GradientTape tape;
-    const Loss loss = Loss::mean(gather(table, rows));
-    optimizer.apply_gradients(tape.gradient(loss, Variables{table}));
-    return loss;
-  });
+  TableOfTest job;
+  const auto step = function([&](Tensor rows) { return job.step(rows); });
   for (const std::int32_t row : {0, 1, 7, 2}) {
     try {
-      strategy.schedule(step, from_values<std::int32_t>({row}, {1}));
+      strategy.schedule(step, TableOfTest::batch(row));
     } catch (const OutOfRange&) {
     }  // it may be known before the last one is scheduled
     catch (const Unavailable&) {}
   }
   EXPECT_THROW({ strategy.join(); }, Error);
-  expect_error<Unavailable>([&] { strategy.schedule(step, from_values<std::int32_t>({0}, {1})); },
+  expect_error<Unavailable>([&] { strategy.schedule(step, TableOfTest::batch(0)); },
                             {"strategy.schedule", "has failed before", "make a strategy anew"});
   expect_error<Unavailable>([&] { strategy.join(); }, {"strategy.join", "has failed before"});
 }

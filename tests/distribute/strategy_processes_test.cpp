@@ -5,6 +5,7 @@
 #include <cstring>
 #include "gradus/gradus.h"
 #include "tests/distribute/processes_as_ranks.h"
+#include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
 namespace gradus {
@@ -23,34 +24,24 @@ Cluster cluster_of_test(const ProcessOfTest& process) {
 
 /// The bytes of all variables after a training by hand and by fit, then the loss.
 std::string trained(const Strategy& strategy, const std::function<void(int step)>& before_step = {}) {
-  set_seed(2);
-  Sequential model{Dense(12, tanh), BatchNormalization(), Dropout(0.2), Dense(3)};
-  Adam optimizer({.learning_rate = 1e-2, .global_clipnorm = 1});
-  const SparseCategoricalCrossentropy loss_function(from_logits);
-  const Tensor labels = random::integers({64}, {.high = 3, .seed = 1});
-  const Tensor x = random::normal({64, 5}, {.seed = 2}) + one_hot(labels, 5);
-  const auto step = function([&](Tensor xs, Tensor ys) {
-    GradientTape tape;
-    const Loss loss = loss_function(ys, model(xs, training));
-    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
-    return std::pair{loss, model(xs, inference)};
-  });
+  ClassifierOfTest job;
+  const auto step =
+      function([&](Tensor xs, Tensor ys) { return std::pair{job.step(xs, ys), job.model(xs, inference)}; });
   double loss = 0;
   Tensor outputs;
   int number = 0;
   for (const std::int64_t rows : {16, 16, 13, 2}) {
     if (before_step) before_step(number++);
-    const auto [of_all, each] = strategy.run(step, x.rows(0, rows), labels.rows(0, rows));
+    const auto [of_all, each] = strategy.run(step, job.x.rows(0, rows), job.labels.rows(0, rows));
     loss = of_all.item();
     outputs = each.concat();
   }
   const History history =
-      fit(model, optimizer, loss_function, data::from_tensor_slices(x, labels).shuffle().batch(20),
+      fit(job.model, job.optimizer, job.loss_function, job.batches(),
           {.epochs = 2, .metrics = {SparseCategoricalAccuracy()}, .strategy = strategy, .verbose = false});
   std::string bytes;
-  const auto add = [&](const Tensor& t) { bytes.append(static_cast<const char*>(t.host()), t.bytes()); };
-  for (const Variable& v : model.variables() + optimizer.variables()) add(v.value());
-  add(outputs);
+  for (const Variable& v : job.variables()) append_bytes(bytes, v.value());
+  append_bytes(bytes, outputs);
   for (const double value : {loss, history.loss.back(), history["sparse_categorical_accuracy"].back()})
     bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
   return bytes;

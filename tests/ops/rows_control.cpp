@@ -7,7 +7,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 #include "tests/ops/rows.h"
 
 namespace gradus::rows {

@@ -1,0 +1,52 @@
+/// Batches that several ranks read together. Each rank reads the rows of its own shards. A tensor with such rows knows
+/// that it is a part of a batch, so that a strategy divides the batch, not the part.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+#include "gradus/data/stage.h"
+
+namespace gradus {
+
+/// Shards [begin, end) of the `shards` of every batch: those of one rank.
+struct BatchShare {
+  int begin = 0, end = 1, shards = 1;
+  /// Their rows in a batch of n.
+  RowRange rows(std::int64_t n) const;
+};
+
+/// Where shard number i of `shards` begins in n rows.
+std::int64_t first_row_of_shard(std::int64_t i, std::int64_t n, std::int64_t shards);
+
+/// The ranks that read a data set together.
+class BatchReaders {
+ public:
+  virtual ~BatchReaders() = default;
+  /// Of this process.
+  virtual int rank() const = 0;
+  virtual BatchShare share_of(int rank) const = 0;
+  virtual std::string name_of(int rank) const = 0;
+  /// What each rank says, by rank; all of them ask.
+  virtual std::vector<std::int64_t> of_all(std::int64_t own) const = 0;
+  /// Before this rank throws what all others will: until they know it, too.
+  virtual void before_common_error() const noexcept {}
+};
+
+/// The batch that a tensor has the rows of one rank of.
+struct BatchPart {
+  std::shared_ptr<const BatchReaders> readers;
+  std::int64_t rows = 0;             // of the whole batch
+  std::vector<bool> has_ended = {};  // by rank: its data have, and its rows are missing; empty: of none
+};
+
+/// `rows`, which has its value, as a part of a batch.
+Tensor as_part(const Tensor& rows, const std::shared_ptr<const BatchPart>& batch);
+/// The batch of which `x` is a part; null: of none.
+std::shared_ptr<const BatchPart> batch_of_part(const Tensor& x);
+
+/// A pass of this rank over parts of batches, whose number is not known. It ends where the passes of all ranks have:
+/// who has no more gives parts without rows. InvalidArgument on every rank if batches have other numbers of rows.
+std::unique_ptr<Reading> shared_reading(std::unique_ptr<Reading> own, std::vector<Spec> specs,
+                                        std::shared_ptr<const BatchReaders> readers);
+
+}  // namespace gradus

@@ -1,0 +1,364 @@
+/// The table of faults of docs/distribution.md: each fault at every message of a small training of three ranks. It ends
+/// with the bits of the undisturbed training, or with an error on every rank that says who and what, within the
+/// deadline; and the newest checkpoint is whole. A step is committed by all or by none.
+#include <gtest/gtest.h>
+#include <map>
+#include <mutex>
+#include <thread>
+#include "gradus/distribute/checked_transport.h"
+#include "gradus/distribute/faulty_transport.h"
+#include "gradus/distribute/meeting_desk.h"
+#include "gradus/gradus.h"
+#include "gradus/ops/random_state.h"
+#include "tests/distribute/strategies_as_threads.h"
+#include "tests/distribute/trained.h"
+#include "tests/errors.h"
+#include "tests/test_directory.h"
+#include "tests/train/failing_calls.h"
+
+namespace gradus {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr int ranks = 3, steps = 2;
+
+/// What a message of the victim is about. Those of the meeting are questions to rank 0.
+enum class Phase { fingerprint, sums, vote, gather, agreement };
+std::string_view name_of(Phase phase) {
+  constexpr std::array<std::string_view, 5> names = {"fingerprint", "sums", "vote", "gather", "agreement"};
+  return names[static_cast<std::size_t>(phase)];
+}
+
+/// In the order in which a rank sends them: to each of the others one, of a vote the decision by rank 0 to each.
+std::vector<Phase> messages_of(int rank) {
+  std::vector<Phase> all;
+  const auto add = [&](Phase phase, int count) { all.insert(all.end(), static_cast<std::size_t>(count), phase); };
+  for (int step = 1; step <= steps; ++step) {
+    if (step == 1) add(Phase::fingerprint, ranks - 1);
+    add(Phase::sums, ranks - 1);
+    add(Phase::vote, rank == 0 ? 2 * (ranks - 1) : ranks - 1);
+    add(Phase::gather, ranks - 1);
+    add(Phase::agreement, ranks - 1);
+  }
+  return all;
+}
+
+/// The training: a step, the agreement of all about its end, and a checkpoint by rank 0.
+struct Training {
+  Sequential model{Dense(4, tanh), Dense(1)};
+  Adam optimizer{{.learning_rate = 1e-2}};
+  Checkpoints checkpoints;
+  explicit Training(const std::filesystem::path& folder) : checkpoints({.directory = folder}, model, optimizer) {
+    model.build({f32, {any_size, 3}});
+    optimizer.build(model.trainable_variables());
+  }
+  /// Loss, backward, update; gives the prediction of all ranks.
+  std::function<Tensor(Tensor)> body = [this](const Tensor& x) {
+    GradientTape tape;
+    const Tensor y = model(x, training);
+    const Loss loss = Loss::mean(square(y - reduce_sum(x, {.axis = {1}, .keepdims = true})));
+    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+    return y;
+  };
+  Function<std::function<Tensor(Tensor)>> step = function(body);
+  std::vector<Tensor> values() const { return values_of(model.variables() + optimizer.variables(), 0).variables; }
+};
+
+/// How far a rank came, and with which values.
+struct Left {
+  int steps_done = 0;
+  std::vector<Tensor> values;
+  std::string problem = {};
+};
+
+struct Outcome {
+  std::vector<Left> ranks;
+  double seconds = 0;
+  int sent = 0;  // messages of the victim
+};
+
+struct Case {
+  Fault::Kind kind = Fault::Kind::delay;
+  int victim = 1;
+  int message = -1;    // of the victim
+  bool kills = false;  // a strike; else it stops
+  int question = -1;   // of rank 1 at the meeting
+  std::chrono::milliseconds timeout{20'000};
+  std::function<void()> before_checkpoint = {};
+};
+
+/// A desk at which one question of the victim is lost, comes late, twice or damaged.
+class FaultyDesk final : public MeetingDesk {
+ public:
+  FaultyDesk(MeetingTerms terms, Fault::Kind kind, int question)
+      : MeetingDesk(std::move(terms)), kind_(kind), left_(question) {}
+  ~FaultyDesk() override {
+    for (std::thread& each : late_) each.join();
+  }
+  void ask(std::uint64_t call, std::string_view bytes, Answer answer) override {
+    const bool is_hit = bytes.find("\"rank\":1") != std::string_view::npos &&
+                        bytes.find("\"beat\"") == std::string_view::npos && left_-- == 0;
+    if (!is_hit) return MeetingDesk::ask(call, bytes, std::move(answer));
+    std::string copy(bytes);
+    switch (kind_) {
+      case Fault::Kind::drop: return;
+      case Fault::Kind::delay:
+        late_.emplace_back([this, call, copy, answer] {
+          std::this_thread::sleep_for(30ms);
+          MeetingDesk::ask(call, copy, answer);
+        });
+        return;
+      case Fault::Kind::duplicate:
+        MeetingDesk::ask(call + (std::uint64_t{1} << 40), copy, [](std::string_view) {});
+        return MeetingDesk::ask(call, bytes, std::move(answer));
+      case Fault::Kind::corrupt: copy[copy.size() / 2] ^= 0x10; return MeetingDesk::ask(call, copy, std::move(answer));
+      case Fault::Kind::strike: return answer("");
+    }
+  }
+
+ private:
+  const Fault::Kind kind_;
+  std::atomic<int> left_;
+  std::vector<std::thread> late_;
+};
+
+const Tensor& inputs() {
+  static const Tensor x = random::normal({steps * 12, 3}, {.seed = 1});
+  return x;
+}
+
+class FaultTable : public testing::Test {
+ protected:
+  void SetUp() override {
+    undisturbed_ = run({});
+    for (const Left& left : undisturbed_.ranks) ASSERT_EQ(left.problem, "");
+  }
+
+  Outcome run(const Case& fault) {
+    static int runs = 0;
+    folder_.emplace(text("fault_table_", runs++));
+    Outcome outcome{std::vector<Left>(ranks)};
+    RanksOfTest of_test{.ranks = ranks, .micro_shards = 4, .timeout = fault.timeout, .heartbeat = fault.timeout / 3};
+    std::array<FaultyTransport*, ranks> faulty{};
+    of_test.wrap = [&](int rank, std::unique_ptr<Transport> inner) -> std::unique_ptr<Transport> {
+      auto wrapped = std::make_unique<FaultyTransport>(std::move(inner), std::vector<Fault>{});
+      FaultyTransport* const own = faulty[static_cast<std::size_t>(rank)] = wrapped.get();
+      if (rank == fault.victim && fault.message >= 0) {
+        Fault made{.kind = fault.kind, .message = fault.message};
+        if (fault.kind == Fault::Kind::strike) {
+          if (fault.kills) made.strike = [] { throw Error("killed"); };
+          else made.strike = [own] { own->stop(); };
+        }
+        own->set(made);
+      }
+      if (fault.kind == Fault::Kind::corrupt) return std::make_unique<CheckedTransport>(std::move(wrapped));
+      return wrapped;
+    };
+    if (fault.question >= 0)
+      of_test.make_desk = [&](MeetingTerms terms) {
+        return std::make_shared<FaultyDesk>(std::move(terms), fault.kind, fault.question);
+      };
+    const auto begin = Clock::now();
+    const auto problems = run_on_ranks(of_test, [&](const Strategy& strategy, int rank) {
+      Left& left = outcome.ranks[static_cast<std::size_t>(rank)];
+      Training job(folder_->path());
+      const auto keep = [&] { left.values = job.values(); };
+      try {
+        for (int number = 1; number <= steps; ++number) {
+          strategy.run(job.step, inputs().rows(12 * (number - 1), 12 * number));
+          check(!strategy.any(false), "nobody asks to stop");
+          left.steps_done = number;
+          if (rank == 0 && fault.before_checkpoint) fault.before_checkpoint();
+          if (rank == 0) job.checkpoints.save(number);
+        }
+        if (rank == fault.victim) {
+          outcome.sent = faulty[static_cast<std::size_t>(rank)]->sent();
+          faulty[static_cast<std::size_t>(rank)]->send_late();
+        }
+      } catch (...) {
+        keep();
+        throw;
+      }
+      keep();
+    });
+    outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    for (std::size_t rank = 0; rank < ranks; ++rank) outcome.ranks[rank].problem = problems[rank];
+    return outcome;
+  }
+
+  /// The number of the step after which these are the values; -1: of none.
+  int step_of(const std::vector<Tensor>& values) {
+    for (const auto& [number, known] : states())
+      if (std::ranges::equal(known, values, [](const Tensor& a, const Tensor& b) { return bitwise_equal(a, b); }))
+        return number;
+    return -1;
+  }
+  /// What one process has after each step. It stays, so that ranks find what it has compiled.
+  struct OneProcess {
+    std::uint64_t random = random_state_of(5);
+    const SeedScope seeds{random};
+    const TestDirectory nothing{"fault_table_states"};
+    Training job{nothing.path()};
+    const MirroredStrategy strategy{{.devices = {cpu(0)}, .micro_shards = 4}};
+    std::map<int, std::vector<Tensor>> states{{0, job.values()}};
+    OneProcess() {
+      for (int number = 1; number <= steps; ++number) {
+        strategy.run(job.step, inputs().rows(12 * (number - 1), 12 * number));
+        states[number] = job.values();
+      }
+    }
+  };
+  static std::unique_ptr<OneProcess> one_process_;
+  static void SetUpTestSuite() {
+    inputs().observed();
+    one_process_ = std::make_unique<OneProcess>();
+  }
+  static void TearDownTestSuite() { one_process_.reset(); }
+  static const std::map<int, std::vector<Tensor>>& states() { return one_process_->states; }
+
+  /// The newest checkpoint is whole, and that of a step.
+  void expect_checkpoint(int at_least, const std::string& what) {
+    Training job(folder_->path());
+    const auto restored = job.checkpoints.restore();
+    const int number = restored ? static_cast<int>(restored->step) : 0;
+    EXPECT_GE(number, at_least) << what;
+    if (restored) { EXPECT_EQ(step_of(job.values()), number) << what; }
+  }
+
+  void expect_undisturbed(const Outcome& outcome, const std::string& what) {
+    for (const Left& left : outcome.ranks) {
+      EXPECT_EQ(left.problem, "") << what;
+      EXPECT_EQ(left.steps_done, steps) << what;
+      EXPECT_EQ(step_of(left.values), steps) << what;
+    }
+    expect_checkpoint(steps, what);
+  }
+
+  /// Every rank says what is wrong, and one says `word`; and all have the values after the same step. A rank whose last
+  /// message is lost does not know.
+  void expect_ended(const Outcome& outcome, const Case& fault, const std::string& word, const std::string& what) {
+    const bool is_last = messages_of(fault.victim).size() - static_cast<std::size_t>(fault.message) < ranks;
+    std::vector<int> committed;
+    std::string all;
+    for (const Left& left : outcome.ranks) {
+      EXPECT_TRUE(!left.problem.empty() || (is_last && left.steps_done == steps)) << what;
+      all += left.problem + "\n";
+      if (left.values.empty()) continue;  // it has not begun
+      committed.push_back(step_of(left.values));
+      EXPECT_GE(committed.back(), 0) << what;
+    }
+    const bool has_left = is_last && all.find("has left the group") != std::string::npos;
+    EXPECT_TRUE(has_left || all.find(word) != std::string::npos) << what << "\n" << all;
+    EXPECT_EQ(std::ranges::count(committed, committed.at(0)), std::ssize(committed)) << what << "\n" << all;
+    EXPECT_LT(outcome.seconds, 10) << what;
+    expect_checkpoint(std::max(0, outcome.ranks[0].steps_done), what);
+  }
+
+  Outcome undisturbed_;
+  std::optional<TestDirectory> folder_;
+};
+
+std::unique_ptr<FaultTable::OneProcess> FaultTable::one_process_;
+
+/// Each message of rank 1, and of rank 0, which decides.
+void at_each_message(const std::function<void(int victim, int message, const std::string& where)>& visit) {
+  for (const int victim : {1, 0}) {
+    const std::vector<Phase> messages = messages_of(victim);
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      visit(victim, static_cast<int>(i), text(" of message ", i, " of rank ", victim, ", ", name_of(messages[i])));
+  }
+}
+
+TEST_F(FaultTable, ListsEachMessage) {
+  expect_undisturbed(undisturbed_, "undisturbed");
+  for (const int victim : {0, 1}) EXPECT_EQ(run({.victim = victim}).sent, std::ssize(messages_of(victim)));
+}
+
+TEST_F(FaultTable, DelayedAndDoubledMessagesChangeNothing) {
+  at_each_message([&](int victim, int message, const std::string& where) {
+    const auto kind = (message + victim) % 2 == 0 ? Fault::Kind::delay : Fault::Kind::duplicate;
+    expect_undisturbed(run({kind, victim, message}), "delay or double" + where);
+  });
+}
+
+TEST_F(FaultTable, DamagedMessagesAreNoticed) {
+  at_each_message([&](int victim, int message, const std::string& where) {
+    const int receipt = message % 2;  // in the message, or in its receipt
+    const Outcome outcome = run({Fault::Kind::corrupt, victim, 2 * message + receipt});
+    expect_ended(outcome, {Fault::Kind::corrupt, victim, message}, "damaged on their way", "damage" + where);
+  });
+}
+
+TEST_F(FaultTable, ALostMessageEndsAll) {
+  at_each_message([&](int victim, int message, const std::string& where) {
+    const Case lost{.kind = Fault::Kind::drop, .victim = victim, .message = message, .timeout = 120ms};
+    expect_ended(run(lost), lost, "sent nothing for 0.12 s", "loss" + where);
+  });
+}
+
+TEST_F(FaultTable, AStoppedRankEndsAll) {
+  at_each_message([&](int victim, int message, const std::string& where) {
+    const Case stopped{.kind = Fault::Kind::strike, .victim = victim, .message = message, .timeout = 120ms};
+    expect_ended(run(stopped), stopped, " nothing for 0.12 s", "stop" + where);
+  });
+}
+
+TEST_F(FaultTable, AKilledRankEndsAllAtOnce) {
+  at_each_message([&](int victim, int message, const std::string& where) {
+    if (victim == 0) return;  // the processes of strategy_processes_test are killed
+    const Case kill{.kind = Fault::Kind::strike, .victim = victim, .message = message, .kills = true};
+    const Outcome outcome = run(kill);
+    EXPECT_EQ(outcome.ranks[1].problem, "killed") << where;
+    for (const std::size_t other : {0u, 2u})
+      if (outcome.ranks[other].steps_done < steps) expect_says(outcome.ranks[other].problem, "rank 1 (");
+    expect_ended(outcome, kill, "rank 1 (", "kill" + where);
+  });
+}
+
+/// Rank 0 alone writes. It says why it cannot, and so do the others; what it has written before is whole.
+TEST_F(FaultTable, AFullDiskOfRank0EndsAll) {
+  const TestDirectory folder("fault_table_full");
+  const auto make = [] { return Sequential{Dense(4, tanh), Dense(1)}; };
+  const Tensor y = reduce_sum(inputs(), {.axis = {1}, .keepdims = true});
+  std::optional<FailingCalls> full;
+  const auto problems = run_on_ranks({.ranks = 2}, [&](const Strategy& strategy, int rank) {
+    Sequential model = make();
+    Adam optimizer;
+    const Callback fills{.on_epoch_begin = [&](EpochBegin log) {
+      if (rank == 0 && log.epoch == 3) full.emplace(FailingCalls::Plan{.free_bytes = 100});
+    }};
+    fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(inputs(), y).batch(12),
+        {.epochs = 1000,
+         .callbacks = {fills},
+         .checkpoints = {{.directory = folder.path()}},
+         .strategy = strategy,
+         .verbose = false});
+  });
+  full.reset();
+  for (const std::string& problem : problems) expect_says(problem, "No space left on device");
+  Sequential model = make();
+  model.build({f32, {any_size, 3}});
+  Adam optimizer;
+  optimizer.build(model.trainable_variables());
+  const auto restored = Checkpoints({.directory = folder.path()}, model, optimizer).restore();
+  ASSERT_TRUE(restored.has_value());
+  EXPECT_GE(restored->position.epoch, 2);  // the last one may still have been on its way
+}
+
+/// Questions of the meeting: to join, to share an address, and that this rank reaches all.
+TEST_F(FaultTable, OfTheMeeting) {
+  for (int question = 0; question < 3; ++question) {
+    for (const auto kind : {Fault::Kind::delay, Fault::Kind::duplicate})
+      expect_undisturbed(run({.kind = kind, .question = question}), text("question ", question));
+    // It asks again.
+    expect_undisturbed(run({.kind = Fault::Kind::drop, .question = question, .timeout = 2s}), text("lost ", question));
+    const Outcome damaged = run({.kind = Fault::Kind::corrupt, .question = question, .timeout = 500ms});
+    for (const Left& left : damaged.ranks) EXPECT_NE(left.problem, "");
+    EXPECT_LT(damaged.seconds, 10);
+  }
+}
+
+}  // namespace
+}  // namespace gradus
