@@ -1,6 +1,7 @@
 /// The cut of a graph by devices, and the run of its parts.
 #include "gradus/backend/placed_program.h"
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <unordered_map>
 #include "gradus/backend/lane.h"
@@ -74,6 +75,9 @@ class Cut {
  public:
   explicit Cut(const Graph& graph) : graph_(graph), places_(graph) {
     for (int i = 0; i < graph.size(); ++i) place(i);
+    delay();
+    for (int i = 0; i < graph.size(); ++i)
+      if (is_computed(i)) members_[{of(i).stage, of(i).device}].push_back(i);
     for (int i = 0; i < graph.size(); ++i) note_uses(i);
     for (const int output : graph.outputs) demand(source_of(output));
   }
@@ -120,9 +124,31 @@ class Cut {
       if (is_anywhere(operand)) continue;
       place.stage = std::max(place.stage, of(operand).stage + (of(operand).device != place.device));
     }
-    // A copy is made when the part that reads it begins.
-    if (!v.is_input() && !is_copy(i)) members_[{place.stage, place.device}].push_back(i);
   }
+  /// In a part: a copy is made when the part that reads it begins.
+  bool is_computed(int i) const { return !is_anywhere(i) && !is_copy(i) && !graph_[i].is_input(); }
+
+  /// What reads inputs alone and fuses with its reader is computed where it is first read, as the decay of an
+  /// optimizer's slot: else it would go through memory from one part to another.
+  void delay() {
+    constexpr int never = std::numeric_limits<int>::max();
+    PerValue<int> first_read(graph_, never);
+    PerValue<char> is_of_inputs(graph_);
+    for (int i = 0; i < graph_.size(); ++i) {
+      const AnyOp& op = graph_[i].op;
+      const bool fuses = op.is_elementwise() || op.is_view() || op.is_alias() || op.is_index();
+      is_of_inputs[i] =
+          graph_[i].is_input() || is_anywhere(i) ||
+          (fuses && std::ranges::all_of(graph_[i].in, [&](int operand) { return is_of_inputs[operand]; }));
+    }
+    for (int i = graph_.size(); i-- > 0;) {
+      if (is_computed(i) && is_of_inputs[i] && first_read[i] != never)
+        of(i).stage = std::max(of(i).stage, first_read[i]);
+      const int read = is_copy(i) ? 0 : of(i).stage;  // by a copy: at once
+      for (const int operand : graph_[i].in) first_read[operand] = std::min(first_read[operand], read);
+    }
+  }
+
   /// Marks what leaves its part. An output that is made of numbers is made by the default device.
   void demand(int i) {
     if (is_anywhere(i)) members_[{0, Placement().resolved().code()}].push_back(i);
@@ -133,6 +159,7 @@ class Cut {
     if (is_anywhere(i) || is_copy(i)) return;
     for (const int operand : graph_[i].in) {
       const int read = origin_of(graph_, operand);
+      if (graph_[read].is_input()) continue;
       if (!is_anywhere(read) && (of(read).stage != of(i).stage || of(read).device != of(i).device))
         of(read).is_output = true;
     }
@@ -174,14 +201,14 @@ class Cut {
     return local[i] = here;
   }
 
-  /// An input that one part alone reads may be overwritten there, unless something may still fail then: a call that
-  /// fails changes nothing.
+  /// The part that reads an input last may overwrite it, if no other reads it at that stage, and nothing may fail then:
+  /// a call that fails changes nothing.
   void let_die(int input, std::vector<Part>& parts) const {
     const auto is_it = [&](const PartInput& read) { return read.value == input; };
     Part* only = nullptr;
-    for (Part& part : parts) {
+    for (Part& part : parts) {  // by stage
       if (std::ranges::none_of(part.inputs, is_it)) continue;
-      if (only) return;
+      if (only && only->stage == part.stage) return;
       only = &part;
     }
     const auto may_fail_then = [&](const Part& part) {

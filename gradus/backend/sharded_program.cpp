@@ -158,7 +158,8 @@ class Cut {
     if (!of(i).is_member) return;
     for (const int given : graph_[i].in) {
       const int operand = source_of(given);
-      if (!of(operand).is_anywhere && Key{of(operand).time, of(operand).length} != Key{of(i).time, of(i).length})
+      const bool is_made = !graph_[operand].is_input() && !of(operand).is_anywhere;
+      if (is_made && Key{of(operand).time, of(operand).length} != Key{of(i).time, of(i).length})
         of(operand).is_output = true;
     }
   }

@@ -6,6 +6,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/compiler/turns.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 
 namespace gradus {
 namespace {

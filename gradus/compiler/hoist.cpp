@@ -7,6 +7,7 @@
 #include "gradus/graph/rewriter.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/views.h"
 
 namespace gradus {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include "gradus/compiler/first_fit.h"
-#include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 
 namespace gradus {
 namespace {

@@ -6,6 +6,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/rewriter.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/views.h"
 
 namespace gradus {

@@ -9,6 +9,7 @@
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/conv_ops.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 
 namespace gradus {
 namespace {

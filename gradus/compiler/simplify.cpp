@@ -4,6 +4,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/known_formulas.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/views.h"
 
 namespace gradus {

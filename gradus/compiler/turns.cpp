@@ -2,6 +2,7 @@
 #include "gradus/compiler/turns.h"
 #include <algorithm>
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 
 namespace gradus {
 bool is_in_turns(const Graph& graph, int product, std::span<const std::int64_t> symbols, const TargetModel& target) {

@@ -9,7 +9,7 @@
 #include "gradus/ops/creation.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
-#include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/sort.h"
 #include "gradus/ops/widened.h"

@@ -9,6 +9,7 @@
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"

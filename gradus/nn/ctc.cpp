@@ -5,7 +5,7 @@
 #include "gradus/nn/loss_parts.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
-#include "gradus/ops/cumulative.h"
+#include "gradus/ops/cumulative_ops.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/logits.h"

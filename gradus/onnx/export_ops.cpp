@@ -7,6 +7,7 @@
 #include "gradus/ops/cumulative_ops.h"
 #include "gradus/ops/gather_ops.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/views.h"
 
 namespace gradus::onnx {

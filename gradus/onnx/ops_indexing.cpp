@@ -7,6 +7,7 @@
 #include "gradus/ops/layout.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/select.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/sort.h"

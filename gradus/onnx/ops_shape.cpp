@@ -6,7 +6,7 @@
 #include "gradus/ops/creation.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/strided.h"
+#include "gradus/ops/strided_ops.h"
 
 namespace gradus::onnx {
 namespace {

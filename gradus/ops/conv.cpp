@@ -7,6 +7,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
+#include "gradus/ops/window_geometry.h"
 #include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {

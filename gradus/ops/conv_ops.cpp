@@ -2,7 +2,7 @@
 #include "gradus/ops/conv_ops.h"
 #include "gradus/graph/extents.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/windows.h"
+#include "gradus/ops/window_geometry.h"
 
 namespace gradus {
 namespace {

@@ -6,6 +6,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/window_geometry.h"
 
 namespace gradus {
 namespace {

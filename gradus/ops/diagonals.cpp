@@ -7,7 +7,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/strided.h"
+#include "gradus/ops/strided_ops.h"
 
 namespace gradus {
 namespace {

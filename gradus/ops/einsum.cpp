@@ -10,7 +10,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"
-#include "gradus/ops/strided.h"
+#include "gradus/ops/strided_ops.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {

@@ -1,6 +1,7 @@
 /// Gradients of incomplete functions. For a parameter the kernel has the next derivative. For the end of the integral
 /// it is the integrand, whose derivatives by the parameters follow from those of its logarithm.
 #include "gradus/ops/incomplete.h"
+#include "gradus/ops/incomplete_ops.h"
 #include <algorithm>
 #include <limits>
 #include "gradus/ops/checks.h"

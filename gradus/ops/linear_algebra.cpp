@@ -1,13 +1,17 @@
 /// Matrix products in other forms; determinants and inverses with their gradients.
 #include "gradus/ops/linear_algebra.h"
+#include "gradus/ops/linear_algebra_ops.h"
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/gather_ops.h"
 #include "gradus/ops/creation.h"
+#include "gradus/ops/gather_ops.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
+#include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"
@@ -30,14 +34,18 @@ Tensor all_but_one(std::int64_t n) {
   return column + cast(column >= row, i32);
 }
 
-/// x: [count, n, n] -> the determinants of x without row i and column j, with their signs.
-Tensor cofactors(const Tensor& x) {
+/// dC_ij times the gradient of C_ij, the determinant of x: [count, n, n] without row i and column j, with its sign.
+Tensor gradient_of_cofactors(const Tensor& x, const Tensor& cotangents) {
   const std::int64_t n = x.shape().back();
   const Tensor kept = all_but_one(n);
-  const Tensor parts = apply(Gather{-1}, apply(Gather{-2}, x, kept), kept);  // [count, i, rows, j, columns]
-  const Tensor minors = apply(Det{}, transpose(parts, {0, 1, 3, 2, 4}));
+  const Tensor rows = apply(Gather{-2}, x, kept),
+               parts = apply(Gather{-1}, rows, kept);  // [count, i, rows, j, columns]
   const Tensor odd = mod(iota_along(2, 0, n, i32) + iota_along(2, 1, n, i32), 2);
-  return minors * cast(1 - 2 * odd, x.dtype());
+  const Tensor signed_ones = cotangents * cast(1 - 2 * odd, x.dtype());
+  const Tensor minors = transpose(parts, {0, 1, 3, 2, 4});
+  const Tensor of_minors = transpose(apply(Adjugate{}, minors)) * expand_dims(expand_dims(signed_ones, -1), -1);
+  const Tensor of_rows = Gather{-1}.vjp(std::array{rows, kept}, parts, transpose(of_minors, {0, 1, 3, 2, 4}))[0];
+  return Gather{-2}.vjp(std::array{x, kept}, rows, of_rows)[0];
 }
 
 }  // namespace
@@ -49,22 +57,35 @@ Spec Det::infer(Specs in) const {
   return out;
 }
 
-Tensors Det::vjp(In in, const Tensor& y, const Tensor& dy) const {
-  constexpr std::int64_t small = 5;  // with cofactors n^5 operations, second order n^8
-  const Tensor& x = in[0];
-  const Shape& shape = x.shape();
-  const std::int64_t n = shape.back();
-  const auto spread = [](const Tensor& each) { return expand_dims(expand_dims(each, -1), -1); };
-  if (n == 0) return {fill_like(x, 0)};
-  if (SizeChoice::decide(n < 0 || n > small)) return {spread(dy * y) * transpose(apply(Inverse{}, x))};
-  Shape batches = shape;
-  batches.erase(-1);
-  batches.erase(-1);
-  return {spread(dy) * reshape(cofactors(reshape(x, {batches.size(), n, n})), shape)};
+Tensors Det::vjp(In in, const Tensor&, const Tensor& dy) const {
+  return {expand_dims(expand_dims(dy, -1), -1) * transpose(apply(Adjugate{}, in[0]))};
 }
 
 Tensor Det::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
 int Det::carries(Specs, int, int along) const { return along < -2 ? along + 2 : 0; }
+
+Spec Adjugate::infer(Specs in) const { return spec_of_matrices(name, in); }
+
+Tensors Adjugate::vjp(In in, const Tensor& y, const Tensor& dy) const {
+  constexpr std::int64_t small = 5;  // by minors n^5 operations, at each further order n^3 times as many
+  const Tensor& x = in[0];
+  const Shape& shape = x.shape();
+  const std::int64_t n = shape.back();
+  if (n == 0 || n == 1) return {fill_like(x, 0)};
+  if (SizeChoice::decide(n < 0 || n > small)) {
+    const Tensor inverse = apply(Inverse{}, x);
+    const Tensor both = reduce_sum(dy * y, {.axis = {-2, -1}, .keepdims = true});
+    return {both * transpose(inverse) - apply(Matmul{false, true}, apply(Matmul{true, false}, inverse, dy), y)};
+  }
+  Shape batches = shape;
+  batches.erase(-1);
+  batches.erase(-1);
+  const Shape flat{batches.size(), n, n};
+  return {reshape(gradient_of_cofactors(reshape(x, flat), transpose(reshape(dy, flat))), shape)};
+}
+
+Tensor Adjugate::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+int Adjugate::carries(Specs, int, int along) const { return along < -2 ? along : 0; }
 
 Spec Inverse::infer(Specs in) const { return spec_of_matrices(name, in); }
 

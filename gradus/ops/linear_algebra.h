@@ -32,9 +32,9 @@ struct GemmOptions {
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options = {});
 Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmOptions& options = {});
 
-/// Determinants of x: T[..., n, n] -> T[...], T floating; 1 for n = 0. The gradient is the matrix of cofactors. Up to n
-/// = 5 it is made of determinants, so it is right for singular matrices too, in every order. Beyond, it is det(x) *
-/// inverse(x)', which is NaN or infinite where x is singular.
+/// Determinants of x: T[..., n, n] -> T[...], T floating; 1 for n = 0. The gradient is the matrix of cofactors, of
+/// singular matrices too. Gradients of higher order are right for those up to n = 5; beyond, they are NaN or infinite
+/// where x is singular.
 Tensor det(const Tensor& x);
 /// Inverse matrices of x: T[..., n, n], T floating. Infinite or NaN where x is singular.
 Tensor inverse(const Tensor& x);
@@ -44,27 +44,5 @@ Tensor inverse(const Tensor& x);
 /// NumPy's matmul: matrices as in matmul. A vector a counts as one row, a vector b as one column; the result lacks that
 /// dimension.
 Tensor numpy_matmul(const Tensor& a, const Tensor& b);
-
-/// Determinant of small matrices, by elimination with row exchanges: a primitive since data decides which rows are
-/// exchanged.
-struct Det {
-  static constexpr auto name = "det";
-  static constexpr auto library_kernel = "det";
-  static constexpr auto takes = Takes::floats;
-  Spec infer(Specs in) const;
-  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
-  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
-  int carries(Specs in, int operand, int along) const;
-};
-/// Inverse of small matrices, by elimination with row exchanges.
-struct Inverse {
-  static constexpr auto name = "inverse";
-  static constexpr auto library_kernel = "inverse";
-  static constexpr auto takes = Takes::floats;
-  Spec infer(Specs in) const;
-  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
-  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
-  int carries(Specs in, int operand, int along) const;
-};
 
 }  // namespace gradus

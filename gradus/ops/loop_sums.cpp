@@ -7,6 +7,7 @@
 #include "gradus/ops/disjoint_sum.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"

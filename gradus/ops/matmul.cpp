@@ -1,5 +1,6 @@
 /// Matrix products: shape rule, gradients without transposed copies, batches.
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include <algorithm>
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"

@@ -21,17 +21,4 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// in alphabetical order. Any number of operands; they are contracted in pairs, first the pair that shrinks most.
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& inputs);
 
-/// The primitive of matrix products. Operands have equal batch dimensions, or one of them has none and serves every
-/// batch. A transposed operand is stored with its last two dimensions exchanged. k = 0 gives zeros.
-struct Matmul {
-  static constexpr auto name = "matmul";
-  static constexpr auto library_kernel = "matmul";
-  bool transpose_a = false;  // a is stored with its last two dimensions exchanged
-  bool transpose_b = false;  // b is stored with its last two dimensions exchanged
-  Spec infer(Specs in) const;
-  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
-  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
-  int carries(Specs in, int operand, int axis) const;
-};
-
 }  // namespace gradus

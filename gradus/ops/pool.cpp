@@ -12,6 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"
+#include "gradus/ops/window_geometry.h"
 #include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {

@@ -4,7 +4,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
-#include "gradus/ops/windows.h"
+#include "gradus/ops/window_geometry.h"
 
 namespace gradus {
 namespace {

@@ -1,5 +1,6 @@
 /// Scatter: shape rule, gradients, and the public functions, which merge dimensions into one.
 #include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/gather_ops.h"

@@ -9,6 +9,7 @@
 #include "gradus/ops/known_values.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
 

@@ -1,11 +1,13 @@
 /// Gradients of solutions are solutions: with y = A^-1 b, db = A^-T dy and dA = -db y'.
 #include "gradus/ops/solve.h"
+#include "gradus/ops/solve_ops.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/linear_algebra.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/diagonals.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"

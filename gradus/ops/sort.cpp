@@ -1,5 +1,6 @@
 /// Sorting: the primitive gives the indices, a gather the elements.
 #include "gradus/ops/sort.h"
+#include "gradus/ops/sort_ops.h"
 #include <limits>
 #include "gradus/graph/extents.h"
 #include "gradus/ops/elementwise.h"

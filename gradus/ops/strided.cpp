@@ -1,5 +1,6 @@
 /// Strided slices: the view, its gradient, and the reading of begins and ends.
 #include "gradus/ops/strided.h"
+#include "gradus/ops/strided_ops.h"
 #include <algorithm>
 #include "gradus/graph/extents.h"
 #include "gradus/ops/concat.h"

@@ -1,5 +1,6 @@
 /// Numbers of windows, and the padding that they need.
 #include "gradus/ops/windows.h"
+#include "gradus/ops/window_geometry.h"
 #include <algorithm>
 #include "gradus/graph/context.h"
 #include "gradus/ops/shape.h"

@@ -10,7 +10,7 @@
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/widened.h"
 #include "gradus/optim/optimizer_state.h"
 

@@ -8,7 +8,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 #include "gradus/train/part_penalties.h"
 
 namespace gradus {

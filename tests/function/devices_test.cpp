@@ -326,6 +326,33 @@ TEST(Devices, EachHasItsOwnAccountAndLimit) {
   EXPECT_GE(memory_use(cpu(4)).peak_bytes, four + 2 * MiB);
 }
 
+/// The second device begins when the first has given it something.
+TEST(Devices, VariablesAreWrittenInPlaceOnEach) {
+  Dense first(512, relu);
+  first.build({f32, {8, 512}});
+  std::optional<DeviceScope> scope(cpu(4));
+  Dense second(512);
+  second.build({f32, {8, 512}});
+  scope.reset();
+  Adam optimizer;
+  const Variables variables = first.trainable_variables() + second.trainable_variables();
+  auto step = function([&](Tensor x) {
+    GradientTape tape;
+    const Tensor loss = reduce_sum(square(second(first(x).to(cpu(4)))));
+    optimizer.apply_gradients(tape.gradient(loss, variables));
+    return loss;
+  });
+  const Tensor x = numbers({8, 512});
+  for (int i = 0; i < 2; ++i) step(x).item();
+  synchronize();
+  for (const Device device : {cpu(0), cpu(4)}) {
+    reset_peak_memory(device);
+    const std::size_t before = memory_use(device).live_bytes;
+    step(x).item();
+    EXPECT_LT(memory_use(device).peak_bytes - before, std::size_t{3} * 512 * 512 * sizeof(float) / 2) << text(device);
+  }
+}
+
 // ---------------------------------------------------------------- mistakes
 
 TEST(Devices, ThatAreNotThereAreErrors) {

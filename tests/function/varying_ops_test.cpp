@@ -35,6 +35,7 @@
 #include "gradus/ops/softmax.h"
 #include "gradus/ops/sort.h"
 #include "gradus/ops/strided.h"
+#include "gradus/ops/strided_ops.h"
 
 namespace gradus {
 namespace {

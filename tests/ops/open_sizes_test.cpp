@@ -27,6 +27,7 @@ bool is_thorough() {
 const char* const knowing[] = {
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "adjugate",
     "attention after past keys",
     "attention within lengths and a window",
     "attention_gradient",
@@ -41,7 +42,6 @@ const char* const knowing[] = {
     "conv2d_transpose, same",
     "conv3d, same",
     "dct",
-    "det",
     "dft",
     "diag_part",
     "dilation2d",

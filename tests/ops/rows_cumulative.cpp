@@ -4,6 +4,7 @@
 #include <limits>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumulative.h"
+#include "gradus/ops/cumulative_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "tests/ops/rows.h"

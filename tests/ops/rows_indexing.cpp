@@ -4,6 +4,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/segment.h"
 #include "tests/ops/rows_moves.h"
 

@@ -1,6 +1,7 @@
 /// Rows of products in other forms, of einsum, and of small dense linear algebra.
 #include "gradus/ops/constant.h"
 #include "gradus/ops/linear_algebra.h"
+#include "gradus/ops/linear_algebra_ops.h"
 #include "gradus/ops/solve.h"
 #include "gradus/ops/diagonals.h"
 #include "gradus/ops/shape.h"
@@ -92,13 +93,20 @@ std::vector<Row> dense() {
   determinants.tolerance = 256;
   determinants.magnitude = 32;
   determinants.slack = 64;
+  Row adjugates{.name = "adjugate", .covers = {"adjugate"}, .apply = [](In in) { return apply(Adjugate{}, in[0]); }};
+  adjugates.operands = {{}};
+  adjugates.takes_narrow = false;
+  adjugates.shapes = {{{2, 3, 3}}, {{1, 1}}, {{2, 2}}, {{0, 0}}, {{6, 6}}};
+  adjugates.tolerance = 256;
+  adjugates.magnitude = 32;
+  adjugates.slack = 64;
   Row inverses{.name = "inverse", .covers = {"inverse"}, .operands = {{-0.2, 0.2}}};
   // Of diagonally dominant matrices.
   inverses.apply = [](In in) { return inverse(in[0] + eye(in[0].shape()[-1], in[0].dtype())); };
   inverses.shapes = {{{2, 3, 3}}, {{1, 1}}, {{0, 2, 2}}};
   inverses.tolerance = 4096;
   inverses.magnitude = 32;
-  return {determinants, inverses};
+  return {determinants, adjugates, inverses};
 }
 
 /// x x' + 1, which is positive definite.

@@ -12,11 +12,16 @@
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/gather_ops.h"
 #include "gradus/ops/incomplete.h"
+#include "gradus/ops/incomplete_ops.h"
 #include "gradus/ops/linear_algebra.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/solve.h"
+#include "gradus/ops/solve_ops.h"
 #include "gradus/ops/sort.h"
+#include "gradus/ops/sort_ops.h"
 #include "tests/reference/oracle_control.h"
 #include "tests/reference/oracle_incomplete.h"
 #include "tests/reference/oracle_windows.h"
@@ -324,6 +329,26 @@ Numbers det(const Value&, const std::vector<const Array*>& in) {
 
 void append(Numbers& all, const Numbers& more) { all.insert(all.end(), more.begin(), more.end()); }
 
+/// Determinants without one row and one column, with their signs.
+Numbers adjugate_of(const Numbers& a, std::size_t n) {
+  Numbers result;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      Numbers minor;
+      for (std::size_t k = 0; k < n * n; ++k)
+        if (k / n != j && k % n != i) minor.push_back(a[k]);
+      result.push_back(((i + j) % 2 ? -1 : 1) * determinant(minor, n - 1));
+    }
+  return result;
+}
+
+Numbers adjugate(const Value&, const std::vector<const Array*>& in) {
+  Numbers result;
+  for (const Numbers& a : matrices(*in[0]))
+    append(result, adjugate_of(a, static_cast<std::size_t>(in[0]->spec.shape.back())));
+  return result;
+}
+
 /// Cofactors over the determinant, or by elimination.
 Numbers inverse(const Value&, const std::vector<const Array*>& in) {
   const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
@@ -334,13 +359,7 @@ Numbers inverse(const Value&, const std::vector<const Array*>& in) {
       append(result, solution(a, unit, n));
       continue;
     }
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) {
-        Numbers minor;
-        for (std::size_t k = 0; k < n * n; ++k)
-          if (k / n != j && k % n != i) minor.push_back(a[k]);
-        result.push_back(((i + j) % 2 ? -1 : 1) * determinant(minor, n - 1) / determinant(a, n));
-      }
+    for (const double minor : adjugate_of(a, n)) result.push_back(minor / determinant(a, n));
   }
   return result;
 }
@@ -468,6 +487,7 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"update_rows", update_rows},
       {"argsort", argsort},
       {"det", det},
+      {"adjugate", adjugate},
       {"inverse", inverse},
       {"solve", solve},
       {"triangular_solve", triangular_solve},

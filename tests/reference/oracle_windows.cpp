@@ -6,7 +6,7 @@
 #include <map>
 #include "gradus/ops/conv_ops.h"
 #include "gradus/ops/pool_ops.h"
-#include "gradus/ops/windows.h"
+#include "gradus/ops/window_geometry.h"
 
 namespace gradus::reference {
 namespace {

@@ -219,6 +219,7 @@ FUNCTIONS = {
     "einsum of three": lambda a, b, c: jnp.einsum("ab,bc,cd->da", a, b, c),
     "einsum of diagonals": lambda a, b: jnp.einsum("...ii,jij->...ij", a, b),
     "det": jnp.linalg.det,
+    "adjugate": lambda x: jnp.linalg.det(x)[..., None, None] * jnp.linalg.inv(x),
     "inverse": lambda x: jnp.linalg.inv(x + jnp.eye(x.shape[-1])),
 }
 

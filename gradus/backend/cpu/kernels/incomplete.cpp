@@ -2,7 +2,7 @@
 #include <array>
 #include "gradus/backend/cpu/kernels/incomplete_functions.h"
 #include "gradus/backend/cpu/kernels/kernels.h"
-#include "gradus/ops/incomplete.h"
+#include "gradus/ops/incomplete_ops.h"
 
 namespace gradus::library {
 namespace {

@@ -47,6 +47,8 @@ BoundThunk bind_argsort(const Graph& graph, int value, Symbols symbols);
 void run_argsort(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_det(const Graph& graph, int value, Symbols symbols);
 void run_det(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_adjugate(const Graph& graph, int value, Symbols symbols);
+void run_adjugate(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_inverse(const Graph& graph, int value, Symbols symbols);
 void run_inverse(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_solve(const Graph& graph, int value, Symbols symbols);

@@ -27,6 +27,7 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"update_rows", library::bind_update_rows, library::run_update_rows},
       {"argsort", library::bind_argsort, library::run_argsort},
       {"det", library::bind_det, library::run_det},
+      {"adjugate", library::bind_adjugate, library::run_adjugate},
       {"inverse", library::bind_inverse, library::run_inverse},
       {"solve", library::bind_solve, library::run_solve},
       {"triangular_solve", library::bind_triangular_solve, library::run_triangular_solve},

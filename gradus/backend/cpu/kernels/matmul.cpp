@@ -13,6 +13,7 @@
 #include "gradus/compiler/steps.h"
 #include "gradus/compiler/turns.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 
 namespace gradus::library {
 namespace {

@@ -1,7 +1,7 @@
 /// Linear recurrences along an axis: each element needs the one before, columns are independent.
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/kernels.h"
-#include "gradus/ops/cumulative.h"
+#include "gradus/ops/cumulative_ops.h"
 
 namespace gradus::library {
 namespace {

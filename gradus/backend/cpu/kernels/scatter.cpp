@@ -3,6 +3,7 @@
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 
 namespace gradus::library {
 namespace {

@@ -1,5 +1,6 @@
 /// Solutions of linear systems, and Cholesky's factor. A matrix is one thread's.
 #include "gradus/ops/solve.h"
+#include "gradus/ops/solve_ops.h"
 #include <algorithm>
 #include <cmath>
 #include "gradus/backend/cpu/kernels/elimination.h"

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/ops/sort.h"
+#include "gradus/ops/sort_ops.h"
 
 namespace gradus::library {
 namespace {

@@ -5,6 +5,7 @@
 #include "gradus/compiler/loops.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 
 namespace gradus {
 namespace {

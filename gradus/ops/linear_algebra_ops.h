@@ -1,0 +1,41 @@
+/// The primitives of determinants, inverses and adjugates.
+#pragma once
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// Determinant of small matrices, by elimination with row exchanges: a primitive since data decides which rows are
+/// exchanged.
+struct Det {
+  static constexpr auto name = "det";
+  static constexpr auto library_kernel = "det";
+  static constexpr auto takes = Takes::floats;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs in, int operand, int along) const;
+};
+/// The adjugate of small matrices: adj(x) x = det(x), so its transpose is the gradient of the determinant. By
+/// elimination with exchanges of rows and columns; exact for singular matrices, too. Its own gradient is finite for
+/// those of up to 5 rows.
+struct Adjugate {
+  static constexpr auto name = "adjugate";
+  static constexpr auto library_kernel = "adjugate";
+  static constexpr auto takes = Takes::floats;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs in, int operand, int along) const;
+};
+/// Inverse of small matrices, by elimination with row exchanges.
+struct Inverse {
+  static constexpr auto name = "inverse";
+  static constexpr auto library_kernel = "inverse";
+  static constexpr auto takes = Takes::floats;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs in, int operand, int along) const;
+};
+
+}  // namespace gradus
