@@ -317,6 +317,8 @@ void read_training(ConfigReader r, TrainConfig& config) {
 
 void read_distribution(ConfigReader r, DistributeConfig& distribute) {
   r.read("micro_shards", distribute.micro_shards, 1, 16'384);
+  r.read("shard_optimizer", distribute.shard_optimizer);
+  r.read("bf16_sums", distribute.bf16_sums);
   r.finish();
 }
 
@@ -377,6 +379,8 @@ std::string to_toml(const TrainConfig& given) {
   if (config.distribute) {
     TomlTable distribute;
     add(distribute, "micro_shards", config.distribute->micro_shards);
+    add(distribute, "shard_optimizer", config.distribute->shard_optimizer);
+    add(distribute, "bf16_sums", config.distribute->bf16_sums);
     add(root, "distribute", std::move(distribute));
   }
   return to_toml(root);

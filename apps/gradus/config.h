@@ -70,6 +70,8 @@ struct CallbackConfig {
 /// How a batch is divided among those that train together.
 struct DistributeConfig {
   std::int64_t micro_shards = 8;  // bits depend on it, and not on how many processes there are
+  bool shard_optimizer = false;   // each process keeps a part of the optimizer's state; the same bits
+  bool bf16_sums = false;         // gradients are rounded to be added up; other bits
 };
 struct TrainConfig {
   std::int64_t seed = 0, threads = 0;

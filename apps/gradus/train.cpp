@@ -194,8 +194,12 @@ std::optional<Strategy> strategy_of(TrainConfig& config, const Cluster& cluster)
   if (cluster.ranks() > 1 && !config.distribute) config.distribute.emplace();
   if (!config.distribute) return {};
   const int micro_shards = static_cast<int>(config.distribute->micro_shards);
-  if (cluster.ranks() > 1) return MultiWorkerMirroredStrategy(cluster, {.micro_shards = micro_shards});
-  return MirroredStrategy({.devices = {default_device()}, .micro_shards = micro_shards});
+  if (cluster.ranks() > 1)
+    return MultiWorkerMirroredStrategy(cluster, {.micro_shards = micro_shards,
+                                                 .shard_optimizer = config.distribute->shard_optimizer,
+                                                 .bf16_sums = config.distribute->bf16_sums});
+  return MirroredStrategy(
+      {.devices = {default_device()}, .micro_shards = micro_shards, .bf16_sums = config.distribute->bf16_sums});
 }
 
 /// A rank that writes nothing: the first one keeps the run directory.
@@ -209,7 +213,7 @@ int follow_training(const TrainArguments& arguments, const TrainConfig& config, 
   options.callbacks.push_back({.on_step_end = [&](StepLog log) { log.stop = log.stop || interrupt.asked(); }});
   options.checkpoints = config.checkpoints;
   if (arguments.resume) options.checkpoints->directory = RunDirectory(*arguments.resume).checkpoints();
-  else options.checkpoints.reset();
+  else options.checkpoints->directory.clear();  // it begins anew, and knows when the first rank saves
   fitted(experiment);
   if (strategy.any(interrupt.asked())) return interrupted;
   tested(experiment, data);

@@ -42,6 +42,11 @@ class RowTrace final : public Context {
             part.spec(), " from it, and read, clip or apply it after the call");
     return part;
   }
+  /// What is made of rows is made of all of them at once, by the batching rule.
+  Tensor over_shards(const AnyOp& op, const Tensor& part) override {
+    if (part.node()->trace != id() || !is_within_shard()) return Context::over_shards(op, part);
+    return make_node(op, {&part, 1});
+  }
   bool decide(const Tensor& predicate) override {
     throw InvalidArgument(
         text("if (tensor): the condition, ", predicate.spec(),
@@ -100,7 +105,9 @@ class Rebuilding {
       varies = varies || image.varies;
       in.push_back(std::move(image.tensor));
     }
-    const Tensor image = varies ? apply_to_rows(node, in, mask) : make_node(node.op, in);
+    // What joins shards tells the strategy, also if it is the same for all rows.
+    const bool by_rule = varies || node.op.joins_shards();
+    const Tensor image = by_rule ? apply_to_rows(node, in, mask) : make_node(node.op, in);
     images_[&node] = {image, image.shape().rank() > node.spec.shape.rank()};
   }
 

@@ -5,6 +5,7 @@
 #include "gradus/base/ref.h"
 #include "gradus/graph/call_context.h"
 #include "gradus/tensor/buffer.h"
+#include "gradus/tensor/cuts.h"
 #include "gradus/tensor/shape.h"
 
 namespace gradus {
@@ -29,6 +30,16 @@ class ShardRun {
     Spec spec;
     std::vector<Part> parts;  // those of this process, by number, in memory of the host
     Ref<Buffer> result = {};
+    Cuts cuts = {};       // if each rank gets a part of it: where; else empty
+    bool narrow = false;  // as of AllReduce
+  };
+
+  /// A value of which each rank has a part, to be whole on every rank.
+  struct Gathered {
+    DType dtype;
+    Cuts cuts;
+    Ref<Buffer> part;  // this rank's, in memory of the host
+    Ref<Buffer> result = {};
   };
 
   virtual ~ShardRun() = default;
@@ -37,6 +48,8 @@ class ShardRun {
   virtual void check_same(std::uint64_t) {}
   /// Makes the results. All processes ask for the same sums in the same order.
   virtual void add_up(std::span<Sum> sums) = 0;
+  /// Makes the results; as for sums.
+  virtual void gather(std::span<Gathered> values) = 0;
   /// The program has all its sums, and nothing has been assigned: throws unless all processes have come so far.
   virtual void has_added() {}
 
@@ -52,8 +65,15 @@ class ShardRun {
   /// The run of the program that this thread runs now; null: none.
   static ShardRun* current() { return CallContext::here().shards; }
 
-  std::vector<Shard> shards;     // by number
-  std::vector<Device> replicas;  // where those of this process compute
+  /// Which rank computes a shard, and which of the two lengths it has.
+  struct Whereabouts {
+    int number, rank, length;
+  };
+  std::vector<Shard> shards;            // by number
+  std::vector<Whereabouts> all_shards;  // that have rows, those of other processes included
+  std::vector<Device> replicas;         // where those of this process compute
+  int rank = 0, ranks = 1;              // of processes that run together
+  bool divides_state = false;           // each rank keeps a part of the state of optimizers (divided_state.h)
   /// Results that differ from shard to shard: those of all shards of this process, by number, under that of the first.
   std::unordered_map<const Buffer*, std::vector<Part>> results;
 };

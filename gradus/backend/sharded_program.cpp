@@ -6,18 +6,22 @@
 ///   time 0: for all      time 1: on each shard      (sums)      time 2: for all      time 3: on each shard ...
 #include "gradus/backend/sharded_program.h"
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 #include <map>
 #include <unordered_map>
 #include <utility>
+#include "gradus/backend/divided_state.h"
+#include "gradus/backend/divided_value.h"
 #include "gradus/backend/lane.h"
 #include "gradus/backend/run_listener.h"
 #include "gradus/backend/shard_run.h"
 #include "gradus/backend/shared_executables.h"
+#include "gradus/backend/values_of_ranks.h"
 #include "gradus/base/error.h"
 #include "gradus/graph/rewriter.h"
-#include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 
 namespace gradus {
 namespace {
@@ -35,16 +39,23 @@ struct Part {
   bool is_for_all() const { return length < 0; }
 };
 
-/// A sum, and what shards of each length add to it.
+/// A sum, and what shards of each length add to it; or a value that is gathered of the ranks' parts.
 struct Sum {
   int value, time;
   std::vector<int> parts;
 };
 
+using Exchanges = std::unordered_map<int, DividedGraph::Exchange>;
+/// Of the ranks' parts.
+bool is_gathered(const Exchanges& exchanges, int value) {
+  const auto found = exchanges.find(value);
+  return found != exchanges.end() && found->second.gathers;
+}
+
 /// Where values are made of numbers alone, each part that reads them makes them anew.
 class Cut {
  public:
-  explicit Cut(const Graph& graph) : graph_(graph), places_(graph) {
+  Cut(const Graph& graph, const Exchanges& exchanges) : graph_(graph), exchanges_(exchanges), places_(graph) {
     for (int i = 0; i < graph.size(); ++i) place(i);
     for (const int output : graph.outputs) need(source_of(output));
     for (const auto& [value, sum] : sums_)
@@ -70,7 +81,7 @@ class Cut {
   }
   /// What stands for value i: the sum for one that shards of another length have joined.
   int source_of(int i) const {
-    while (op_as<JoinIn>(graph_[i])) i = graph_[i].in[0];
+    while (joins_in(graph_[i])) i = graph_[i].in[0];
     return i;
   }
   int length_of(int i) const { return of(i).length; }
@@ -91,19 +102,20 @@ class Cut {
     require(!v.spec.device.is_named(), "within a step that a strategy runs, ", v.spec, " is on a device of its own; ",
             "the strategy says where shards are computed: leave DeviceScope and .to() out of the step, and make its "
             "Variables outside of a DeviceScope");
-    if (v.is_input()) return;
+    const bool is_exchange = is_gathered(exchanges_, i);
+    if (v.is_input() && !is_exchange) return;
     if (const OfShard* argument = op_as<OfShard>(v)) {
       here.length = argument->length;
       here.time = 1;
       return;
     }
-    if (op_as<JoinIn>(v)) {
+    if (joins_in(v)) {
       Sum& sum = sums_.at(source_of(i));
       sum.parts.push_back(v.in[1]);
       sum.time = std::max(sum.time, of(v.in[1]).time);
       return;
     }
-    if (v.op.joins_shards()) {
+    if (is_exchange || v.op.joins_shards()) {
       const int part = v.in[0];
       sums_[i] = {i, of(part).time, {part}};
       here.time = of(part).time + 1;
@@ -143,6 +155,10 @@ class Cut {
       if (place.length < 0) last = std::max(last, place.time);
     for (int i = graph_.size(); i-- > 0;) {
       Place& here = of(i);
+      if (is_gathered(exchanges_, i)) {  // its part is needed at its time
+        Place& part = of(source_of(graph_[i].in[0]));
+        part.latest = part.latest < 0 ? sums_.at(i).time : std::min(part.latest, sums_.at(i).time);
+      }
       if (here.is_member && here.length < 0 && !here.is_anywhere)
         here.time = std::max(here.time, here.latest >= 0 ? here.latest : last);
       if (!here.is_member) continue;
@@ -192,11 +208,12 @@ class Cut {
     return local[i] = part.graph.add(std::move(made));
   }
 
-  /// The last part that reads an input may overwrite it, if it is the one that is for all, and nothing can fail then
-  /// or later: a call that fails changes nothing.
+  /// The last part that reads an input may overwrite it, if it is the one that is for all, and nothing, no exchange
+  /// either, can fail then or later: a call that fails changes nothing.
   void let_die(int input, std::vector<Part>& all) const {
     if (of(input).is_output || all.empty()) return;
     Part& last = all.back();
+    if (std::ranges::any_of(sums_, [&](const auto& entry) { return entry.second.time >= last.time; })) return;
     const bool is_read = std::ranges::find(last.inputs, input) != last.inputs.end();
     if (!last.is_for_all() || !is_read) return;
     if (std::ranges::any_of(last.graph.values, [](const Value& v) { return v.op.may_fail(); })) return;
@@ -205,6 +222,7 @@ class Cut {
   }
 
   const Graph& graph_;
+  const Exchanges& exchanges_;
   PerValue<Place> places_;
   std::map<int, Sum> sums_;
   std::map<Key, std::vector<int>> members_;
@@ -212,8 +230,9 @@ class Cut {
 
 class ShardedProgram final : public ExecutableOfParts {
  public:
-  ShardedProgram(Graph graph, const CompileOptions& options) : graph_(std::move(graph)), options_(options) {
-    Cut cut(graph_);
+  ShardedProgram(Graph graph, const CompileOptions& options)
+      : fingerprint_(hash_of(graph)), divided_(divided(std::move(graph))), options_(options) {
+    Cut cut(graph_, divided_.exchanges);
     parts_ = cut.parts();
     sums_ = cut.sums();
     std::vector<PartOfProgram> all;
@@ -228,23 +247,27 @@ class ShardedProgram final : public ExecutableOfParts {
     if (!parts_.empty()) last_time_ = parts_.back().time;
     for (const Sum& sum : sums_) last_sum_ = std::max(last_sum_, sum.time);
     last_time_ = std::max(last_time_, last_sum_);  // of arguments, perhaps
+    for (const Sum& sum : sums_)
+      for (const int part : sum.parts) last_reads_[part] = std::max(last_reads_[part], sum.time);
     for (const int source : sources_) last_reads_[source] = std::numeric_limits<int>::max();
-    for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
+    for (std::size_t k = 0; k < sources_.size(); ++k)
+      may_overwrite_.push_back(is_divided(k) ? -1 : input_taken_by(sources_[k]));
   }
 
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
            const Device&) const override {
     ShardRun* const run = ShardRun::current();
     internal_check(run != nullptr, "a program of shards runs without any");
-    if (!has_run_.exchange(true)) run->check_same(hash_of(graph_));
+    if (!has_run_.exchange(true)) run->check_same(fingerprint_);
     Values values{*run,
                   symbols,
                   PerValue<Ref<Buffer>>(graph_),
                   std::vector<std::unordered_map<int, Ref<Buffer>>>(run->shards.size()),
                   {}};
-    for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[graph_.inputs[k]] = inputs[k];
+    const std::vector<Ref<Buffer>> own = own_inputs(*run, divided_, inputs);
+    for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[graph_.inputs[k]] = own[k];
     for (std::size_t k = 0; k < outputs.size(); ++k)
-      if (outputs[k]) values.given.emplace(sources_[k], outputs[k]);
+      if (outputs[k] && !outputs[k]->device_memory()) values.given.emplace(sources_[k], outputs[k]);
     std::size_t next = 0;
     for (int time = 0; time <= last_time_; ++time) {
       const std::size_t first = next;
@@ -257,6 +280,9 @@ class ShardedProgram final : public ExecutableOfParts {
       if (time == last_sum_) run->has_added();
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = result(sources_[k], values);
+    for (std::size_t k = 0; k < divided_.outputs.size(); ++k)
+      if (const Cuts& cuts = divided_.outputs[k]; !cuts.empty())
+        outputs[k] = DividedValue::buffer_of(outputs[k], cuts, cuts.back() * size_of(graph_[sources_[k]].spec.dtype));
   }
 
   const Graph& graph() const override { return graph_; }
@@ -276,6 +302,16 @@ class ShardedProgram final : public ExecutableOfParts {
   }
 
  private:
+  /// `graph`, or that of this rank where ranks divide state.
+  static DividedGraph divided(Graph graph) {
+    const ShardRun& run = *ShardRun::current();
+    if (run.divides_state && run.ranks > 1) return divide_state(graph, run.rank, run.ranks);
+    return {.graph = std::move(graph), .exchanges = {}, .inputs = {}, .outputs = {}};
+  }
+
+  /// Whether a rank has its own part alone of output k.
+  bool is_divided(std::size_t k) const { return k < divided_.outputs.size() && !divided_.outputs[k].empty(); }
+
   struct Values {
     ShardRun& run;
     std::span<const std::int64_t> symbols;
@@ -292,9 +328,12 @@ class ShardedProgram final : public ExecutableOfParts {
   SumsOfTime sums_after(int time, const Values& values) const {
     SumsOfTime sums;
     for (const Sum& sum : sums_) {
-      if (sum.time != time) continue;
+      if (sum.time != time || !is_sum(sum.value)) continue;
       sums.own.push_back(&sum);
-      sums.wanted.push_back({spec_of(sum.value, values.symbols), {}});
+      const auto part = divided_.exchanges.find(sum.value);
+      if (part == divided_.exchanges.end()) sums.wanted.push_back({spec_of(sum.value, values.symbols), {}});
+      else sums.wanted.push_back({part->second.whole, {}, {}, part->second.cuts});
+      sums.wanted.back().narrow = op_as<AllReduce>(graph_[sum.value])->narrow;
     }
     return sums;
   }
@@ -394,14 +433,41 @@ class ShardedProgram final : public ExecutableOfParts {
     return values.of_shards[s].at(i);
   }
 
+  bool is_sum(int value) const { return op_as<AllReduce>(graph_[value]) && !is_gathered(divided_.exchanges, value); }
+
+  ShardRun::Gathered values_of_shards(const Sum& each, const Values& values) const {
+    std::array<std::int64_t, 2> elements{};
+    for (const int part : each.parts) elements[at(lengths_[part])] = spec_of(part, values.symbols).shape.size();
+    const FromShard* const from = op_as<FromShard>(graph_[each.value]);
+    return gradus::values_of_shards(values.run, graph_[each.value].spec.dtype, elements, from ? from->place : -1,
+                                    parts_of(each, values));
+  }
+
+  /// What is gathered after `time`.
+  void gather(int time, Values& values) const {
+    std::vector<int> of;
+    std::vector<ShardRun::Gathered> all;
+    for (const Sum& each : sums_) {
+      if (each.time != time || is_sum(each.value)) continue;
+      of.push_back(each.value);
+      if (!is_gathered(divided_.exchanges, each.value)) all.push_back(values_of_shards(each, values));
+      else
+        all.push_back({graph_[each.value].spec.dtype, divided_.exchanges.at(each.value).cuts,
+                       Buffer::on_host(values.of_all[each.parts[0]])});
+    }
+    if (all.empty()) return;
+    values.run.gather(all);
+    for (std::size_t i = 0; i < all.size(); ++i) values.of_all[of[i]] = std::move(all[i].result);
+  }
+
   /// What is complete after `time`.
   void add_up(int time, Values& values, SumsOfTime& sums) const {
-    if (sums.own.empty()) return;
     for (std::size_t i = 0; i < sums.own.size(); ++i)
       if (sums.wanted[i].parts.empty()) sums.wanted[i].parts = parts_of(*sums.own[i], values);
-    values.run.add_up(sums.wanted);
+    if (!sums.own.empty()) values.run.add_up(sums.wanted);
     for (std::size_t i = 0; i < sums.own.size(); ++i)
       values.of_all[sums.own[i]->value] = std::move(sums.wanted[i].result);
+    gather(time, values);  // after sums on every rank, though these begin early on some
     for (auto& own : values.of_shards)
       std::erase_if(own, [&](const auto& entry) { return last_reads_[entry.first] <= time; });
   }
@@ -440,7 +506,9 @@ class ShardedProgram final : public ExecutableOfParts {
     return -1;
   }
 
-  Graph graph_;
+  const std::uint64_t fingerprint_;  // of the graph before it was divided: the same on every rank
+  const DividedGraph divided_;
+  const Graph& graph_ = divided_.graph;
   const CompileOptions options_;
   const DeviceKind kind_ = default_device().kind;
   std::vector<Part> parts_;  // by time

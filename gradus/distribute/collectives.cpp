@@ -34,8 +34,10 @@ struct Call {
   std::vector<const std::byte*> own;  // the values of this rank's shards
   std::byte* out;
   std::int64_t out_begin;  // which element `out` begins with
-  bool sums, gathers, is_small;
+  bool sums, gathers, is_small, narrow;
   std::string name;
+
+  DType type_of(ShardRange node) const { return type_of_partial(type, node, narrow); }
 
   std::byte* out_at(std::int64_t element) const { return out + bytes_of(type, element - out_begin); }
 };
@@ -43,9 +45,10 @@ struct Call {
 /// One piece of one call.
 class Piece {
  public:
-  Piece(Transport& transport, const Call& call, std::vector<Part> parts, Tag first, Tag second)
+  Piece(Transport& transport, const Call& call, std::vector<Part> parts, Tag first, Tag second, std::int64_t& sent)
       : transport_(transport),
         call_(call),
+        sent_bytes_(sent),
         parts_(std::move(parts)),
         scatter_(first),
         gather_(second),
@@ -78,7 +81,7 @@ class Piece {
   }
   std::int64_t bytes_of_sums(int rank, std::int64_t count) const {
     std::int64_t bytes = 0;
-    for (const ShardRange node : nodes(rank)) bytes += bytes_of(type_of_partial(call_.type, node), count);
+    for (const ShardRange node : nodes(rank)) bytes += bytes_of(call_.type_of(node), count);
     return bytes;
   }
 
@@ -101,7 +104,7 @@ class Piece {
     for (int step = 1; step < ranks(); ++step) {  // each rank begins with its neighbour: nobody is everybody's first
       const int rank = (self + step) % ranks();
       const Part theirs = call_.is_small ? mine : part(rank);
-      if (theirs.count() > 0) exchange_.send(rank, scatter_, packed_for(theirs));
+      if (theirs.count() > 0) send(rank, scatter_, packed_for(theirs));
     }
   }
 
@@ -117,8 +120,9 @@ class Piece {
     const auto pack = [&](const Part& each) {
       places_.push_back({each.begin, at});
       for (const ShardRange node : own_nodes) {
-        const DType wide = type_of_partial(call_.type, node);
-        if (each.count() > 0) tree_sum(call_.type, call_.shards, node, values_of(node), each.begin, each.end, at, wide);
+        const DType wide = call_.type_of(node);
+        if (each.count() > 0)
+          tree_sum(call_.type, call_.shards, node, values_of(node), each.begin, each.end, at, wide, call_.narrow);
         at += bytes_of(wide, each.count());
       }
     };
@@ -156,11 +160,11 @@ class Piece {
           continue;
         }
         sums.push_back({node, at, mine.begin});
-        at += bytes_of(type_of_partial(call_.type, node), mine.count());
+        at += bytes_of(call_.type_of(node), mine.count());
       }
     }
     tree_sum(call_.type, call_.shards, {0, call_.shards}, sums, mine.begin, mine.end, call_.out_at(mine.begin),
-             call_.type);
+             call_.type, call_.narrow);
     arrived_ = {};
     packed_ = {};
   }
@@ -175,9 +179,13 @@ class Piece {
     }
     const Part mine = part(self);
     for (int step = 1; step < ranks() && mine.count() > 0; ++step)
-      exchange_.send(
-          (self + step) % ranks(), gather_,
-          bytes_at(static_cast<const std::byte*>(call_.out_at(mine.begin)), 0, bytes_of(call_.type, mine.count())));
+      send((self + step) % ranks(), gather_,
+           bytes_at(static_cast<const std::byte*>(call_.out_at(mine.begin)), 0, bytes_of(call_.type, mine.count())));
+  }
+
+  void send(int rank, Tag tag, std::span<const std::byte> bytes) {
+    exchange_.send(rank, tag, bytes);
+    sent_bytes_ += static_cast<std::int64_t>(bytes.size());
   }
 
   struct Place {
@@ -186,6 +194,7 @@ class Piece {
   };
   Transport& transport_;
   const Call& call_;
+  std::int64_t& sent_bytes_;
   const std::vector<Part> parts_;  // by rank
   const Tag scatter_, gather_;
   std::vector<std::byte> arrived_, packed_;  // before the exchange, which is done with them when it ends
@@ -234,7 +243,7 @@ class Collective {
         parts.push_back({begin, std::min(begin + elements_of_piece_, cuts_[r + 1])});
       }
       const auto& [first, second] = tags_[static_cast<std::size_t>(begun_++)];
-      under_way_.emplace_back(owner_.transport_, call_, std::move(parts), first, second);
+      under_way_.emplace_back(owner_.transport_, call_, std::move(parts), first, second, owner_.sent_bytes_);
     }
   }
 
@@ -245,13 +254,6 @@ class Collective {
   std::vector<std::pair<Tag, Tag>> tags_;
   std::list<Piece> under_way_;
 };
-
-Cuts even_cuts(std::int64_t count, int ranks, std::int64_t grain) {
-  const std::int64_t grains = divide_up(count, grain);
-  Cuts out;
-  for (std::int64_t r = 0; r <= ranks; ++r) out.push_back(std::min(count, divide_up(r * grains, ranks) * grain));
-  return out;
-}
 
 Collectives::Collectives(Transport& transport, int shards, std::chrono::milliseconds timeout,
                          std::int64_t bytes_of_piece)
@@ -277,7 +279,7 @@ Tag Collectives::next_tag() {
 }
 
 Collective* Collectives::start(DType type, std::span<const std::byte* const> own, const Cuts& cuts, std::byte* out,
-                               std::int64_t out_begin, bool sums, bool gathers, std::string name) {
+                               std::int64_t out_begin, bool sums, bool gathers, std::string name, bool narrow) {
   internal_check(
       static_cast<int>(cuts.size()) == transport_.ranks() + 1 && std::ranges::is_sorted(cuts) && cuts[0] == 0,
       "cuts that are not those of the group");
@@ -288,13 +290,15 @@ Collective* Collectives::start(DType type, std::span<const std::byte* const> own
       sums && gathers && transport_.ranks() <= small_ranks && bytes_of(type, cuts.back()) <= small_bytes;
   const std::string title = text(name, " ", ++calls_, " of step ", step_);
   under_way_.emplace_back(
-      *this, Call{type, shards_, {own.begin(), own.end()}, out, out_begin, sums, gathers, is_small, title}, cuts);
+      *this, Call{type, shards_, {own.begin(), own.end()}, out, out_begin, sums, gathers, is_small, narrow, title},
+      cuts);
   return &under_way_.back();
 }
 
-Collective* Collectives::start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out) {
+Collective* Collectives::start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out,
+                                          bool narrow) {
   const auto count = static_cast<std::int64_t>(out.size()) / size_of(type);
-  return start(type, own, even_cuts(count, transport_.ranks()), out.data(), 0, true, true, "all_reduce");
+  return start(type, own, even_cuts(count, transport_.ranks()), out.data(), 0, true, true, "all_reduce", narrow);
 }
 
 void Collectives::all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out) {
@@ -303,15 +307,24 @@ void Collectives::all_reduce(DType type, std::span<const std::byte* const> own, 
 
 void Collectives::reduce_scatter(DType type, std::span<const std::byte* const> own, const Cuts& cuts,
                                  std::span<std::byte> out) {
+  finish(start_reduce_scatter(type, own, cuts, out));
+}
+
+Collective* Collectives::start_reduce_scatter(DType type, std::span<const std::byte* const> own, const Cuts& cuts,
+                                              std::span<std::byte> out, bool narrow) {
   const auto rank = static_cast<std::size_t>(transport_.rank());
   internal_check(static_cast<std::int64_t>(out.size()) == bytes_of(type, cuts[rank + 1] - cuts[rank]),
                  "reduce_scatter into another size than that of the rank's part");
-  finish(start(type, own, cuts, out.data(), cuts[rank], true, false, "reduce_scatter"));
+  return start(type, own, cuts, out.data(), cuts[rank], true, false, "reduce_scatter", narrow);
 }
 
 void Collectives::all_gather(DType type, const Cuts& cuts, std::span<std::byte> all) {
+  finish(start_all_gather(type, cuts, all));
+}
+
+Collective* Collectives::start_all_gather(DType type, const Cuts& cuts, std::span<std::byte> all) {
   internal_check(static_cast<std::int64_t>(all.size()) == bytes_of(type, cuts.back()), "all_gather into another size");
-  finish(start(type, {}, cuts, all.data(), 0, false, true, "all_gather"));
+  return start(type, {}, cuts, all.data(), 0, false, true, "all_gather");
 }
 
 void Collectives::broadcast(int root, std::span<std::byte> bytes) {

@@ -6,13 +6,9 @@
 #include <optional>
 #include "gradus/distribute/transport.h"
 #include "gradus/distribute/tree_sum.h"
+#include "gradus/tensor/cuts.h"
 
 namespace gradus {
-
-/// Where the elements of a value lie among ranks: rank r owns [cuts[r], cuts[r + 1]).
-using Cuts = std::vector<std::int64_t>;
-/// Parts of nearly the same size, cut at multiples of `grain`.
-Cuts even_cuts(std::int64_t count, int ranks, std::int64_t grain = 16);
 
 /// One call that is under way: its pieces, each of which is a small exchange of its own.
 class Collective;
@@ -28,6 +24,7 @@ class Collectives {
 
   /// The messages from now on are those of this step: a late one of another is never taken for one of them.
   void begin_step(std::uint64_t step);
+  int rank() const { return transport_.rank(); }
   /// The shards that this rank adds.
   ShardRange own_shards() const { return shards_of(transport_.rank(), transport_.ranks(), shards_); }
 
@@ -44,17 +41,24 @@ class Collectives {
   void barrier();
 
   /// all_reduce that is under way when this returns: `own` and `out` stay until `finish`. Of several each is finished
-  /// once, in any order.
-  Collective* start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out);
+  /// once, in any order. `narrow`: as of tree_sum.
+  Collective* start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out,
+                               bool narrow = false);
+  /// The same of reduce_scatter and of all_gather.
+  Collective* start_reduce_scatter(DType type, std::span<const std::byte* const> own, const Cuts& cuts,
+                                   std::span<std::byte> out, bool narrow = false);
+  Collective* start_all_gather(DType type, const Cuts& cuts, std::span<std::byte> all);
   /// Moves what can be moved without waiting, as between two kernels; whether anything was.
   bool advance();
   bool is_done(const Collective* started) const;
   void finish(Collective* started);
+  /// Of values that this rank has sent so far.
+  std::int64_t sent_bytes() const { return sent_bytes_; }
 
  private:
   friend class Collective;
   Collective* start(DType type, std::span<const std::byte* const> own, const Cuts& cuts, std::byte* out,
-                    std::int64_t out_begin, bool sums, bool gathers, std::string name);
+                    std::int64_t out_begin, bool sums, bool gathers, std::string name, bool narrow = false);
   bool advance_pieces();
   Tag next_tag();
 
@@ -65,6 +69,7 @@ class Collectives {
   std::uint64_t step_ = 0;
   std::uint32_t slot_ = 0;
   int calls_ = 0;  // of this step
+  std::int64_t sent_bytes_ = 0;
   std::list<Collective> under_way_;
 };
 

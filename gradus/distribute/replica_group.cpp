@@ -11,7 +11,7 @@
 #include "gradus/function/traced_function.h"
 #include "gradus/graph/same_value.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 
 namespace gradus::detail {
 namespace {
@@ -123,17 +123,20 @@ struct Division {
   RowRange here;              // the rows that the tensors of the batch have
 
   Division(In global, const GlobalBatch& batch, const ReplicaGroup& group) : here(batch.here) {
+    bool any_ended = false;
     if (batch.rows < 0) {  // nothing is split: every shard does the same
       for (int i = 0; i < group.shards(); ++i) shards.push_back({i, 0, 0});
     } else {
       shards = rows_of_shards(batch.rows, group.shards());
-      std::erase_if(shards, [&](const Rows& each) { return batch.has_ended(group.rank_of(each.number)); });
+      any_ended =
+          std::erase_if(shards, [&](const Rows& each) { return batch.has_ended(group.rank_of(each.number)); }) > 0;
       internal_check(!shards.empty(), "a batch of which nobody has rows");
       for (Rows& each : shards) each.length = each.count() == shards[0].count() ? 0 : 1;
     }
-    counts = {0, 0};
+    counts = {.of_first = 0, .of_second = 0, .all = any_ended ? 0 : group.shards()};
     for (const Rows& each : shards) {
       if (each.length == static_cast<int>(first_of.size())) first_of.push_back(&each);
+      counts.rows[each.length] = each.count();
       ++(each.length == 0 ? counts.of_first : counts.of_second);
     }
     arguments = global.size() + 1;
@@ -147,8 +150,12 @@ class ReplicaGroup::Run final : public ShardRun {
     std::vector<Ref<Buffer>> whole;
     for (const Tensor& x : global) whole.push_back(x.host_buffer());
     replicas = group.devices_;
+    rank = group.rank_;
+    ranks = group.ranks_;
+    divides_state = group.options_.divides_state;
     const std::size_t all_arguments = division.arguments * division.first_of.size();
     for (const Rows& rows : division.shards) {
+      all_shards.push_back({rows.number, group.replica_of(rows.number) / group.own_replicas(), rows.length});
       const int replica = group.replica_of(rows.number) - group.rank_ * group.own_replicas();
       if (replica < 0 || replica >= group.own_replicas()) continue;
       Shard& shard = shards.emplace_back(Shard{rows.number, rows.length, replica});
@@ -167,6 +174,7 @@ class ReplicaGroup::Run final : public ShardRun {
   }
   void add_up(std::span<Sum> sums) override { group_.add_up(sums); }
   void has_added() override { group_.has_added(); }
+  void gather(std::span<Gathered> values) override { group_.gather(values); }
   bool begins_early() const override { return group_.begins_early(); }
   void expect(std::span<Sum> sums) override { group_.expect(sums); }
   void is_there(std::size_t sum) override { group_.is_there(sum); }
@@ -183,8 +191,8 @@ class ReplicaGroup::Run final : public ShardRun {
   ReplicaGroup& group_;
 };
 
-ReplicaGroup::ReplicaGroup(std::vector<Device> devices, int micro_shards, int rank, int ranks)
-    : devices_(std::move(devices)), micro_shards_(micro_shards), rank_(rank), ranks_(ranks) {
+ReplicaGroup::ReplicaGroup(std::vector<Device> devices, int micro_shards, ShardOptions options, int rank, int ranks)
+    : devices_(std::move(devices)), micro_shards_(micro_shards), rank_(rank), ranks_(ranks), options_(options) {
   require(!devices_.empty(), "Strategy: no devices");
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     require_present(devices_[i]);
@@ -261,7 +269,7 @@ StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArg
   const GlobalBatch batch(global, readers().get());
   const Division division(global, batch, *this);
   Run run(*this, global, division);
-  statics.values += text("shards ", division.counts.of_first, ' ', division.counts.of_second);
+  statics.values += text("shards ", division.counts.of_first, ' ', division.counts.of_second, ' ', division.counts.all);
   const std::size_t lengths = division.first_of.size();
   const Body on_shards = [&](In in) { return traced_on_shards(in, lengths, division.counts, body); };
   begin();
@@ -280,7 +288,7 @@ StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArg
 
 /// The step for shards of one length, and once more for those of the other. What is the same for both are the same
 /// nodes; sums are of both.
-Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) {
+Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) const {
   Trace& trace = *Trace::current();
   ShardSums sums;
   const auto of_length = [&](int length) {
@@ -290,7 +298,7 @@ Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCou
       own.push_back(apply(OfShard{static_cast<int>(k), length}, in[k]));
     const Tensor number = own.back();
     own.pop_back();
-    ShardTrace shard(sums, counts, length, number);
+    ShardTrace shard(sums, counts, length, number, options_);
     Called called = body(own);
     shard.finish();
     return called;
@@ -374,10 +382,14 @@ StepResults ReplicaGroup::results_of(const Called& called, const Run& run, const
 }
 
 void ReplicaGroup::add_up(std::span<ShardRun::Sum> sums) {
-  for (ShardRun::Sum& sum : sums) sum.result = sum_of_parts(sum.spec, sum.parts, shards());
+  for (ShardRun::Sum& sum : sums) sum.result = sum_of_parts(sum.spec, sum.parts, shards(), sum.narrow);
 }
 
-Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards) {
+void ReplicaGroup::gather(std::span<ShardRun::Gathered> values) {
+  for (ShardRun::Gathered& value : values) value.result = value.part;
+}
+
+Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards, bool narrow) {
   if (shards == 1 && parts.size() == 1) return parts[0].value;
   const std::int64_t bytes = bytes_of(spec), elements = spec.shape.size();
   Ref<Buffer> zeros;
@@ -399,7 +411,7 @@ Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts
                              const std::int64_t past = std::min(elements, (worker + 1) * pieces / team * grain);
                              if (first < past)
                                tree_sum(spec.dtype, shards, {0, shards}, all, first, past,
-                                        out->data<std::byte>() + first * size_of(spec.dtype), spec.dtype);
+                                        out->data<std::byte>() + first * size_of(spec.dtype), spec.dtype, narrow);
                            });
   return out;
 }

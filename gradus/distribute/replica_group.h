@@ -15,7 +15,7 @@ struct Division;
 class ReplicaGroup {
  public:
   /// `devices`: one replica of this process each. `micro_shards`: 0: one a replica.
-  ReplicaGroup(std::vector<Device> devices, int micro_shards, int rank = 0, int ranks = 1);
+  ReplicaGroup(std::vector<Device> devices, int micro_shards, ShardOptions options = {}, int rank = 0, int ranks = 1);
   virtual ~ReplicaGroup();
   ReplicaGroup(const ReplicaGroup&) = delete;
 
@@ -27,12 +27,16 @@ class ReplicaGroup {
   virtual StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
   virtual Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
 
+  /// Whether each process keeps a part of the state of optimizers.
+  bool divides_state() const { return options_.divides_state; }
   /// What each process says, by rank; all ask.
   virtual std::vector<std::uint64_t> of_all(std::uint64_t mine) { return {mine}; }
   /// True if `mine` holds in any process; all ask.
   bool any(bool mine);
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   void check_same(std::uint64_t value, const std::string& what);
+  /// Makes values whole of which each process has a part; all ask.
+  virtual void gather(std::span<ShardRun::Gathered> values);
   /// Before this process throws what all others will: returns when they know it, too, so that no end of this process
   /// comes before.
   virtual void before_common_error() noexcept {}
@@ -67,6 +71,7 @@ class ReplicaGroup {
   int own_replicas() const { return static_cast<int>(devices_.size()); }
   const std::vector<Device> devices_;
   const int micro_shards_, rank_, ranks_;
+  const ShardOptions options_;
 
  private:
   class Run;
@@ -74,7 +79,7 @@ class ReplicaGroup {
     std::weak_ptr<const void> step;
     std::shared_ptr<TracedFunction> traced;
   };
-  static Called traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body);
+  Called traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) const;
   StepResults results_of(const Called& called, const Run& run, const Division& division);
   std::shared_ptr<TracedFunction> traced_of(const StepIdentity& identity);
   void check_batch(In global);
@@ -84,6 +89,7 @@ class ReplicaGroup {
 };
 
 /// The sum of parts of some shards, of `shards` in all; those that are not there are zeros.
-Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards);
+/// `narrow`: as of AllReduce.
+Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards, bool narrow = false);
 
 }  // namespace gradus::detail

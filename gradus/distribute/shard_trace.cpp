@@ -1,12 +1,15 @@
 /// Sums, assignments, keys and branches of a step on shards.
 #include "gradus/distribute/shard_trace.h"
 #include <algorithm>
+#include <array>
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/same_value.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/shape.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 
 namespace gradus {
 namespace {
@@ -14,16 +17,44 @@ namespace {
 constexpr const char* two_lengths =
     "the shards of this batch have two lengths, and the step is another program for each of them";
 
+/// `part` with rows of zeros behind it.
+Tensor padded(const Tensor& part, std::int64_t rows) {
+  const std::int64_t missing = rows - part.shape()[0];
+  require(missing >= 0, "strategy.run: ", two_lengths, ": the one with fewer rows gathers ", part.shape()[0],
+          " rows of a table, the other one ", rows, "; give batches that divide evenly");
+  if (missing == 0) return part;
+  Shape shape = part.shape();
+  shape.set(0, missing);
+  return concat({part, fill(shape, 0, part.dtype())}, 0);
+}
+
 }  // namespace
 
-Tensor ShardSums::add(const Tensor& part) { return sums_.emplace_back(apply(AllReduce{}, part)); }
+Tensor ShardSums::add(const AnyOp& op, const Tensor& part) { return sums_.emplace_back(make_node(op, {&part, 1})); }
 
-Tensor ShardSums::join(const Tensor& part) {
-  require(joined_ < sums_.size() && sums_[joined_].spec() == part.spec(), "strategy.run: ", two_lengths,
-          ": one of them adds ", part.spec(),
-          " up; give batches that divide evenly, or take the size of a shard out of "
-          "the C++ of the step");
-  return joins_.emplace_back(apply(JoinIn{}, sums_[joined_++], part));
+Tensor ShardSums::join(const AnyOp& op, const Tensor& part) {
+  constexpr const char* remedy =
+      "; give batches that divide evenly, or take the size of a shard out of the C++ of the step";
+  const AllGather* const asked = op.as<AllGather>();
+  const bool is_of_table = asked && asked->pads;
+  if (is_of_table && (joined_ == sums_.size() || !sums_[joined_].node()->op.as<AllGather>())) return {};
+  require(joined_ < sums_.size() && sums_[joined_].node()->op->name == op->name, "strategy.run: ", two_lengths,
+          ": one of them asks for ", op->name, " of ", part.spec(), remedy);
+  const Tensor& sum = sums_[joined_++];
+  if (const AllGather* gather = sum.node()->op.as<AllGather>(); gather && gather->pads) {
+    return joins_.emplace_back(make_node(joining(sum.node()->op), std::array{sum, padded(part, gather->first)}));
+  } else if (gather) {
+    Shape expected = sum.shape();
+    expected.set(0, gather->second);
+    require(part.shape() == expected && part.dtype() == sum.dtype(), "all_gather: ", two_lengths, ": it is given ",
+            gather->first, " rows on one of them, and ", part.spec(), " on the other, where ", gather->second,
+            " rows were expected; the size has to be the same, or in proportion to the rows of a shard", remedy);
+  } else {
+    require(part.spec() == sum.spec() && sum.node()->op == op, "strategy.run: ", two_lengths, ": one of them gives ",
+            part.spec(), " to ", op->name, remedy);
+  }
+  const Tensor both[] = {sum, part};
+  return joins_.emplace_back(make_node(joining(sum.node()->op), both));
 }
 
 void ShardSums::check_joined() const {
@@ -31,8 +62,14 @@ void ShardSums::check_joined() const {
           " values; give batches that divide evenly, or take the size of a shard out of the C++ of the step");
 }
 
-ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number)
-    : Context(Context::current()->id()), sums_(sums), counts_(counts), length_(length), number_(std::move(number)) {}
+ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number,
+                       const ShardOptions& options)
+    : Context(Context::current()->id()),
+      sums_(sums),
+      counts_(counts),
+      place_{counts.of_first,  counts.of_second, counts.all, length, {counts.rows[0], counts.rows[1]},
+             std::move(number)},
+      options_(options) {}
 
 Tensor ShardTrace::sum_over_shards(const Tensor& part) {
   require(part.dtype() != boolean, "booleans of shards have no sum; cast them to i32");
@@ -40,11 +77,20 @@ Tensor ShardTrace::sum_over_shards(const Tensor& part) {
   if (part.shape().rank() == 0)  // weights are made anew where parts of a batch are added up
     for (const Known& known : scalars_)
       if (known.part.spec() == part.spec() && are_surely_equal(*known.part.node(), *part.node())) return known.sum;
-  const Tensor own = part.node()->varies ? part : apply(OnShard{length_}, part);
-  const Known made{part, length_ == 0 ? sums_.add(own) : sums_.join(own)};
+  const Known made{part, asked_of_all(AnyOp::of(AllReduce{}), part)};
   known_.emplace(part.node().get(), made);
   if (part.shape().rank() == 0) scalars_.push_back(made);
   return made.sum;
+}
+
+Tensor ShardTrace::over_shards(const AnyOp& op, const Tensor& part) {
+  const AllReduce* const sum = op.as<AllReduce>();
+  return sum && !sum->narrow ? sum_over_shards(part) : asked_of_all(op, part);
+}
+
+Tensor ShardTrace::asked_of_all(const AnyOp& op, const Tensor& part) {
+  const Tensor own = part.node()->varies ? part : apply(OnShard{place_.length}, part);
+  return place_.length == 0 ? sums_.add(op, own) : sums_.join(op, own);
 }
 
 Tensor ShardTrace::read(VariableCell& cell) {
@@ -66,6 +112,7 @@ void ShardTrace::take(const Increase& increase) {
 void ShardTrace::assign(VariableCell& cell, const Tensor& value) {
   std::erase_if(increases_, [&](const Increase& each) { return each.cell.get() == &cell; });
   parent()->assign(cell, value);
+  if (options_.divides_state && cell.is_optimizer_state) state_.push_back(cell.shared_from_this());
   if (!value.node()->varies) return;
   require(cell.aggregation != Aggregation::none, "assign to variable ", cell.name,
           ": its value differs from shard to shard of the batch; make the Variable with {.aggregation = "
@@ -95,12 +142,15 @@ void ShardTrace::finish() {
     const Tensor sum = sum_over_shards(own);
     parent()->assign(*cell, cell->aggregation == Aggregation::sum ? sum : sum / static_cast<double>(shards()));
   }
+  for (const auto& cell : state_)
+    if (const Tensor now = parent()->read(*cell); !now.node()->op.as<Divisible>())
+      parent()->assign(*cell, apply(Divisible{}, now));
 }
 
 /// The first shard draws what a step without shards does.
 Tensor ShardTrace::random_key(const Tensor& key) {
   const Tensor common = Context::random_key(key);
-  return where(equal(number_, 0), common, philox(number_, common, 0));
+  return where(equal(place_.number, 0), common, philox(place_.number, common, 0));
 }
 
 bool ShardTrace::decide(const Tensor& predicate) {

@@ -9,16 +9,25 @@ namespace gradus {
 /// How a batch is divided, as far as the step's program depends on it.
 struct ShardCounts {
   int of_first = 1, of_second = 0;  // how many shards have each of the two lengths
+  int all = 1;                      // with those without rows; 0: the data of some ranks have ended
+  std::int64_t rows[2] = {0, 0};    // of a shard of each length; 0: nothing is split
   int present() const { return of_first + of_second; }
 };
 
-/// The sums over shards that a step has asked for, in order.
+/// How a strategy adds up and updates.
+struct ShardOptions {
+  bool divides_state = false;  // ranks divide the state of optimizers among themselves
+  bool sums_in_bf16 = false;   // gradients are rounded to bf16 to be added up
+};
+
+/// What a step has asked for of all shards, in order: sums, and others that take values of all of them.
 class ShardSums {
  public:
-  /// A part of shards of the first length: its sum.
-  Tensor add(const Tensor& part);
-  /// The same sum, for shards of the other length, which add `part`.
-  Tensor join(const Tensor& part);
+  /// What `op` makes of the parts of all shards: of one of the first length.
+  Tensor add(const AnyOp& op, const Tensor& part);
+  /// The same, for shards of the other length, which add `part`. Empty if these are to gather rows of a table, and
+  /// those of the first length do not.
+  Tensor join(const AnyOp& op, const Tensor& part);
   /// To be results of the program, too: they say what shards of the second length add.
   const Tensors& joins() const { return joins_; }
   /// InvalidArgument unless both lengths ask for as many sums.
@@ -32,11 +41,15 @@ class ShardSums {
 class ShardTrace final : public Context {
  public:
   /// `length`: of which of the two lengths the shard is. `number`: its number, a scalar i64 that differs.
-  ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number);
+  ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number, const ShardOptions& options);
 
   bool is_within_shard() const override { return true; }
   int shards() const override { return counts_.present(); }
   Tensor sum_over_shards(const Tensor& part) override;
+  Tensor over_shards(const AnyOp& op, const Tensor& part) override;
+  const ShardPlace* shard_place() const override { return &place_; }
+  bool divides_state() const override { return options_.divides_state; }
+  bool sums_in_bf16() const override { return options_.sums_in_bf16; }
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
   bool increase(VariableCell& cell, const Tensor& by, bool decreases) override;
@@ -49,20 +62,22 @@ class ShardTrace final : public Context {
  private:
   ShardSums& sums_;
   const ShardCounts counts_;
-  const int length_;
-  const Tensor number_;
+  const ShardPlace place_;
+  const ShardOptions options_;
   struct Known {
     Tensor part, sum;
   };
   std::unordered_map<const Node*, Known> known_;
   std::vector<Known> scalars_;
   std::vector<std::shared_ptr<VariableCell>> differing_;  // which hold another value on each shard
+  std::vector<std::shared_ptr<VariableCell>> state_;      // of optimizers, which was assigned
   /// By what shards increase a Variable, until it is read.
   struct Increase {
     std::shared_ptr<VariableCell> cell;
     Tensor by;
   };
   void take(const Increase& increase);
+  Tensor asked_of_all(const AnyOp& op, const Tensor& part);
   std::vector<Increase> increases_;
 };
 

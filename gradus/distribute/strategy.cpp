@@ -1,8 +1,10 @@
 /// The strategies of one process.
 #include "gradus/distribute/strategy.h"
+#include "gradus/backend/divided_value.h"
 #include "gradus/base/ranges.h"
 #include "gradus/distribute/replica_group.h"
 #include "gradus/distribute/worker_group.h"
+#include "gradus/graph/context.h"
 
 namespace gradus {
 namespace {
@@ -47,6 +49,7 @@ Strategy::Strategy(std::vector<Device> devices, Reducer all_reduce)
 int Strategy::num_replicas_in_sync() const { return group_->replicas(); }
 int Strategy::micro_shards() const { return group_->shards(); }
 int Strategy::own_rank() const { return group_->rank(); }
+bool Strategy::divides_state() const { return group_->divides_state(); }
 int Strategy::ranks() const { return group_->ranks(); }
 bool Strategy::any(bool mine) const { return group_->any(mine); }
 void Strategy::check_same(std::uint64_t value, const std::string& what) const { group_->check_same(value, what); }
@@ -60,6 +63,35 @@ detail::StepResults Strategy::run_step(const detail::StepIdentity& identity, In 
   return group_->run(identity, global, std::move(statics), body);
 }
 
+namespace {
+
+/// The value of a variable; of one that is divided the whole, of which `group` knows the other parts.
+Tensor whole_value(detail::ReplicaGroup& group, const Variable& variable) {
+  const Tensor value = variable.value();
+  const DividedValue* const divided = DividedValue::of(value.observed());
+  if (!divided) return value;
+  require(divided->cuts().size() == static_cast<std::size_t>(group.ranks()) + 1, "strategy.gather: variable ",
+          variable.name(), " is divided among ", divided->cuts().size() - 1, " ranks, and this strategy has ",
+          group.ranks(), "; gather it by the strategy that has trained it");
+  ShardRun::Gathered whole{value.dtype(), divided->cuts(), Buffer::on_host(divided->part())};
+  group.gather({&whole, 1});
+  return Tensor::of_buffer(value.spec(), std::move(whole.result));
+}
+
+}  // namespace
+
+void Strategy::gather(const Variables& variables) const {
+  require(!Context::current(), "strategy.gather within a traced function or a step: call it between steps");
+  for (Variable& variable : variables)
+    if (const Tensor whole = whole_value(*group_, variable); whole.node() != variable.value().node())
+      variable.assign(whole);
+}
+
+Tensor Strategy::value_on_first_rank(const Variable& variable) const {
+  const Tensor whole = whole_value(*group_, variable);
+  return group_->rank() == 0 ? whole : Tensor();
+}
+
 Explanation Strategy::explain_step(const detail::StepIdentity& identity) const { return group_->explain(identity); }
 
 DefaultStrategy::DefaultStrategy()
@@ -68,7 +100,8 @@ DefaultStrategy::DefaultStrategy()
 MirroredStrategy::MirroredStrategy(MirroredOptions options)
     : Strategy([&] {
         check_options("MirroredStrategy", options);
-        return std::make_shared<detail::ReplicaGroup>(or_all(std::move(options.devices)), options.micro_shards);
+        return std::make_shared<detail::ReplicaGroup>(or_all(std::move(options.devices)), options.micro_shards,
+                                                      ShardOptions{.sums_in_bf16 = options.bf16_sums});
       }()) {}
 
 namespace {
@@ -77,12 +110,14 @@ std::shared_ptr<detail::ReplicaGroup> group_of(const Cluster& cluster, MultiWork
   check_options("MultiWorkerMirroredStrategy", options);
   cluster.check();
   if (!cluster.in_process)
-    return std::make_shared<detail::WorkerGroup>(cluster, or_all(std::move(options.devices)), options.micro_shards);
+    return std::make_shared<detail::WorkerGroup>(cluster, or_all(std::move(options.devices)), options.micro_shards,
+                                                 ShardOptions{options.shard_optimizer, options.bf16_sums});
   require(options.devices.empty(), "MultiWorkerMirroredStrategy: a simulated cluster has devices of its own, the ",
           "logical devices of the processor; leave .devices out");
   std::vector<Device> devices;
   for (int rank = 0; rank < cluster.ranks(); ++rank) devices.push_back(cpu(rank));
-  return std::make_shared<detail::ReplicaGroup>(std::move(devices), options.micro_shards);
+  return std::make_shared<detail::ReplicaGroup>(std::move(devices), options.micro_shards,
+                                                ShardOptions{.sums_in_bf16 = options.bf16_sums});
 }
 
 }  // namespace

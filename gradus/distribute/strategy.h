@@ -19,7 +19,7 @@
 /// Within a step: a Variable that is assigned what differs from shard to shard needs an Aggregation; random numbers
 /// follow from the number of the shard; C++ cannot branch on what differs; gradients and losses are not read inside of
 /// cond, while_loop, scan and vectorized_map; the mean of a batch, as in batch normalization, is a shard's own;
-/// all_reduce_sum and all_reduce_mean are of all shards.
+/// all_reduce_sum, all_reduce_mean, all_gather, reduce_scatter and broadcast (ops/shards.h) are of all shards.
 #pragma once
 #include <functional>
 #include "gradus/data/dataset.h"
@@ -155,6 +155,10 @@ class Strategy {
     return Dataset<N>(distributed(global_batches.pipeline(), true));
   }
 
+  /// Makes the values of these variables whole on every rank. All ranks call it. With .shard_optimizer a rank has its
+  /// own part alone of what an optimizer keeps for each variable; reading it before is an InvalidArgument.
+  void gather(const Variables& variables) const;
+
   /// The report of what this strategy compiled of `step`, a function, as explain() of the function gives it.
   template <class F> Explanation explain(const Function<F>& step) const {
     return explain_step(detail::identity_of(step));
@@ -164,12 +168,16 @@ class Strategy {
   detail::StepResults run_step(const detail::StepIdentity& identity, In global, StaticArguments statics,
                                const Body& body) const;
   Explanation explain_step(const detail::StepIdentity& identity) const;
+  /// Whether each rank keeps a part of the state of optimizers.
+  bool divides_state() const;
   /// Of this process among those that train together, and how many there are.
   int own_rank() const;
   int ranks() const;
   /// What all processes ask together: whether `mine` holds in any; InvalidArgument, opened by `what`, unless `value` is
   /// the same in all.
   bool any(bool mine) const;
+  /// The value of a variable, whole, on rank 0; on others it is empty. All ranks call it.
+  Tensor value_on_first_rank(const Variable& variable) const;
   void check_same(std::uint64_t value, const std::string& what) const;
   /// distribute(), also for steps of a room, which use tensors as they come.
   Pipeline distributed(const Pipeline& batches, bool by_hand = false) const;
@@ -192,6 +200,8 @@ struct DefaultStrategy : Strategy {
 struct MirroredOptions {
   std::vector<Device> devices = {};  // one replica each; none: all GPUs, or without any the processor
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
+  bool shard_optimizer = false;      // as of MultiWorkerOptions; replicas of one process share one state anyway
+  bool bf16_sums = false;            // as of MultiWorkerOptions, with the same bits
   static constexpr auto ranges() { return std::array{Allowed::within(0, 16'384, "micro_shards")}; }
 };
 
@@ -205,6 +215,8 @@ struct MirroredStrategy : Strategy {
 struct MultiWorkerOptions {
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
   std::vector<Device> devices = {};  // of this process, one replica each; none: all GPUs, or without any the processor
+  bool shard_optimizer = false;      // each process keeps, and updates, a part of the state of optimizers; same bits
+  bool bf16_sums = false;            // f32 gradients are rounded to bf16 to be added up: half the bytes; other bits
   static constexpr auto ranges() { return std::array{Allowed::within(0, 16'384, "micro_shards")}; }
 };
 

@@ -24,11 +24,13 @@ SumBuckets::SumBuckets(Collectives& collectives, std::span<ShardRun::Sum> sums)
     : collectives_(collectives), sums_(sums) {
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const std::int64_t bytes = bytes_of(sums[i].spec);
+    const bool is_divided = !sums[i].cuts.empty();
     const auto last = std::ranges::find_if(buckets_.rbegin(), buckets_.rend(), [&](const Bucket& bucket) {
-      return bucket.type == sums[i].spec.dtype && (bucket.sums.size() > 1 || bucket.bytes < alone);
+      return bucket.type == sums[i].spec.dtype && bucket.is_divided == is_divided && bucket.narrow == sums[i].narrow &&
+             (bucket.sums.size() > 1 || bucket.bytes < alone);
     });
     const bool fits = last != buckets_.rend() && bytes < alone && last->bytes + bytes <= most_bytes;
-    Bucket& bucket = fits ? *last : buckets_.emplace_back(Bucket{sums[i].spec.dtype});
+    Bucket& bucket = fits ? *last : buckets_.emplace_back(Bucket{sums[i].spec.dtype, is_divided, sums[i].narrow});
     bucket.sums.push_back(i);
     bucket.bytes += bytes;
     ++bucket.missing;
@@ -58,22 +60,44 @@ void SumBuckets::start(Bucket& bucket) {
       continue;
     }
     Ref<Buffer> joined = Buffer::allocate(bucket.bytes);
-    std::byte* at = joined->data<std::byte>();
-    for (const std::size_t i : bucket.sums) {
-      const std::int64_t bytes = bytes_of(sums_[i].spec);
-      if (const Buffer* part = part_of(sums_[i], shard)) std::memcpy(at, part->host(), size(bytes));
-      else std::memset(at, 0, size(bytes));
-      at += bytes;
-    }
+    join_parts(bucket, shard, joined->data<std::byte>());
     bucket.parts.push_back(std::move(joined));
   }
-  bucket.result = Buffer::allocate(bucket.bytes, "a sum over shards");
+  const auto rank = static_cast<std::size_t>(collectives_.rank());
+  if (bucket.is_divided) bucket.cuts = cuts_of(bucket);
+  const std::int64_t own_bytes =
+      bucket.is_divided ? (bucket.cuts[rank + 1] - bucket.cuts[rank]) * size_of(bucket.type) : bucket.bytes;
+  bucket.result = Buffer::allocate(own_bytes, "a sum over shards");
   std::vector<const std::byte*> values;
   for (const Ref<Buffer>& part : bucket.parts) values.push_back(static_cast<const std::byte*>(part->host()));
   if (!is_under_way_) since_ = Clock::now();
   is_under_way_ = true;
-  bucket.under_way =
-      collectives_.start_all_reduce(bucket.type, values, {bucket.result->data<std::byte>(), size(bucket.bytes)});
+  const std::span<std::byte> result{bucket.result->data<std::byte>(), size(own_bytes)};
+  bucket.under_way = bucket.is_divided
+                         ? collectives_.start_reduce_scatter(bucket.type, values, bucket.cuts, result, bucket.narrow)
+                         : collectives_.start_all_reduce(bucket.type, values, result, bucket.narrow);
+}
+
+Cuts SumBuckets::cuts_of(const Bucket& bucket) const {
+  Cuts cuts = sums_[bucket.sums[0]].cuts;
+  for (const std::size_t i : std::span(bucket.sums).subspan(1))
+    for (std::size_t rank = 0; rank < cuts.size(); ++rank) cuts[rank] += sums_[i].cuts[rank];
+  return cuts;
+}
+
+/// What a shard adds to the sums of a bucket, one behind the other: those of a divided one once for each rank.
+void SumBuckets::join_parts(const Bucket& bucket, int shard, std::byte* at) const {
+  const std::size_t ranks = bucket.is_divided ? sums_[bucket.sums[0]].cuts.size() - 1 : 1;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    for (const std::size_t i : bucket.sums) {
+      const ShardRun::Sum& sum = sums_[i];
+      const std::int64_t element = size_of(bucket.type), begin = bucket.is_divided ? sum.cuts[rank] * element : 0;
+      const std::int64_t bytes = bucket.is_divided ? sum.cuts[rank + 1] * element - begin : bytes_of(sum.spec);
+      if (const Buffer* part = part_of(sum, shard))
+        std::memcpy(at, static_cast<const std::byte*>(part->host()) + begin, size(bytes));
+      else std::memset(at, 0, size(bytes));
+      at += bytes;
+    }
 }
 
 void SumBuckets::drive() {
@@ -108,7 +132,9 @@ void SumBuckets::finish(Traffic& traffic) {
         sum.result = bucket.result;
         continue;
       }
-      const std::int64_t bytes = bytes_of(sum.spec);
+      const auto rank = static_cast<std::size_t>(collectives_.rank());
+      const std::int64_t bytes =
+          bucket.is_divided ? (sum.cuts[rank + 1] - sum.cuts[rank]) * size_of(bucket.type) : bytes_of(sum.spec);
       sum.result = Buffer::allocate(bytes, "a sum over shards");
       std::memcpy(sum.result->data(), bucket.result->data<std::byte>() + at, size(bytes));
       at += bytes;

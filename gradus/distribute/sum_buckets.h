@@ -37,15 +37,20 @@ class SumBuckets {
   using Clock = std::chrono::steady_clock;
   struct Bucket {
     DType type;
+    bool is_divided;  // each rank gets a part of its sums
+    bool narrow;      // as of ShardRun::Sum
     std::vector<std::size_t> sums = {};
     std::int64_t bytes = 0;
     std::size_t missing = 0;
     std::vector<Ref<Buffer>> parts = {};  // of own shards
     Ref<Buffer> result = {};
     Collective* under_way = nullptr;
+    Cuts cuts = {};  // of what is divided: rank after rank, of each the parts of all sums
   };
   void start_complete();
   void start(Bucket& bucket);
+  Cuts cuts_of(const Bucket& bucket) const;
+  void join_parts(const Bucket& bucket, int shard, std::byte* at) const;
   bool have_ended() const;  // those that were started
   void note_ended();
 

@@ -26,9 +26,10 @@ template <std::integral T> struct SumOf<T> {
 template <class T, class S> class Tree {
  public:
   /// Of a sum over a node of so many levels, up to `block` elements at a time.
-  Tree(int shards, std::span<const PartialSum> parts, int levels, std::int64_t block)
+  Tree(int shards, std::span<const PartialSum> parts, int levels, std::int64_t block, bool narrow)
       : shards_(shards),
         parts_(parts),
+        narrow_(narrow),
         block_(block),
         rights_(std::make_unique_for_overwrite<S[]>(static_cast<std::size_t>(levels * block))) {}
 
@@ -43,14 +44,17 @@ template <class T, class S> class Tree {
     S* const right = rights_.get() + level * block_;
     sum(middle, size / 2, at, count, level + 1, right);
     for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<S>(out[i] + right[i]);
+    if constexpr (!std::is_same_v<T, S> && NarrowElement<T>)
+      if (narrow_)
+        for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<S>(static_cast<T>(out[i]));
   }
   void begin_block() { next_ = 0; }
   bool took_all() const { return next_ == parts_.size(); }
 
  private:
-  static void load(const PartialSum& part, std::int64_t at, std::int64_t count, S* out) {
+  void load(const PartialSum& part, std::int64_t at, std::int64_t count, S* out) const {
     if constexpr (!std::is_same_v<T, S> && NarrowElement<T>) {
-      if (part.node.count() == 1) {
+      if (narrow_ || part.node.count() == 1) {
         const T* const values = reinterpret_cast<const T*>(part.values) + (at - part.first);
         for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<S>(values[i]);
         return;
@@ -62,6 +66,7 @@ template <class T, class S> class Tree {
 
   const int shards_;
   const std::span<const PartialSum> parts_;
+  const bool narrow_;
   const std::int64_t block_;
   const std::unique_ptr<S[]> rights_;  // [level, block]
   std::size_t next_ = 0;
@@ -75,11 +80,11 @@ int size_of_node(ShardRange node) {
 
 template <class T>
 void sum_as(int shards, ShardRange node, std::span<const PartialSum> parts, std::int64_t begin, std::int64_t end,
-            std::byte* out, bool rounds) {
+            std::byte* out, bool rounds, bool narrow) {
   using S = typename SumOf<T>::Type;
   const int size = size_of_node(node);
   Tree<T, S> tree(shards, parts, static_cast<int>(std::bit_width(static_cast<unsigned>(size))),
-                  std::min(block, end - begin));
+                  std::min(block, end - begin), narrow);
   std::array<S, block> sums;
   for (std::int64_t at = begin; at < end; at += block) {
     const std::int64_t count = std::min(block, end - at);
@@ -122,14 +127,16 @@ DType summed_in(DType type) {
   return computed_in(type);
 }
 
-DType type_of_partial(DType type, ShardRange node) { return node.count() == 1 ? type : summed_in(type); }
+DType type_of_partial(DType type, ShardRange node, bool narrow) {
+  return narrow || node.count() == 1 ? type : summed_in(type);
+}
 
 void tree_sum(DType type, int shards, ShardRange node, std::span<const PartialSum> parts, std::int64_t begin,
-              std::int64_t end, std::byte* out, DType out_type) {
+              std::int64_t end, std::byte* out, DType out_type, bool narrow) {
   internal_check(!parts.empty(), "a sum of nothing");
   const KernelFloats state;
   with_type(type, [&]<class T>(T) {
-    if constexpr (!std::is_same_v<T, bool>) sum_as<T>(shards, node, parts, begin, end, out, out_type == type);
+    if constexpr (!std::is_same_v<T, bool>) sum_as<T>(shards, node, parts, begin, end, out, out_type == type, narrow);
   });
 }
 

@@ -36,12 +36,14 @@ struct PartialSum {
 
 /// In which sums of `type` are kept until they are complete: f32 for f16 and bf16. InvalidArgument of booleans.
 DType summed_in(DType type);
-/// The type of a partial sum.
-DType type_of_partial(DType type, ShardRange node);
+/// The type of a partial sum. `narrow`: sums are rounded to `type` after each addition.
+DType type_of_partial(DType type, ShardRange node, bool narrow = false);
 
 /// The sum over `node` of elements [begin, end) of the partial sums, which are nodes within it, in order. `out` gets
-/// end - begin elements of `out_type`: summed_in(type), or `type` itself, to which they are rounded once.
+/// end - begin elements of `out_type`: summed_in(type), or `type` itself, to which they are rounded once. `narrow`:
+/// each node of the tree is rounded to `type`, so partial sums have that type, and the bits do not depend on which
+/// there are.
 void tree_sum(DType type, int shards, ShardRange node, std::span<const PartialSum> parts, std::int64_t begin,
-              std::int64_t end, std::byte* out, DType out_type);
+              std::int64_t end, std::byte* out, DType out_type, bool narrow = false);
 
 }  // namespace gradus

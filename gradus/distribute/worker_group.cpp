@@ -6,6 +6,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/version.h"
 #include "gradus/data/batch_readers.h"
+#include "gradus/distribute/gathered_parts.h"
 #include "gradus/distribute/ucx.h"
 
 namespace gradus::detail {
@@ -30,16 +31,21 @@ std::unique_ptr<Transport> joined(std::unique_ptr<Transport> transport, Meeting&
 
 }  // namespace
 
-Introduction WorkerGroup::introduction(const Cluster& cluster, std::size_t devices, int micro_shards) {
-  return {.fingerprint = text("multi-worker mirrored, ", cluster.ranks(), " ranks with ", devices,
-                              " replicas each, micro_shards ", micro_shards),
-          .version = std::string(version())};
+Introduction WorkerGroup::introduction(const Cluster& cluster, std::size_t devices, int micro_shards,
+                                       const ShardOptions& options) {
+  return {
+      .fingerprint = text("multi-worker mirrored, ", cluster.ranks(), " ranks with ", devices,
+                          " replicas each, micro_shards ", micro_shards,
+                          options.divides_state ? ", shard_optimizer" : "", options.sums_in_bf16 ? ", bf16_sums" : ""),
+      .version = std::string(version())};
 }
 
-WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, GroupMeans means)
-    : ReplicaGroup(std::move(devices), micro_shards, cluster.rank, cluster.ranks()),
+WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options,
+                         GroupMeans means)
+    : ReplicaGroup(std::move(devices), micro_shards,
+                   {options.divides_state && cluster.ranks() > 1, options.sums_in_bf16}, cluster.rank, cluster.ranks()),
       cluster_(cluster),
-      meeting_(cluster, introduction(cluster, devices_.size(), micro_shards), std::move(means.desk)) {
+      meeting_(cluster, introduction(cluster, devices_.size(), micro_shards, options), std::move(means.desk)) {
   if (cluster.ranks() == 1) return;
   if (means.transport == nullptr) means.transport = by_ucx(meeting_, cluster_);
   transport_ = joined(std::move(means.transport), meeting_, cluster_);
@@ -187,6 +193,12 @@ class WorkerGroup::Readers final : public BatchReaders {
 std::shared_ptr<const BatchReaders> WorkerGroup::readers() {
   if (collectives_ && !readers_) readers_ = std::make_shared<Readers>(shared_from_this());
   return readers_;
+}
+
+void WorkerGroup::gather(std::span<ShardRun::Gathered> values) {
+  if (!collectives_) return ReplicaGroup::gather(values);
+  for (const ShardRun::Gathered& value : values) traffic_.bytes += value.cuts.back() * size_of(value.dtype);
+  gather_parts(*collectives_, values);
 }
 
 void WorkerGroup::share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) {

@@ -18,13 +18,16 @@ struct GroupMeans {
 class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_this<WorkerGroup> {
  public:
   /// Returns when all are here. Unavailable, which says who is missing, after the cluster's timeout.
-  WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, GroupMeans means = {});
+  WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options,
+              GroupMeans means = {});
   /// What a rank says of itself at the meeting.
-  static Introduction introduction(const Cluster& cluster, std::size_t devices, int micro_shards);
+  static Introduction introduction(const Cluster& cluster, std::size_t devices, int micro_shards,
+                                   const ShardOptions& options);
   ~WorkerGroup() override;
 
   Explanation explain(const StepIdentity& identity) override;
   std::vector<std::uint64_t> of_all(std::uint64_t mine) override;
+  void gather(std::span<ShardRun::Gathered> values) override;
   std::string name_of(int rank) const override { return meeting_.names()[static_cast<std::size_t>(rank)]; }
   void before_common_error() noexcept override;
   void give_up(const std::string& why) noexcept override;

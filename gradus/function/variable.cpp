@@ -180,6 +180,7 @@ Variable::Variable(const Variable& other)
                                {living(other.cell_).made_trainable, living(other.cell_).aggregation})) {
   cell_->trainable = living(other.cell_).trainable.load();
   cell_->is_copy = true;
+  cell_->is_optimizer_state = living(other.cell_).is_optimizer_state;
   if (const auto mask = living(other.cell_).mask_cell())
     cell_->set_mask_cell(VariableCell::make(mask->read(), mask->name, {.trainable = false}));
   whereabouts::enter(this, whereabouts::Kind::variable);

@@ -29,6 +29,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::atomic<bool> trainable{true};
   bool made_trainable = true;  // a layer that is trained again after it was frozen leaves all others as they were made
   bool is_copy = false;        // of another Variable
+  bool is_optimizer_state = false;  // kept per variable: ranks may divide it among themselves
   Aggregation aggregation = Aggregation::none;
   std::shared_ptr<LossScale> loss_scale;  // of the policy that made it; null: none
   std::uint64_t id = 0;                   // never reused: keys caches where addresses could be

@@ -44,6 +44,8 @@ class GradientPart {
   Tensor elements() const { return is_rows() ? summed().values : whole(); }
   /// The sum of two parts for the same variable.
   GradientPart operator+(const GradientPart& other) const;
+  /// The number of rows of the table, if it is held as rows.
+  std::int64_t extent() const { return extent_; }
   /// The dtype of the elements.
   DType dtype() const { return is_rows() ? rows_[0].values.dtype() : dtype_; }
 

@@ -3,11 +3,13 @@
 #include "gradus/base/ranges.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/gradients/rows_of_shards.h"
 #include "gradus/gradients/weighed.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/shards_ops.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -36,6 +38,12 @@ Tensor norm_of(const std::vector<GradientPart>& means) {
     sum = sum.defined() ? sum + cast(squares, sum.dtype()) : squares;
   }
   return sum.defined() ? sqrt(sum) : zeros({});
+}
+
+/// Over shards; in bf16, where the strategy says so.
+Tensor sum_of_gradients(const Tensor& own) {
+  if (!sums_in_bf16() || own.dtype() != f32) return sum_over_shards(own);
+  return cast(over_shards(AnyOp::of(AllReduce{.narrow = true}), cast(own, bf16)), f32);
 }
 
 void check_norm(std::string_view op, double norm) {
@@ -74,8 +82,9 @@ void GradientsView::join_shards() const {
   if (!weight_.defined() || !is_of_shard()) return;
   for (GradientPart& part : parts_) {
     const DType wide = computed_in(part.dtype());
-    const Tensor own = are_sums_ ? cast(part.whole(), wide) : weighed(cast(part.whole(), wide), weight_);
-    part = GradientPart(sum_over_shards(own));
+    const auto summand = [&](const Tensor& x) { return are_sums_ ? cast(x, wide) : weighed(cast(x, wide), weight_); };
+    if (auto rows = rows_over_shards(part.is_rows() ? part.map(summand) : part)) part = std::move(*rows);
+    else part = GradientPart(sum_of_gradients(summand(part.whole())));
   }
   weight_ = sum_over_shards(weight_);
   are_sums_ = true;

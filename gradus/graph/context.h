@@ -8,6 +8,15 @@ namespace gradus {
 
 struct VariableCell;
 
+/// A shard of a batch, within a step that runs on all of them.
+struct ShardPlace {
+  int of_first, of_second;  // how many shards have each of the two lengths that shards have
+  int all;                  // how many there are, those without rows included; 0: the data of some ranks have ended
+  int length;               // which of the two this one has
+  std::int64_t rows[2];     // of a shard of each length; 0: nothing is split
+  Tensor number;            // among all: a scalar i64
+};
+
 /// By default a context is transparent: reads, assignments and keys are those of the one around it.
 class Context {
  public:
@@ -27,6 +36,16 @@ class Context {
   /// Within a step on shards of a batch the sum of `part` over all of them; elsewhere `part`. InvalidArgument where
   /// shards cannot be added up, such as within the body of a loop.
   virtual Tensor sum_over_shards(const Tensor& part) { return parent() ? parent()->sum_over_shards(part) : part; }
+  /// Within a step on shards what `op`, which takes `part` of all of them, gives each; elsewhere `part`. As the sum.
+  virtual Tensor over_shards(const AnyOp& op, const Tensor& part) {
+    return parent() ? parent()->over_shards(op, part) : part;
+  }
+  /// Which shard this is; null where there are none, and where nothing is known of the others.
+  virtual const ShardPlace* shard_place() const { return parent() ? parent()->shard_place() : nullptr; }
+  /// True if ranks divide the state of optimizers among themselves.
+  virtual bool divides_state() const { return parent() && parent()->divides_state(); }
+  /// True if gradients are rounded to bf16 to be added up over shards.
+  virtual bool sums_in_bf16() const { return parent() && parent()->sums_in_bf16(); }
   /// True if tensors are made on each shard of a batch here.
   virtual bool is_within_shard() const { return parent() && parent()->is_within_shard(); }
   /// How many shards of the batch have rows; 0 where there are none.
@@ -78,6 +97,14 @@ class Context {
 inline Tensor sum_over_shards(const Tensor& part) {
   Context* const context = Context::current();
   return context ? context->sum_over_shards(part) : part;
+}
+inline Tensor over_shards(const AnyOp& op, const Tensor& part) {
+  Context* const context = Context::current();
+  return context ? context->over_shards(op, part) : part;
+}
+inline const ShardPlace* shard_place() {
+  const Context* const context = Context::current();
+  return context ? context->shard_place() : nullptr;
 }
 inline int number_of_shards() {
   const Context* const context = Context::current();

@@ -96,6 +96,12 @@ class RegionContext final : public Context {
             " from it, and read, clip or apply it after the call");
     return part;
   }
+  Tensor over_shards(const AnyOp& op, const Tensor& part) override {
+    require(!is_within_shard(), op->name, " inside ", construct_,
+            ": shards of a batch cannot meet inside of it; return ", part.spec(), " from it, and do it after the call");
+    return part;
+  }
+  const ShardPlace* shard_place() const override { return nullptr; }
   bool decide(const Tensor& predicate) override {
     throw InvalidArgument(text("if (tensor) inside ", construct_, ": ", predicate.spec(),
                                " is not known while its body is traced, so C++ cannot branch on it; use "

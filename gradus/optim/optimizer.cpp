@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include "gradus/backend/divided_value.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
@@ -39,13 +40,15 @@ void Optimizer::State::take_in(const Variable& variable) {
   if (is_bound(variable)) return;
   require(is_floating(variable.dtype()), rule->name(), ": variable ", variable.name(), " is of ", variable.dtype(),
           ", expected a floating type");
+  const bool is_divided = Context::current() && Context::current()->divides_state();
   const Untraced outside;
   const DeviceScope beside(variable.cell()->spec.device);
-  const Tensors first = first_values(variable);
+  const Tensors first = first_values(variable, is_divided);
   std::vector<Variable> made;
   for (std::size_t k = 0; k < first.size(); ++k) {
     const std::string_view name = k < rule->slots().size() ? rule->slots()[k].name : "average";
     made.push_back(Variable(first[k], text(rule->name(), "/", variable.name(), "/", name), {.trainable = false}));
+    made.back().cell()->is_optimizer_state = true;
   }
   kept.push_back(std::move(made));
   memberships.push_back({group_of(variable), decays(variable)});
@@ -53,10 +56,14 @@ void Optimizer::State::take_in(const Variable& variable) {
   places.emplace(variable.cell().get(), bound.size() - 1);
 }
 
-Tensors Optimizer::State::first_values(const Variable& variable) const {
+Tensors Optimizer::State::first_values(const Variable& variable, bool is_divided) const {
   const DType wide = computed_in(variable.dtype());
   Tensors first;
-  for (const Slot& slot : rule->slots()) first.push_back(full(variable.shape(), slot.initial, wide));
+  for (const Slot& slot : rule->slots()) {
+    const Tensor one = full(is_divided ? Shape() : variable.shape(), slot.initial, wide);
+    const auto repeated = [&] { return RepeatedValue::buffer_of(one.host_buffer(), variable.shape().size()); };
+    first.push_back(is_divided ? Tensor::of_buffer({wide, variable.shape()}, repeated()) : one);
+  }
   if (settings.use_ema) first.push_back(cast(variable.value(), wide));
   return first;
 }
@@ -280,6 +287,13 @@ Variables Optimizer::made_by_steps() const {
   for (const std::vector<Variable>& of_one : state().kept)
     for (const Variable& slot : of_one) all.add(slot);
   if (loss_scale_of(state().bound)) all.add(state().skipped);
+  return all;
+}
+
+Variables Optimizer::averages() const {
+  Variables all;
+  if (state().settings.use_ema)
+    for (const std::vector<Variable>& of_one : state().kept) all.add(of_one.back());
   return all;
 }
 

@@ -90,6 +90,8 @@ class Optimizer {
   // For the rooms of the library.
   /// The variables() that do not exist before the first step or build(): slots, averages, the count of skipped steps.
   Variables made_by_steps() const;
+  /// The moving averages of its variables; none without use_ema.
+  Variables averages() const;
   /// Resets the state as before the first step: slots, averages of the present variables, and skipped steps.
   void start_anew();
   /// True if it has state for variables. A copy for a copied model must then be told about them (rebind).

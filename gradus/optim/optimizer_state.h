@@ -72,8 +72,8 @@ struct Optimizer::State : OptimizerSetup, OptimizerValues {
   void find_places();
   /// Makes what belongs to this variable, if it is new.
   void take_in(const Variable& variable);
-  /// Of its slots, and of its average.
-  Tensors first_values(const Variable& variable) const;
+  /// Of its slots, and of its average. Those that ranks will divide take no memory yet.
+  Tensors first_values(const Variable& variable, bool is_divided = false) const;
 
   std::size_t group_of(const Variable& variable) const;
   bool decays(const Variable& variable) const;

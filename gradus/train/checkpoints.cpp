@@ -77,6 +77,7 @@ struct Checkpoints::State {
   Module& model;
   Optimizer& optimizer;
   std::vector<std::pair<std::string, std::function<Variables()>>> further = {};
+  std::function<Tensor(const Variable&)> read = [](const Variable& variable) { return variable.value(); };
   std::thread writer = {};
   std::exception_ptr failure = {};
 
@@ -102,7 +103,7 @@ struct Checkpoints::State {
       const auto add = [&](const std::string& name, const Tensor& value) {
         all.arrays.push_back({name, value.spec(), value.host_buffer()});
       };
-      add(entry.name, entry.variable->value());
+      add(entry.name, read(*entry.variable));
       if (const Tensor mask = entry.variable->mask(); mask.defined()) add(entry.mask_name(), mask);
     }
     return all;
@@ -131,6 +132,8 @@ Checkpoints::~Checkpoints() {
 void Checkpoints::include(std::string name, std::function<Variables()> variables) {
   state_->further.emplace_back(std::move(name), std::move(variables));
 }
+
+void Checkpoints::read_by(std::function<Tensor(const Variable&)> read) { state_->read = std::move(read); }
 
 void Checkpoints::save(std::int64_t step, Position next) {
   wait();

@@ -60,6 +60,8 @@ class Checkpoints {
   std::optional<Restored> restore();
 
   // For the rooms of the library.
+  /// Values are read by `read`, such as that of a variable of which each process has a part.
+  void read_by(std::function<Tensor(const Variable&)> read);
   /// Adds variables that are saved under `name`, and restored if the file has them with the same specs. The function is
   /// called each time.
   void include(std::string name, std::function<Variables()> variables);

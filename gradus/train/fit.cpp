@@ -104,6 +104,7 @@ class Fitting {
     begin();
     for (int epoch = static_cast<int>(next_.epoch); epoch < options_.epochs && !stop_; ++epoch) run_epoch(epoch);
     if (checkpoints_) checkpoints_->wait();
+    if (options_.strategy) options_.strategy->gather(optimizer_.averages());
     optimizer_.finalize_variable_values(model_.trainable_variables());
     tell(&Callback::on_train_end, TrainEnd{model_, optimizer_});
     return std::move(history_);
@@ -130,8 +131,10 @@ class Fitting {
   void begin() {
     tell(&Callback::on_train_begin, TrainBegin{model_, optimizer_, options_.epochs, options_.fast_dev_run > 0});
     next_.epoch = options_.initial_epoch;
-    if (options_.checkpoints) {
+    if (options_.checkpoints && !(options_.checkpoints->directory.empty() && !writes())) {
       checkpoints_.emplace(*options_.checkpoints, model_, optimizer_);
+      if (options_.strategy)
+        checkpoints_->read_by([&](const Variable& each) { return options_.strategy->value_on_first_rank(each); });
       checkpoints_->include("epoch", [this] { return step_.totals().variables(); });
       for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
         if (const Callback& callback = options_.callbacks[i]; callback.variables)
@@ -143,6 +146,10 @@ class Fitting {
     }
     steps_before_ = steps_so_far() - next_.index;
     if (!options_.strategy) return;
+    if (options_.strategy->divides_state())
+      options_.strategy->check_same(saves() ? 1 + static_cast<std::uint64_t>(options_.checkpoints->every_steps) : 0,
+                                    "fit: with .shard_optimizer all ranks give their parts to what is saved, so all of "
+                                    "them need .checkpoints with the same every_steps");
     const auto place = mix(static_cast<std::uint64_t>(next_.epoch), static_cast<std::uint64_t>(next_.index));
     options_.strategy->check_same(mix(place, static_cast<std::uint64_t>(optimizer_.iterations())),
                                   "fit: ranks begin at different steps: all of them have to read the same checkpoints");
@@ -159,10 +166,12 @@ class Fitting {
   /// Those that loss scaling skipped included.
   std::int64_t steps_so_far() const { return optimizer_.iterations() + optimizer_.skipped_steps(); }
 
-  /// `next` is the place of the element that comes next.
+  /// `next` is the place of the element that comes next. Ranks that do not write give their parts of what is divided.
   void save(Position next) {
-    if (writes()) checkpoints_->save_in_background(optimizer_.iterations(), next);
+    if (writes()) return checkpoints_->save_in_background(optimizer_.iterations(), next);
+    for (const Variable& each : optimizer_.variables()) options_.strategy->value_on_first_rank(each);
   }
+  bool saves() const { return options_.checkpoints.has_value(); }
 
   void run_epoch(int epoch) {
     tell(&Callback::on_epoch_begin, EpochBegin{epoch, model_, optimizer_, stop_});
@@ -174,7 +183,7 @@ class Fitting {
     const std::int64_t skipped = optimizer_.skipped_steps(), steps = train(epoch);
     if (step_.has_diverged()) return end_diverged(epoch);
     const bool whole = next_ == Position{epoch + 1, 0};
-    if (checkpoints_ && !whole) save(next_);  // as it was stopped: before callbacks take it for an epoch
+    if (saves() && !whole) save(next_);  // as it was stopped: before callbacks take it for an epoch
     const double seconds = seconds_since(begin), loss = epoch_loss(optimizer_.skipped_steps() > skipped);
     NamedNumbers numbers = step_.totals().metrics();
     std::optional<double> validation_loss;
@@ -188,7 +197,7 @@ class Fitting {
     show_epoch(steps, whole, seconds, loss, validation_loss, numbers);
     tell(&Callback::on_epoch_end, EpochLog{epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_});
     agree_to_stop();
-    if (checkpoints_ && whole) save(next_);
+    if (saves() && whole) save(next_);
     steps_before_ += steps;
   }
 
@@ -244,7 +253,7 @@ class Fitting {
   }
 
   bool saves_after(std::int64_t steps) const {
-    const std::int64_t every = checkpoints_ ? options_.checkpoints->every_steps : 0;
+    const std::int64_t every = saves() ? options_.checkpoints->every_steps : 0;
     return every > 0 && steps % every == 0;
   }
 

@@ -56,6 +56,11 @@ TEST(Config, DistributionIsReadBack) {
   EXPECT_FALSE(parse_config(whole, "test.toml").distribute.has_value());
   const std::string once = to_toml(parse_config(std::string(whole) + "[distribute]\n", "test.toml"));
   EXPECT_EQ(parse_config(once, "again.toml").distribute.value().micro_shards, 8);
+  EXPECT_FALSE(parse_config(once, "again.toml").distribute->shard_optimizer);
+  const TrainConfig divided = parse_config(
+      whole, "test.toml", std::vector<std::string>{"distribute.shard_optimizer=true", "distribute.bf16_sums=true"});
+  EXPECT_TRUE(parse_config(to_toml(divided), "again.toml").distribute.value().shard_optimizer);
+  EXPECT_TRUE(parse_config(to_toml(divided), "again.toml").distribute->bf16_sums);
   const auto with = [](const char* value) {
     return error_of<ConfigError>(
         [&] { parse_config(whole, "test.toml", std::vector{std::string("distribute.micro_shards=") + value}); });

@@ -80,6 +80,17 @@ TEST_F(TrainingOnRanks, RefusesRolesThatDoNotTrain) {
   EXPECT_FALSE(std::filesystem::exists(output));
 }
 
+/// Each rank keeps a part of the optimizer's state; one process goes on with what two have saved.
+TEST_F(TrainingOnRanks, HasTheBitsOfOneProcessWithADividedOptimizer) {
+  const std::string config = (root_ / "config.toml").string(), run = (root_ / "divided").string();
+  train({config, "--output", (root_ / "one").string()}, 1);
+  train({config, "--output", run, "--epochs", "2", "--set", "distribute.shard_optimizer=true"}, 2);
+  train({"--resume", run, "--epochs", "3"}, 3);
+  train({"--resume", run, "--epochs", "4"}, 1);
+  ASSERT_FALSE(weights("one").empty());
+  EXPECT_EQ(weights("one"), weights("divided"));
+}
+
 /// A rank is killed after the first checkpoint. The others end, and two ranks go on where three were.
 TEST_F(TrainingOnRanks, GoOnWithFewerAfterOneWasKilled) {
   const std::string config = (root_ / "config.toml").string(), run = (root_ / "elastic").string();

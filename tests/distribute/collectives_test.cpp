@@ -46,6 +46,58 @@ TEST(EvenCuts, CoverAllAtMultiplesOfTheGrain) {
 
 constexpr DType summable[] = {f64, f32, f16, bf16, i64, i32, i16, i8, u8, u16, u32, u64};
 
+TEST(BlockCuts, GiveWhatIsLeftToRanksFromTheFirstOneOn) {
+  EXPECT_EQ(block_cuts(100, 3, 10, 0), (Cuts{0, 40, 70, 100}));
+  EXPECT_EQ(block_cuts(95, 3, 10, 2), (Cuts{0, 30, 60, 95}));
+  EXPECT_EQ(block_cuts(105, 4, 10, 3), (Cuts{0, 30, 60, 80, 105}));
+  EXPECT_EQ(block_cuts(7, 3, 10, 1), (Cuts{0, 0, 7, 7}));
+  EXPECT_EQ(block_cuts(0, 2, 10, 1), (Cuts{0, 0, 0}));
+  for (int ranks = 1; ranks <= 5; ++ranks)
+    for (int first = 0; first < ranks; ++first)
+      for (const std::int64_t count : {1, 9, 10, 11, 49, 50, 51, 1000}) {
+        const Cuts cuts = block_cuts(count, ranks, 10, first);
+        EXPECT_EQ(cuts.back(), count);
+        for (int rank = 0; rank < ranks; ++rank) {
+          const std::int64_t blocks = (count + 9) / 10,
+                             own = cuts[static_cast<std::size_t>(rank) + 1] - cuts[static_cast<std::size_t>(rank)];
+          EXPECT_EQ(cuts[static_cast<std::size_t>(rank)] % 10 == 0 || cuts[static_cast<std::size_t>(rank)] == count,
+                    true);
+          EXPECT_LE(own, (blocks + ranks - 1) / ranks * 10);
+        }
+      }
+}
+
+/// Sums that are rounded at each node have the same bits whoever holds the nodes, and half the bytes on their way.
+TEST(AllReduce, OfNarrowSumsTakesHalfTheBytesForAnyNumberOfRanks) {
+  for (const int shards : {4, 5, 8}) {
+    constexpr std::int64_t count = 20'000;
+    Bytes expected;
+    for (int ranks = 1; ranks <= shards; ++ranks) {
+      std::vector<Bytes> found(static_cast<std::size_t>(ranks));
+      expect_all_well(run_as_threads(ranks, [&](Transport& transport) {
+        Collectives collectives(transport, shards, 20s, 8192);
+        const ShardRange own = collectives.own_shards();
+        const auto sum = [&](DType type, bool narrow) {
+          std::vector<Bytes> values;
+          std::vector<const std::byte*> pointers;
+          for (int shard = own.begin; shard < own.end; ++shard) values.push_back(summands(type, shard, count));
+          for (const Bytes& each : values) pointers.push_back(each.data());
+          Bytes out(static_cast<std::size_t>(count * size_of(type)));
+          collectives.finish(collectives.start_all_reduce(type, pointers, out, narrow));
+          return out;
+        };
+        const std::int64_t before = collectives.sent_bytes();
+        found[static_cast<std::size_t>(transport.rank())] = sum(bf16, true);
+        const std::int64_t narrow = collectives.sent_bytes() - before;
+        sum(f32, false);
+        EXPECT_EQ(2 * narrow, collectives.sent_bytes() - before - narrow);
+      }));
+      if (ranks == 1) expected = found[0];
+      for (const Bytes& each : found) EXPECT_EQ(each, expected) << shards << " shards, " << ranks << " ranks";
+    }
+  }
+}
+
 TEST(AllReduce, HasTheBitsOfTheTreeForAnyNumberOfRanks) {
   for (const DType type : summable)
     for (const int shards : {1, 2, 3, 5, 8}) {

@@ -7,7 +7,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/shards.h"
+#include "gradus/ops/shards_ops.h"
 #include "tests/ops/rows.h"
 
 namespace gradus::rows {
@@ -42,12 +42,17 @@ std::vector<Row> calls() {
   moved.apply = [](In in) { return in[0].to(cpu(1)).to(cpu(0)) * 2; };
 
   Row shards{.name = "all_reduce",
-             .covers = {"of_shard", "on_shard", "all_reduce", "join_in"},
+             .covers = {"of_shard", "on_shard", "all_reduce", "join_in", "divisible", "all_gather", "join_gather",
+                        "from_shard", "join_from"},
              .operands = {{}, {}},
              .shapes = vectors};
   shards.apply = [](In in) {  // the whole batch is one shard
     const Tensor own = apply(OnShard{}, in[0]);
-    return apply(JoinIn{}, apply(AllReduce{}, own), own) * apply(OfShard{}, in[1]);
+    const std::int64_t n = own.shape()[0];
+    const Tensor gathered = apply(JoinGather{n, n}, apply(AllGather{n}, own), own);
+    const Tensor from = apply(JoinFrom{}, apply(FromShard{}, in[1]), in[1]);
+    return apply(JoinIn{}, apply(AllReduce{}, own), own) * apply(Divisible{}, apply(OfShard{}, in[1])) +
+           sin(gathered) * from;
   };
   return {call, custom, held, moved, shards};
 }

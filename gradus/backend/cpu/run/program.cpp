@@ -157,7 +157,8 @@ void execute_noting(const Binding& binding, void* const* slots, std::byte* arena
 void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>> inputs,
                             std::span<Ref<Buffer>> outputs) const {
   void** slots = slots_of_thread(static_cast<std::size_t>(lowered.slots)).data();
-  for (std::size_t k = 0; k < inputs.size(); ++k) slots[graph->inputs[k]] = inputs[k]->data();
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    slots[graph->inputs[k]] = const_cast<void*>(inputs[k]->host());  // throws of what this process cannot read
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const OutputSource& source = binding.outputs[k];
     if (source.slot < 0) {

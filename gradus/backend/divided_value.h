@@ -1,0 +1,53 @@
+/// DividedValue: a value of which each rank has its own part alone, such as an optimizer's slot. It stands in a
+/// Variable as a whole one does, under the spec of the whole.
+#pragma once
+#include <mutex>
+#include "gradus/tensor/buffer.h"
+#include "gradus/tensor/cuts.h"
+
+namespace gradus {
+
+class DividedValue final : public DeviceMemory {
+ public:
+  DividedValue(Ref<Buffer> part, Cuts cuts) : part_(std::move(part)), cuts_(std::move(cuts)) {}
+
+  void wait() const override {}
+  /// InvalidArgument: it has to be gathered, by all ranks together, before somebody reads it.
+  const void* host() override;
+  /// The elements of this process's rank.
+  const Ref<Buffer>& part() const { return part_; }
+  const Cuts& cuts() const { return cuts_; }
+
+  /// What `buffer` holds, if it is divided; else null.
+  static const DividedValue* of(const Buffer& buffer);
+  /// A buffer of a value of so many bytes, of which this process has `part`.
+  static Ref<Buffer> buffer_of(Ref<Buffer> part, const Cuts& cuts, std::int64_t bytes);
+
+ private:
+  const Ref<Buffer> part_;
+  const Cuts cuts_;
+};
+
+/// A value whose elements are all the same, without memory until somebody reads it: how state begins that ranks will
+/// divide.
+class RepeatedValue final : public DeviceMemory {
+ public:
+  RepeatedValue(Ref<Buffer> element, std::int64_t count) : element_(std::move(element)), count_(count) {}
+
+  void wait() const override {}
+  const void* host() override;
+  /// So many elements of it.
+  Ref<Buffer> part(std::int64_t count) const;
+
+  static const RepeatedValue* of(const Buffer& buffer);
+  /// A buffer of `count` elements with the bytes of `element`, a buffer of one.
+  static Ref<Buffer> buffer_of(Ref<Buffer> element, std::int64_t count);
+
+ private:
+  const Ref<Buffer> element_;
+  const std::int64_t count_;
+  std::mutex guard_;
+  Ref<Buffer> whole_;
+};
+
+}  // namespace gradus

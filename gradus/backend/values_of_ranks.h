@@ -1,0 +1,17 @@
+/// What a rank gives to, and takes from, exchanges with other ranks in the midst of a program of shards.
+#pragma once
+#include <array>
+#include "gradus/backend/divided_state.h"
+#include "gradus/backend/shard_run.h"
+
+namespace gradus {
+
+/// Of inputs that are divided, or to be, this rank's parts. One that is cut elsewhere is made whole first.
+std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const DividedGraph& divided, std::span<const Ref<Buffer>> inputs);
+
+/// Values of all shards, to be one behind the other, or that of the shard at `root` among those that have rows; -1:
+/// all. `elements`: of a value on shards of either length; `own`: those of this process's shards, by number.
+ShardRun::Gathered values_of_shards(const ShardRun& run, DType dtype, const std::array<std::int64_t, 2>& elements,
+                                    int root, std::vector<ShardRun::Part> own);
+
+}  // namespace gradus

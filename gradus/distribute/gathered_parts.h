@@ -1,0 +1,11 @@
+/// Values of which each rank has a part, made whole on all ranks.
+#pragma once
+#include "gradus/backend/shard_run.h"
+#include "gradus/distribute/collectives.h"
+
+namespace gradus::detail {
+
+/// Makes the results of all of them: small ones travel together.
+void gather_parts(Collectives& collectives, std::span<ShardRun::Gathered> values);
+
+}  // namespace gradus::detail
