@@ -130,7 +130,7 @@ const std::vector<Case>& cases() {
              .pipeline();
        },
        false},
-      {"Padded", [] { return examples().padded_batch(20).pipeline(); }, false},
+      {"Padded", [] { return examples().padded_batch(20).pipeline(); }},
       {"Filtered", [] { return examples().filter([](Tensor, Tensor y) { return y > 1; }).batch(10).pipeline(); },
        false},
   };
