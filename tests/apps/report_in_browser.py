@@ -126,6 +126,27 @@ def main():
         counts = pixels_of(folder / "shot.png")
         for curve, colour in CURVES.items():
             check(counts.get(colour, 0) > 300, f"the curves of {curve} are not drawn: {counts.get(colour, 0)} pixels")
+        check_profile(browser, folder)
+
+
+def check_profile(browser, folder):
+    """The pictures of a profile are drawn without scripts, and each part has its numbers."""
+    run = folder / "profiled"
+    subprocess.run([sys.argv[1], "profile", folder / "config.toml", "--steps", "20", "--output", run], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    report = run / "report.html"
+    without_scripts = run / "without_scripts.html"
+    without_scripts.write_text(re.sub(r"<script>.*?</script>", "", report.read_text(), flags=re.S))
+    page = browse(browser, folder / "profile", report, "--dump-dom")
+    check("data-error" not in re.search(r"<html[^>]*>", page.stdout)[0], "the script of a profile fails")
+    pictures = re.findall(r'<svg class="profile"[^>]*aria-label="([^"]*)"', page.stdout)
+    check(pictures == ["parts of the time", "layers", "timeline", "memory"], "pictures are missing", pictures)
+    rectangles, titled = page.stdout.count("<rect"), page.stdout.count("<title>") - 1  # one is the page's
+    check(rectangles == titled, f"{rectangles} parts, {titled} with numbers")
+    browse(browser, folder / "profile", without_scripts, f"--screenshot={folder / 'profile.png'}")
+    counts = pixels_of(folder / "profile.png")
+    for what, colour in {"compute": (0x16, 0xA3, 0x4A), "weights": (0x25, 0x63, 0xEB)}.items():
+        check(counts.get(colour, 0) > 100, f"{what} is not drawn: {counts.get(colour, 0)} pixels")
 
 
 if __name__ == "__main__":
