@@ -19,6 +19,7 @@
 #include "gradus/backend/shard_run.h"
 #include "gradus/backend/shared_executables.h"
 #include "gradus/backend/values_of_ranks.h"
+#include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 #include "gradus/graph/rewriter.h"
 #include "gradus/ops/shards_ops.h"
@@ -118,7 +119,7 @@ class Cut {
     if (is_exchange || v.op.joins_shards()) {
       const int part = v.in[0];
       sums_[i] = {i, of(part).time, {part}};
-      here.time = of(part).time + 1;
+      here.time = round_up(of(part).time + 1, 2);
       return;
     }
     bool is_anywhere = true;
@@ -264,10 +265,12 @@ class ShardedProgram final : public ExecutableOfParts {
                   PerValue<Ref<Buffer>>(graph_),
                   std::vector<std::unordered_map<int, Ref<Buffer>>>(run->shards.size()),
                   {}};
-    const std::vector<Ref<Buffer>> own = own_inputs(*run, divided_, inputs);
-    for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[graph_.inputs[k]] = own[k];
+    std::vector<Ref<Buffer>> own;
+    if (run->divides_state) inputs = own = own_inputs(*run, divided_, inputs);
+    for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[graph_.inputs[k]] = inputs[k];
     for (std::size_t k = 0; k < outputs.size(); ++k)
-      if (outputs[k] && !outputs[k]->device_memory()) values.given.emplace(sources_[k], outputs[k]);
+      if (Ref<Buffer> given = outputs[k] ? own_output(divided_, k, outputs[k]) : nullptr)
+        values.given.emplace(sources_[k], std::move(given));
     std::size_t next = 0;
     for (int time = 0; time <= last_time_; ++time) {
       const std::size_t first = next;
@@ -524,7 +527,8 @@ class ShardedProgram final : public ExecutableOfParts {
 }  // namespace
 
 bool is_of_shards(const Graph& graph) {
-  return std::ranges::any_of(graph.values, [](const Value& v) { return v.op.joins_shards() || v.op.varies(false); });
+  return std::ranges::any_of(
+      graph.values, [](const Value& v) { return v.op.joins_shards() || v.op.varies(false) || op_as<Divisible>(v); });
 }
 
 Graph as_one_shard(const Graph& graph) {

@@ -8,7 +8,7 @@ namespace gradus {
 /// True of the op by which shards of the other length add to what is made of all of them: its first operand.
 inline bool joins_in(const Value& v) { return v.op && v.op.joins_shards() && v.in.size() == 2; }
 
-/// True if a value of `graph` differs from shard to shard, or is made of those of all shards.
+/// True if a value of `graph` differs from shard to shard, is made of those of all shards, or may be divided.
 bool is_of_shards(const Graph& graph);
 
 /// `graph` for a batch that is one shard as a whole.

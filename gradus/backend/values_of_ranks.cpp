@@ -21,7 +21,6 @@ Ref<Buffer> own_part(const Ref<Buffer>& value, const Cuts& cuts, DType dtype, in
 
 std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const DividedGraph& divided, std::span<const Ref<Buffer>> inputs) {
   std::vector<Ref<Buffer>> own(inputs.begin(), inputs.end());
-  if (!run.divides_state) return own;
   static const Cuts whole;
   const auto cuts_of = [&](std::size_t k) -> const Cuts& { return divided.inputs.empty() ? whole : divided.inputs[k]; };
   const auto type_of = [&](std::size_t k) { return divided.graph[divided.graph.inputs[k]].spec.dtype; };
@@ -39,6 +38,13 @@ std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const DividedGraph& divided, 
     else if (RepeatedValue::of(*own[k])) own[k] = Buffer::on_host(own[k]);
   }
   return own;
+}
+
+Ref<Buffer> own_output(const DividedGraph& divided, std::size_t k, const Ref<Buffer>& place) {
+  const DividedValue* const value = DividedValue::of(*place);
+  if (value && !divided.outputs.empty() && value->cuts() == divided.outputs[k]) return value->part();
+  const bool is_whole = divided.outputs.empty() || divided.outputs[k].empty();
+  return value || RepeatedValue::of(*place) || !is_whole ? nullptr : place;
 }
 
 ShardRun::Gathered values_of_shards(const ShardRun& run, DType dtype, const std::array<std::int64_t, 2>& elements,

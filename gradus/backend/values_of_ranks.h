@@ -9,6 +9,9 @@ namespace gradus {
 /// Of inputs that are divided, or to be, this rank's parts. One that is cut elsewhere is made whole first.
 std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const DividedGraph& divided, std::span<const Ref<Buffer>> inputs);
 
+/// What output `k` is to be written into, if the caller gives `place`: this rank's part of it; null: something new.
+Ref<Buffer> own_output(const DividedGraph& divided, std::size_t k, const Ref<Buffer>& place);
+
 /// Values of all shards, to be one behind the other, or that of the shard at `root` among those that have rows; -1:
 /// all. `elements`: of a value on shards of either length; `own`: those of this process's shards, by number.
 ShardRun::Gathered values_of_shards(const ShardRun& run, DType dtype, const std::array<std::int64_t, 2>& elements,

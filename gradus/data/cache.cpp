@@ -1,6 +1,7 @@
 /// The cache in memory: elements of epoch 0 of the source, each made once, when it is first read.
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include "gradus/data/rows.h"
 #include "gradus/data/stage.h"
@@ -94,6 +95,34 @@ class Store {
   std::vector<std::int64_t> missing_;
 };
 
+/// The rows of elements that one rank has asked for: always the same of an element.
+class RowStore {
+ public:
+  explicit RowStore(const Stage& source) : source_(source) {}
+  std::optional<std::int64_t> rows_of(std::int64_t index) {
+    const std::lock_guard lock(guard_);
+    return pass().rows_of(index);
+  }
+  std::optional<Tensors> at(std::int64_t index, RowRange rows) {
+    const std::lock_guard lock(guard_);
+    const auto known = kept_.find(index);
+    if (known != kept_.end() && known->second.first == rows) return known->second.second;
+    std::optional<Tensors> made = pass().rows_at(index, rows);
+    if (made) kept_[index] = {rows, *made};
+    return made;
+  }
+
+ private:
+  Pass& pass() {
+    if (!pass_) pass_ = source_.open(0);
+    return *pass_;
+  }
+  const Stage& source_;
+  std::mutex guard_;  // of what follows
+  std::unique_ptr<Pass> pass_;
+  std::map<std::int64_t, std::pair<RowRange, Tensors>> kept_;
+};
+
 /// Of elements that come in order: as far as they were read.
 class Queue {
  public:
@@ -130,31 +159,36 @@ class QueuePass : public Pass {
 
 class CachePass : public Pass {
  public:
-  explicit CachePass(Store& store) : store_(store) {}
+  CachePass(Store& store, RowStore& rows) : store_(store), rows_(rows) {}
   Tensors at(std::int64_t index) override { return store_.at(index); }
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
     if (store_.side_by_side()) store_.write(indices, out);
     else Pass::write(indices, out);
   }
+  std::optional<std::int64_t> rows_of(std::int64_t index) override { return rows_.rows_of(index); }
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override { return rows_.at(index, rows); }
 
  private:
   Store& store_;
+  RowStore& rows_;
 };
 
 class CacheStage : public DerivedStage {
  public:
-  explicit CacheStage(const StagePointer& source) : DerivedStage(source), store_(*source), queue_(*source) {}
+  explicit CacheStage(const StagePointer& source)
+      : DerivedStage(source), store_(*source), rows_(*source), queue_(*source) {}
   std::string name() const override { return "cache"; }
   std::optional<RowLayout> layout(std::int64_t) const override { return source().layout(0); }
   std::int64_t length(std::int64_t) const override { return source().length(0); }
   std::unique_ptr<Pass> make_pass(std::int64_t) const override {
     if (!is_counted()) return std::make_unique<QueuePass>(queue_);
-    return std::make_unique<CachePass>(store_);
+    return std::make_unique<CachePass>(store_, rows_);
   }
 
  private:
-  mutable Store store_;  // one of the two
-  mutable Queue queue_;
+  mutable Store store_;  // of a source that is counted, as is the next one
+  mutable RowStore rows_;
+  mutable Queue queue_;  // of another one
 };
 
 }  // namespace

@@ -102,23 +102,40 @@ class PaddedBatchPass : public Pass {
       : source_(source.open(epoch)),
         length_(source.length(epoch)),
         size_(size),
+        counted_(source.is_counted()),
         options_(options),
         shapes_(padded_shapes(source.specs(), options)) {}
   Tensors at(std::int64_t index) override {
     const std::int64_t first = index * size_;
+    const std::vector<Tensors> elements = elements_at(first, std::min(length_, first + size_));
+    if (elements.empty() || (options_.drop_remainder && std::ssize(elements) < size_)) return {};
+    return pad(elements, first, shapes_, options_);
+  }
+  /// Where the largest of the batch says nothing.
+  std::optional<std::int64_t> rows_of(std::int64_t index) override {
+    const auto varies = [](const Shape& shape) { return std::ranges::count(shape, any_size) > 0; };
+    if (!counted_ || std::ranges::any_of(shapes_, varies)) return {};
+    return std::min(size_, length_ - index * size_);
+  }
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override {
+    const std::int64_t first = index * size_ + rows.begin;
+    return pad(elements_at(first, first + rows.count()), first, shapes_, options_);
+  }
+
+ private:
+  std::vector<Tensors> elements_at(std::int64_t begin, std::int64_t end) {
     std::vector<Tensors> elements;
-    for (std::int64_t i = first; i < std::min(length_, first + size_); ++i) {
+    for (std::int64_t i = begin; i < end; ++i) {
       Tensors element = source_->at(i);
       if (element.empty()) break;
       elements.push_back(std::move(element));
     }
-    if (elements.empty() || (options_.drop_remainder && std::ssize(elements) < size_)) return {};
-    return pad(elements, first, shapes_, options_);
+    return elements;
   }
 
- private:
   std::unique_ptr<Pass> source_;
   const std::int64_t length_, size_;
+  const bool counted_;
   const PaddedBatchOptions& options_;
   const std::vector<Shape> shapes_;
 };

@@ -342,6 +342,8 @@ Pipeline Pipeline::prefetch(PrefetchOptions options) const {
 }
 
 Pipeline Pipeline::read_by(std::shared_ptr<const BatchReaders> readers) const {
+  if (readers_ == readers) return *this;  // it is already
+  require(readers_ == nullptr, "a data set that another strategy has distributed; give the data set itself");
   Pipeline result(*this);
   result.stage_ = rank_rows_stage(stage_, readers);
   result.readers_ = std::move(readers);

@@ -1,5 +1,6 @@
 /// Sources: rows of tensors, numbers, IDX files.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include "gradus/data/dataset.h"
 #include "gradus/data/rows.h"
@@ -24,6 +25,28 @@ class SlicesPass : public Pass {
     ChosenRows chosen{.arrays = {}, .rows = {indices.begin(), indices.end()}};
     for (const Rows& rows : arrays_) chosen.arrays.push_back(rows.array());
     return chosen;
+  }
+  /// Of elements that are batches made by hand.
+  std::optional<std::int64_t> rows_of(std::int64_t) override {
+    std::optional<std::int64_t> all;
+    for (const Rows& rows : arrays_) {
+      const Shape& shape = rows.row_spec().shape;
+      if (shape.rank() == 0 || (all && *all != shape[0])) return {};
+      all = shape[0];
+    }
+    return all;
+  }
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange range) override {
+    Tensors element;
+    for (const Rows& rows : arrays_) {
+      Spec spec = rows.row_spec();
+      const std::int64_t bytes = bytes_of(spec) / spec.shape[0];
+      spec.shape.set(0, range.count());
+      Ref<Buffer> copy = Buffer::allocate(bytes_of(spec), "element of a dataset");
+      std::memcpy(copy->data(), rows.row(index) + range.begin * bytes, static_cast<std::size_t>(bytes_of(spec)));
+      element.push_back(Tensor::of_buffer(spec, std::move(copy)));
+    }
+    return element;
   }
 
  private:

@@ -25,6 +25,7 @@ struct ChosenRows {
 struct RowRange {
   std::int64_t begin = 0, end = 0;
   std::int64_t count() const { return end - begin; }
+  bool operator==(const RowRange&) const = default;
 };
 
 /// Reads a stage in one epoch; for one thread at a time. Indices are within the stage's length in that epoch. The stage

@@ -219,8 +219,8 @@ void ReplicaGroup::check_same(std::uint64_t value, const std::string& what) {
     require(all[rank] == all[0], what, " (", name_of(static_cast<int>(rank)), " differs from ", name_of(0), ")");
 }
 
-Pipeline ReplicaGroup::distributed(const Pipeline& batches, bool by_hand) {
-  if (ranks() == 1) return batches;
+void ReplicaGroup::check_data(const Pipeline& batches) {
+  if (ranks() == 1) return;
   const auto check = [&](std::optional<std::int64_t> number, const char* what) {
     const std::vector<std::uint64_t> all = of_all(number ? static_cast<std::uint64_t>(*number) + 1 : 0);
     const auto said = [&](std::size_t rank) {
@@ -236,6 +236,11 @@ Pipeline ReplicaGroup::distributed(const Pipeline& batches, bool by_hand) {
   const auto rows = batches.rows();
   check(rows ? std::optional(rows->first) : std::nullopt, "rows");
   check(rows ? std::optional(rows->second) : std::nullopt, "rows in an element");
+}
+
+Pipeline ReplicaGroup::distributed(const Pipeline& batches, bool by_hand) {
+  check_data(batches);
+  if (ranks() == 1) return batches;
   checks_batches_ = checks_batches_ || by_hand;
   const auto readers = this->readers();
   return readers ? batches.read_by(readers) : batches;

@@ -46,7 +46,10 @@ class ReplicaGroup {
   /// The process that computes this shard.
   int rank_of(int shard) const { return replica_of(shard) / own_replicas(); }
 
-  /// These batches as this process reads them. InvalidArgument, on all, unless they have as many in each. `by_hand`:
+  /// InvalidArgument, on all, unless this data set has as many elements and rows in each process, or in none a number
+  /// that is known.
+  void check_data(const Pipeline& batches);
+  /// These batches, which are checked, as this process reads them. `by_hand`:
   /// they are for calls of run().
   Pipeline distributed(const Pipeline& batches, bool by_hand);
 

@@ -53,6 +53,7 @@ bool Strategy::divides_state() const { return group_->divides_state(); }
 int Strategy::ranks() const { return group_->ranks(); }
 bool Strategy::any(bool mine) const { return group_->any(mine); }
 void Strategy::check_same(std::uint64_t value, const std::string& what) const { group_->check_same(value, what); }
+void Strategy::check_data(const Pipeline& batches) const { group_->check_data(batches); }
 Pipeline Strategy::distributed(const Pipeline& batches, bool by_hand) const {
   return group_->distributed(batches, by_hand);
 }

@@ -179,6 +179,8 @@ class Strategy {
   /// The value of a variable, whole, on rank 0; on others it is empty. All ranks call it.
   Tensor value_on_first_rank(const Variable& variable) const;
   void check_same(std::uint64_t value, const std::string& what) const;
+  /// InvalidArgument, on all processes, unless this data set has the same known length in each.
+  void check_data(const Pipeline& batches) const;
   /// distribute(), also for steps of a room, which use tensors as they come.
   Pipeline distributed(const Pipeline& batches, bool by_hand = false) const;
   /// This process cannot go on: the others are told why.

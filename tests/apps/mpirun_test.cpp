@@ -63,9 +63,10 @@ TEST_F(UnderMpirun, FashionMnistHasTheBitsOfOneProcess) {
   if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist"))
     GTEST_SKIP() << "SKIPPED: there is no /usr/share/datasets/fashion-mnist here";
   write("config.toml", contents(config) + "\n[distribute]\nmicro_shards = 8\n");
-  const std::string options = "config.toml --epochs 1 --output ";
+  const std::string options = "config.toml --epochs 1 --batch-size 500 --output ";
   ASSERT_EQ(run_line(train(options + "one")), ok) << errors_;
   ASSERT_EQ(run_line(mpirun(2) + train(options + "two")), ok) << errors_;
+  EXPECT_EQ(errors_.find("whole batches"), std::string::npos) << errors_;  // each rank reads its rows
   ASSERT_EQ(run_line(std::string(GRADUS_COMMAND) + " launch -n 2 -- " + train(options + "launched")), ok) << errors_;
   ASSERT_FALSE(weights("one").empty());
   EXPECT_TRUE(weights("one") == weights("two"));

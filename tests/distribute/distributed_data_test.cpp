@@ -191,11 +191,15 @@ TEST(DistributedData, KnownLengthsThatDifferAreAnErrorOnEveryRank) {
   const auto of_rows = [](std::int64_t rows) {
     return data::from_tensor_slices(ones({rows, 2}), ones({rows, 1})).batch(4);
   };
-  const auto fit_on = [](const Strategy& strategy, const Dataset<2>& dataset) {
+  const auto fit_on = [](const Strategy& strategy, const Dataset<2>& dataset, std::int64_t steps = 0) {
     Sequential model{Dense(1)};
     SGD optimizer;
-    fit(model, optimizer, MeanSquaredError(), dataset, {.strategy = strategy, .verbose = false});
+    fit(model, optimizer, MeanSquaredError(), dataset,
+        {.steps_per_epoch = steps, .strategy = strategy, .verbose = false});
   };
+  expect_all_say(run_on_ranks({.ranks = 2},
+                              [&](const Strategy& strategy, int rank) { fit_on(strategy, of_rows(12 + 4 * rank), 9); }),
+                 "not the same number of elements: 3 on rank 0");
   expect_all_say(run_on_ranks({.ranks = 3}, [&](const Strategy& strategy,
                                                 int rank) { fit_on(strategy, of_rows(rank == 2 ? 16 : 12)); }),
                  "not the same number of elements: 3 on rank 0");
@@ -239,6 +243,27 @@ TEST(DistributedData, OthersAreToldWhyOneCannotRead) {
   expect_says(problems[1], "a torn tape");
   expect_says(problems[0], "rank 1 (");
   expect_says(problems[0], "a torn tape");
+}
+
+TEST(DistributedData, FitTakesWhatIsDistributed) {
+  const auto fitted = [](const Strategy& strategy, bool by_hand) {
+    set_seed(5);
+    Sequential model{Dense(3)};
+    Adam optimizer;
+    const Dataset<2> dataset = by_hand ? strategy.distribute(batches()) : batches();
+    const History history = fit(model, optimizer, SparseCategoricalCrossentropy(from_logits), dataset.take(3),
+                                {.epochs = 2, .strategy = strategy, .verbose = false});
+    return values_of(model.variables(), history.loss.back());
+  };
+  expect_all_well(run_on_ranks({.ranks = 2}, [&](const Strategy& strategy, int) {
+    expect_same_bits(fitted(strategy, false), fitted(strategy, true), "distributed by hand");
+  }));
+  const auto problems = run_on_ranks({.ranks = 2}, [&](const Strategy& strategy, int) {
+    const Dataset<1> rows = strategy.distribute(data::from_tensor_slices(ones({8, 2})).batch(4));
+    for (const Tensor x : strategy.distribute(data::zip(rows, rows).map([](Tensor a, Tensor) { return a; }))) (void)x;
+    for (auto [a, b] : strategy.distribute(data::zip(rows, rows))) (void)a;
+  });
+  for (const std::string& problem : problems) expect_says(problem, "is distributed twice");
 }
 
 TEST(DistributedData, MistakesAreNamed) {

@@ -106,6 +106,71 @@ const ProcessJob bits_job("bits of a sharded optimizer", [](const ProcessOfTest&
   }
 });
 
+/// C++ branches on what all have in common, so the step is cut into segments: where slots are assigned in one without
+/// sums, they are whole.
+const ProcessJob branches_job("branches with a sharded optimizer", [](const ProcessOfTest& process) {
+  const auto train = [](const Strategy& strategy) {
+    set_seed(3);
+    Sequential model = model_of();
+    Adam optimizer({.learning_rate = 1e-2});
+    const Tensor x = random::normal({16, 130}, {.seed = 1}), y = random::normal({16, 3}, {.seed = 2});
+    const auto step = function([&](Tensor xs, Tensor ys, Tensor number) {
+      GradientTape tape;
+      const Loss loss = MeanSquaredError()(ys, model(xs, training));
+      const Gradients gradients = tape.gradient(loss, model.trainable_variables());
+      const Tensor common = all_reduce_mean(number);
+      if (common < 2) optimizer.apply_gradients(gradients);
+      else if (global_norm(gradients) > 1e-6) optimizer.apply_gradients(clip_by_global_norm(gradients, 0.1));
+      else if (common > 99) optimizer.apply_gradients(clip_by_norm(gradients, 1));
+      return loss;
+    });
+    double loss = 0;
+    for (int i = 0; i < 6; ++i) loss = strategy.run(step, x, y, static_cast<double>(i % 4)).item();
+    const Adam copy = optimizer;  // of parts, as they are
+    strategy.gather(optimizer.variables());
+    strategy.gather(copy.variables());
+    return values_of(model.variables() + optimizer.variables() + copy.variables(), loss);
+  };
+  expect_same_bits(train(whole()), train(divided(process)), "branches");
+  check(!testing::Test::HasFailure(), "other bits");
+});
+
+/// Layers that are trained from some step on, one that is frozen, and slots that a step reads beside the optimizer.
+const ProcessJob changes_job("changes with a sharded optimizer", [](const ProcessOfTest& process) {
+  const auto train = [](const Strategy& strategy) {
+    set_seed(3);
+    Dense first(300, tanh), second(200, tanh), last(3);
+    Sequential model{first, second, last};
+    model.build({f32, {any_size, 130}});
+    Adam optimizer({.learning_rate = 1e-2});
+    const Tensor x = random::normal({16, 130}, {.seed = 1}), y = random::normal({16, 3}, {.seed = 2});
+    double loss = 0;
+    const auto run = [&](const Variables& trained) {
+      const auto step = function([&](Tensor xs, Tensor ys) {
+        GradientTape tape;
+        const Loss of_step = MeanSquaredError()(ys, model(xs, training));
+        optimizer.apply_gradients(tape.gradient(of_step, trained));
+        const Tensor slot = optimizer.variables()[2].value();
+        return std::pair{of_step, reduce_max(slot) + slot.rows(1, 2)};
+      });
+      for (int i = 0; i < 2; ++i) loss += strategy.run(step, x, y).first.item();
+    };
+    const Variables all = model.trainable_variables();
+    Variables some;
+    for (std::size_t i = 2; i < all.size(); ++i) some.add(all[i]);
+    optimizer.build(some);
+    run(some);
+    optimizer.build(all);
+    run(all);
+    run(some);
+    run(all);
+    strategy.gather(optimizer.variables());
+    return values_of(model.variables() + optimizer.variables(), loss);
+  };
+  expect_same_bits(train(whole()), train(divided(process)), "changes");
+  check(!testing::Test::HasFailure(), "other bits");
+});
+
 /// What this process has of these variables.
 std::int64_t bytes_here(const Variables& variables) {
   std::int64_t bytes = 0;
@@ -227,14 +292,21 @@ class ShardedOptimizer : public testing::Test {
 };
 
 TEST_F(ShardedOptimizer, HasTheBitsOfOneProcess) {
-  std::string of_all, of_some;
+  std::string of_all, of_norms, of_one;
   for (const Way& way : ways()) {
     const std::string word = text(';', way.name, '=', digest_of(trained(whole(), way)));
     of_all += word;
-    if (way.name.find("norm") != std::string::npos) of_some += word;
+    if (way.name.find("norm") != std::string::npos) of_norms += word;
+    if (way.name == "global norm") of_one = word;
   }
   run("bits of a sharded optimizer", 2, of_all);
-  for (const int ranks : {1, 3, 4}) run("bits of a sharded optimizer", ranks, of_some);
+  run("bits of a sharded optimizer", 3, of_norms);
+  run("bits of a sharded optimizer", 4, of_one);
+}
+
+TEST_F(ShardedOptimizer, FollowsBranchesAndWhatIsTrained) {
+  run("branches with a sharded optimizer", 2);
+  run("changes with a sharded optimizer", 3);
 }
 
 TEST_F(ShardedOptimizer, DividesTheMemoryOfSlotsByTheRanks) {

@@ -24,7 +24,9 @@ std::vector<std::string> run_on_ranks(const RanksOfTest& ranks,
                                       const std::function<void(const Strategy& strategy, int rank)>& body) {
   const auto network = in_process_network();
   const Cluster first = cluster_of(ranks, 0);
-  const MeetingTerms terms = Meeting::terms(first, detail::WorkerGroup::introduction(first, 1, ranks.micro_shards, {}));
+  const ShardOptions options{.divides_state = ranks.shard_optimizer};
+  const MeetingTerms terms =
+      Meeting::terms(first, detail::WorkerGroup::introduction(first, 1, ranks.micro_shards, options));
   const auto desk = ranks.make_desk ? ranks.make_desk(terms) : std::make_shared<MeetingDesk>(terms);
   std::vector<std::string> problems(static_cast<std::size_t>(ranks.ranks));
   std::vector<std::thread> threads;
@@ -37,7 +39,7 @@ std::vector<std::string> run_on_ranks(const RanksOfTest& ranks,
         if (ranks.wrap) transport = ranks.wrap(rank, std::move(transport));
         const StrategyOfGroup strategy(
             std::make_shared<detail::WorkerGroup>(cluster_of(ranks, rank), std::vector{cpu(0)}, ranks.micro_shards,
-                                                  ShardOptions(), detail::GroupMeans{desk, std::move(transport)}));
+                                                  options, detail::GroupMeans{desk, std::move(transport)}));
         body(strategy, rank);
       } catch (const std::exception& error) { problems[static_cast<std::size_t>(rank)] = error.what(); }
     });

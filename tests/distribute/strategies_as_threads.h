@@ -11,6 +11,7 @@ struct MeetingTerms;
 
 struct RanksOfTest {
   int ranks = 2, micro_shards = 4;
+  bool shard_optimizer = false;
   std::chrono::milliseconds timeout{20'000}, heartbeat{5'000};
   Wrap wrap = {};                                                            // of transports
   std::function<std::shared_ptr<MeetingDesk>(MeetingTerms)> make_desk = {};  // another one than MeetingDesk
