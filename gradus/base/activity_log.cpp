@@ -1,5 +1,6 @@
 /// Keeping entries.
 #include "gradus/base/activity_log.h"
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -37,6 +38,14 @@ void ActivityLog::keep(const ActivityEvent& event) {
   }
   if (kept_.events.size() < most_events) kept_.events.push_back(event);
   else ++kept_.left_out;
+}
+
+void ActivityLog::keep_kernels(const std::vector<ActivityEvent>& kernels) {
+  const std::lock_guard lock(guard_);
+  if (!is_open_) return;
+  const std::size_t room = most_events - kept_.events.size(), count = std::min(room, kernels.size());
+  kept_.events.insert(kept_.events.end(), kernels.begin(), kernels.begin() + static_cast<std::ptrdiff_t>(count));
+  kept_.left_out += kernels.size() - count;
 }
 
 void ActivityLog::settle() {

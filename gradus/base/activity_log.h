@@ -191,6 +191,8 @@ class ActivityLog {
 
   // From any thread.
   void keep(const ActivityEvent& event);
+  /// The entries of a run: they become no sums here.
+  void keep_kernels(const std::vector<ActivityEvent>& kernels);
   struct Kept {
     std::vector<ActivityEvent> events;
     std::vector<std::pair<ActivityEvent::Kind, std::uint64_t>> of_sums;  // kind and name of each sum

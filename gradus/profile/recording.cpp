@@ -10,11 +10,10 @@ namespace {
 using Kind = ActivityEvent::Kind;
 
 /// Kernels of one worker in a run within which no other one ran, in their order.
-std::vector<ActivityEvent> leaves(const std::vector<ActivityEvent>& kernels) {
-  std::vector<ActivityEvent> found;
+void take_leaves(const std::vector<ActivityEvent>& kernels, std::vector<ProfileRecording::Leaf>& leaves) {
+  leaves.clear();
   for (const ActivityEvent& event : kernels)
-    if (event.own == event.end - event.begin) found.push_back(event);
-  return found;
+    if (event.own == event.end - event.begin) leaves.push_back({event.begin, event.end, event.name, event.part});
 }
 
 }  // namespace
@@ -93,37 +92,49 @@ void ProfileRecording::note_variable(std::uint64_t id, std::int64_t bytes, bool 
 /// While a worker has nothing to do it waits for the kernel that ends last before its next one begins. Workers that
 /// have no part in a run are not asked. Nanoseconds in all.
 std::int64_t ProfileRecording::add_waits(ActivityLog& leader, const ActivityEvent& run) {
-  std::vector<std::vector<ActivityEvent>> of_workers;
-  for (std::size_t w = 0; w < leader.workers(); ++w)
-    if (auto own = leaves(leader.worker(static_cast<int>(w)).kernels()); !own.empty())
-      of_workers.push_back(std::move(own));
-  if (of_workers.size() < 2) return 0;
+  leaves_.resize(std::max(leaves_.size(), leader.workers()));
+  std::size_t busy = 0;
+  for (std::size_t w = 0; w < leader.workers(); ++w) {
+    const auto& kernels = leader.worker(static_cast<int>(w)).kernels();
+    if (!kernels.empty()) take_leaves(kernels, leaves_[busy++]);
+  }
+  if (busy < 2) return 0;
+  const std::span<const std::vector<Leaf>> of_workers(leaves_.data(), busy);
   std::int64_t all = 0;
   const auto add = [&](std::size_t worker, std::int64_t begin, std::int64_t end) {
     if (end <= begin) return;
     all += end - begin;
-    const ActivityEvent* awaited = nullptr;
+    const Leaf* awaited = nullptr;
     for (std::size_t other = 0; other < of_workers.size(); ++other) {
       if (other == worker) continue;
       const auto& events = of_workers[other];
-      const auto after = std::ranges::upper_bound(events, end, {}, &ActivityEvent::end);
+      const auto after = std::ranges::upper_bound(events, end, {}, &Leaf::end);
       if (after == events.begin()) continue;
-      const ActivityEvent& last = *std::prev(after);
+      const Leaf& last = *std::prev(after);
       if (last.end > begin && (!awaited || last.end > awaited->end)) awaited = &last;
     }
     if (!awaited) return;
-    KernelSum& sum = timeline_.programs.at(awaited->name).sums[static_cast<std::size_t>(awaited->part)];
+    KernelSum& sum = program_of(awaited->program).sums[static_cast<std::size_t>(awaited->part)];
     sum.waiting_ns += awaited->end - begin;
   };
   for (std::size_t w = 0; w < of_workers.size(); ++w) {
     std::int64_t free_since = run.begin;
-    for (const ActivityEvent& event : of_workers[w]) {
+    for (const Leaf& event : of_workers[w]) {
       add(w, free_since, event.begin);
       free_since = event.end;
     }
     add(w, free_since, run.end);
   }
   return all;
+}
+
+/// Kernels of one program follow each other.
+ProfileTimeline::Program& ProfileRecording::program_of(std::uint64_t number) {
+  if (number != last_number_) {
+    last_program_ = &timeline_.programs.at(number);
+    last_number_ = number;
+  }
+  return *last_program_;
 }
 
 void ProfileRecording::forget_kernels(ActivityLog& leader) {
@@ -139,7 +150,7 @@ void ProfileRecording::finish_run(ActivityLog& leader, const ActivityEvent& run)
     if (is_finished_) return forget_kernels(leader);
     for (std::size_t w = 0; w < leader.workers(); ++w)
       for (const ActivityEvent& event : leader.worker(static_cast<int>(w)).kernels()) {
-        ProfileTimeline::Program& program = timeline_.programs.at(event.name);
+        ProfileTimeline::Program& program = program_of(event.name);
         KernelSum& sum = program.sums[static_cast<std::size_t>(event.part)];
         sum.own_ns += event.own;
         if (!event.is_first) continue;
@@ -149,14 +160,15 @@ void ProfileRecording::finish_run(ActivityLog& leader, const ActivityEvent& run)
         flops += kernel.flops;
       }
     waiting = add_waits(leader, run);
-    if (const auto program = timeline_.programs.find(run.name); program != timeline_.programs.end()) {
-      memory.count = program->second.described.temporaries;
-      memory.own = program->second.described.activations;
+    if (run.name == last_number_ || timeline_.programs.contains(run.name)) {
+      memory.count = program_of(run.name).described.temporaries;
+      memory.own = last_program_->described.activations;
     }
   }
   for (std::size_t w = 0; w < leader.workers(); ++w) {
     ActivityLog& log = leader.worker(static_cast<int>(w));
-    for (const ActivityEvent& event : log.kernels()) log.keep(event);
+    if (log.kernels().empty()) continue;
+    log.keep_kernels(log.kernels());
     log.kernels().clear();
   }
   leader.add_work(bytes, flops, waiting);

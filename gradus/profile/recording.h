@@ -9,6 +9,12 @@ namespace gradus {
 
 class ProfileRecording final : public ProfileListener {
  public:
+  /// A part of a kernel.
+  struct Leaf {
+    std::int64_t begin, end;
+    std::uint64_t program;
+    std::int32_t part;
+  };
   ProfileRecording();
   /// The log of the thread that is profiled.
   ActivityLog& main() { return main_; }
@@ -33,6 +39,7 @@ class ProfileRecording final : public ProfileListener {
     std::string name;
     std::unique_ptr<ActivityLog> log;
   };
+  ProfileTimeline::Program& program_of(std::uint64_t number);
   static void forget_kernels(ActivityLog& leader);
   std::int64_t add_waits(ActivityLog& leader, const ActivityEvent& run);
 
@@ -44,6 +51,9 @@ class ProfileRecording final : public ProfileListener {
   ProfileTimeline timeline_;
   std::string problem_;
   bool is_finished_ = false;
+  std::uint64_t last_number_ = 0;
+  ProfileTimeline::Program* last_program_ = nullptr;  // of that number; programs stay where they are
+  std::vector<std::vector<Leaf>> leaves_;             // of each worker, in the run that is looked at
 };
 
 }  // namespace gradus
