@@ -312,6 +312,8 @@ std::shared_ptr<const Binding> CpuProgram::bound_within(std::span<const std::int
   return gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads, Start::within, &body);
 }
 int CpuProgram::slots() const { return state_->lowered.slots; }
+const Lowered& CpuProgram::lowered() const { return state_->lowered; }
+const std::vector<Step>& CpuProgram::steps() const { return state_->steps; }
 std::exception_ptr CpuProgram::failure(const Binding& binding, const ErrorWord& error) const {
   return state_->failure(binding, error);
 }

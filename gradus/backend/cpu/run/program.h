@@ -36,6 +36,8 @@ class CpuProgram final : public Executable {
   std::shared_ptr<const Binding> bound_within(std::span<const std::int64_t> symbols, int threads,
                                               std::vector<int> carries = {}, std::int64_t iterations = 0) const;
   int slots() const;
+  const Lowered& lowered() const;
+  const std::vector<Step>& steps() const;
   /// The exception that `error`, which is set, stands for.
   std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
 
