@@ -17,7 +17,8 @@ struct CompileOptions {
   std::int64_t max_bytes = 0;
   std::vector<std::int64_t> symbols = {};
   TargetModel target = {};
-  bool profile = false;  // kernels() says how long they really take
+  bool keeps_code = false;  // for an object file (backend/object.h): its code is made for it alone
+  bool profile = false;     // kernels() says how long they really take
 };
 
 }  // namespace gradus

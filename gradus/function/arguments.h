@@ -92,6 +92,14 @@ template <class F, class... A> consteval CallKind kind_of_call() {
   else return CallKind::arguments;
 }
 
+/// The tensors of a result as an exported step gives them: of a Loss its value.
+template <class R> void add_exported(R& result, Tensors& tensors) {
+  if constexpr (std::same_as<R, Tensor>) tensors.push_back(result);
+  else if constexpr (is_sequence<R>) std::apply([&](auto&... part) { (add_exported(part, tensors), ...); }, result);
+  else if constexpr (requires { result.value(); }) tensors.push_back(result.value());
+  else result.for_each_tensor([&](Tensor& part) { tensors.push_back(part); });
+}
+
 /// Calls visit(tensor&) for each tensor of a result, in a fixed order.
 template <class R> void visit_result(R& result, const auto& visit) {
   if constexpr (std::same_as<R, Tensor>) visit(result);

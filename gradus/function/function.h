@@ -83,6 +83,17 @@ template <class F> class Function {
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::result)
   void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, tuples of them, or nothing
+  /// Writes the step for arguments of these specs, which may be left out where input_signature says all sizes, as an
+  /// object file and a header: `stem`.o and `stem`.h, whose functions are named as the last part of `stem`. A program
+  /// in C that links the object needs nothing else. What the step reads and assigns, Variables and the random state, is
+  /// a struct that the program owns; NAME_init writes their values of now into it. A first result that is one float, as
+  /// a Loss is, is returned, other results go through pointers. With the library on one thread, steps are the same
+  /// bits. InvalidArgument: open sizes, a C++ branch on a value, an op that cannot come along, which is named.
+  /// ResourceExhausted: a captured tensor of more than 64 MiB. Unavailable: a path that cannot be written, where
+  /// nothing is left behind; a machine without binutils.
+  ObjectFiles export_object(const std::filesystem::path& stem, std::vector<Spec> specs = {},
+                            ObjectOptions options = {}) const;
+
   /// A report: kernels, memory, variants, and the reasons of retraces.
   Explanation explain() const { return core().traced.explain(); }
 
@@ -109,6 +120,54 @@ template <class F> class Function {
 /// f as a compiled function.
 template <class F> Function<F> function(F f, FunctionOptions options = {}) {
   return {std::move(f), std::move(options)};
+}
+
+namespace detail {
+
+template <std::size_t> using TensorFor = Tensor;
+/// Whether F takes so many tensors.
+template <class F, std::size_t... i> constexpr bool takes_tensors(std::index_sequence<i...>) {
+  return std::invocable<const F&, TensorFor<i>...>;
+}
+constexpr std::size_t most_exported_arguments = 12;
+
+/// The result of f(in[0], in[1], ...) as tensors: of a Loss its value, of others every tensor.
+template <class F, std::size_t... i>
+Called called_for_export(const F& f, [[maybe_unused]] In in, std::index_sequence<i...>) {
+  using Result = std::invoke_result_t<const F&, TensorFor<i>...>;
+  Called called;
+  if constexpr (std::is_void_v<Result>) {
+    f(Tensor(in[i])...);
+  } else {
+    static_assert(FunctionResult<Result>, "export_object: the step gives Tensors, Loss, Gradients, tuples of them");
+    Result result = f(Tensor(in[i])...);
+    add_exported(result, called.tensors);
+  }
+  return called;
+}
+
+}  // namespace detail
+
+template <class F>
+ObjectFiles Function<F>::export_object(const std::filesystem::path& stem, std::vector<Spec> specs,
+                                       ObjectOptions options) const {
+  Core& core = this->core();
+  if (specs.empty()) specs = core.options.input_signature;
+  const auto with = [&]<std::size_t n>(auto self, std::integral_constant<std::size_t, n>) -> ObjectFiles {
+    if constexpr (n > detail::most_exported_arguments) {
+      throw InvalidArgument(text("export_object: the step does not take ", specs.size(),
+                                 " Tensors: give a spec for each argument; what is no Tensor, capture"));
+    } else {
+      if constexpr (detail::takes_tensors<F>(std::make_index_sequence<n>())) {
+        if (specs.size() == n) {
+          const Body body = [&](In in) { return detail::called_for_export(core.f, in, std::make_index_sequence<n>()); };
+          return core.traced.export_object(stem, specs, options, {}, body);
+        }
+      }
+      return self(self, std::integral_constant<std::size_t, n + 1>());
+    }
+  };
+  return with(with, std::integral_constant<std::size_t, 0>());
 }
 
 template <class F>

@@ -261,6 +261,17 @@ void Draft::check_copies() const {
             "in every call; copy the model that holds it outside of the function");
 }
 
+std::pair<std::unique_ptr<Segment>, Graph> Draft::take_leaf(const std::string& title) && {
+  check_cells();
+  check_copies();
+  require(parts_.size() == 1, title,
+          ": export_object: a C++ branch reads the value of a Tensor, which is known at each ",
+          "run alone: compute both ways and choose with where, or make it a cond or a while_loop");
+  Part& part = parts_.front();
+  for (const Tensor& capture : part.segment->captures) capture.observed();
+  return {std::move(part.segment), std::move(part.graph)};
+}
+
 /// Of budgets that are too small, the path needs the largest.
 std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
   check_cells();

@@ -90,6 +90,8 @@ class Draft {
   /// InvalidArgument if a Variable of the trace is a copy that was made within it.
   void check_copies() const;
   std::unique_ptr<Segment> compile(const CompileOptions& options) &&;
+  /// The one segment, without its program, and what that computes. InvalidArgument if the C++ branches on values.
+  std::pair<std::unique_ptr<Segment>, Graph> take_leaf(const std::string& title) &&;
 
  private:
   struct Part {

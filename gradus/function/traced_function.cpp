@@ -7,9 +7,11 @@
 #include "gradus/compiler/pipeline.h"
 #include "gradus/function/active_call.h"
 #include "gradus/function/arguments.h"
+#include "gradus/function/export_object.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/variant_maker.h"
 #include "gradus/ops/call_keys.h"
+#include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -194,6 +196,37 @@ Called TracedFunction::call(In arguments, const StaticArguments& statics, const 
     check_declared(state.setup.title, state.setup.options.input_signature, signature);
   if (state.setup.options.run_eagerly) return state.run_eagerly(arguments, body);
   return state.call(signature, arguments, body);
+}
+
+ObjectFiles TracedFunction::export_object(const std::filesystem::path& stem, std::vector<Spec> arguments,
+                                          const ObjectOptions& options, const StaticArguments& statics,
+                                          const Body& body) {
+  State& state = *state_;
+  const ActiveCall active(state.setup.title, &state);
+  require(!Context::current(), state.setup.title, ": export_object: called while a function is traced");
+  Signature signature{.statics = statics, .mode = current_mode()};
+  Tensors values;
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    arguments[k].device = {};
+    require(std::ranges::all_of(arguments[k].shape, [](std::int64_t d) { return d >= 0; }), state.setup.title,
+            ": export_object: argument ", k, " is ", arguments[k],
+            ": an object file is for known sizes: give a number for each");
+    values.push_back(fill(arguments[k].shape, 0, arguments[k].dtype));
+    signature.specs.push_back(arguments[k]);
+  }
+  if (!state.setup.options.input_signature.empty())
+    check_declared(state.setup.title, state.setup.options.input_signature, signature);
+  CallRequest request{signature, body, OneCall(state.setup.title, values, state.dispatches, state.setup.budget()),
+                      Restarts(state.setup.title)};
+  std::lock_guard lock(state.making);
+  try {
+    Draft draft = state.maker.draft(request);
+    request.values.undo();
+    return write_object_files(state.setup.options, state.setup.title, stem, arguments, options, std::move(draft));
+  } catch (...) {
+    request.values.undo();
+    throw;
+  }
 }
 
 Explanation TracedFunction::explain() const {

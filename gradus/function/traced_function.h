@@ -7,6 +7,7 @@
 #include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/function/explanation.h"
+#include "gradus/function/object_files.h"
 #include "gradus/function/signature.h"
 #include "gradus/graph/tensor.h"
 
@@ -61,6 +62,9 @@ class TracedFunction {
   /// `body` is called if the signature is new, or if the call happens inside another trace or under a tape: then it is
   /// traced along.
   Called call(In arguments, const StaticArguments& statics, const Body& body);
+  /// `arguments`: of all of them, Tensors, which `body` takes.
+  ObjectFiles export_object(const std::filesystem::path& stem, std::vector<Spec> arguments,
+                            const ObjectOptions& options, const StaticArguments& statics, const Body& body);
   Explanation explain() const;
 
  private:

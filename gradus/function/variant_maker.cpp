@@ -95,6 +95,8 @@ std::shared_ptr<Variant> VariantMaker::make_fixed(CallRequest& request) const {
   return finished(run(request.signature, request), request);
 }
 
+Draft VariantMaker::draft(CallRequest& request) const { return std::move(*run(request.signature, request).draft); }
+
 std::shared_ptr<Variant> VariantMaker::make_open(const Signature& pattern, CallRequest& request,
                                                  std::string& reason) const {
   // What is built within the first call is built for all sizes; a choice by cost does not know them.

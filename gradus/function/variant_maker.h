@@ -28,6 +28,8 @@ class VariantMaker {
   std::shared_ptr<Variant> make(const Signature& pattern, CallRequest& request, std::string& reason) const;
   /// For the sizes of this call alone.
   std::shared_ptr<Variant> make_fixed(CallRequest& request) const;
+  /// For the sizes of this call alone, not compiled.
+  Draft draft(CallRequest& request) const;
   /// At the sizes of this call: is the C++ the program that the variant was made of? Both are traced now, so that other
   /// C++ state that has changed since is in both.
   void confirm(Variant& variant, Segment& segment, CallRequest& request) const;

@@ -19,6 +19,7 @@ namespace {
 /// Thunks of all steps, in order: loops from the tier, library calls from the registry.
 Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> steps, const CompileOptions& options) {
   Lowered lowered{.slots = graph->size(), .balances = !is_disabled(options.disable, "balance")};
+  if (options.keeps_code) lowered.kept = std::make_shared<KeptCode>();
   const bool shares = !is_disabled(options.disable, "share");
   auto thunks = options.tier == Tier::compiled
                     ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered, shares)

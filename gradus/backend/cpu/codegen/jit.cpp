@@ -77,7 +77,10 @@ void switch_off_passes() {
   set("disable-post-ra", "true");
 }
 
-std::unique_ptr<TargetMachine> make_machine(Isa isa) {
+/// Of what code is for: this processor, or any one of its instruction set.
+enum class For { here, object };
+
+std::unique_ptr<TargetMachine> make_machine(Isa isa, For what) {
   static const bool is_ready =
       (switch_off_passes(), InitializeNativeTarget(), InitializeNativeTargetAsmPrinter(), true);
   (void)is_ready;
@@ -87,7 +90,10 @@ std::unique_ptr<TargetMachine> make_machine(Isa isa) {
   if (!target) fail(problem);
   // Without AVX-512 nothing else of this processor matters: one target stands for all.
   std::string cpu = "haswell", features;
-  if (isa == Isa::avx512) {
+  if (what == For::object && isa == Isa::avx512) {
+    cpu = "x86-64-v4";
+    if (has_pair_products()) features = "+avx512bf16";
+  } else if (isa == Isa::avx512) {
     cpu = sys::getHostCPUName().str();
     for (const auto& [feature, present] : sys::getHostCPUFeatures())
       features += (features.empty() ? "" : ",") + std::string(present ? "+" : "-") + feature.str();
@@ -103,7 +109,7 @@ std::unique_ptr<TargetMachine> make_machine(Isa isa) {
 /// Those of one instruction set that nobody uses.
 class Machines {
  public:
-  explicit Machines(Isa isa) : isa_(isa) {}
+  Machines(Isa isa, For what) : isa_(isa), for_(what) {}
 
   std::unique_ptr<TargetMachine> take() {
     {
@@ -114,7 +120,7 @@ class Machines {
         return machine;
       }
     }
-    return make_machine(isa_);
+    return make_machine(isa_, for_);
   }
   void give(std::unique_ptr<TargetMachine> machine) {
     const std::lock_guard lock(guard_);
@@ -123,18 +129,22 @@ class Machines {
 
  private:
   const Isa isa_;
+  const For for_;
   std::mutex guard_;
   std::vector<std::unique_ptr<TargetMachine>> idle_;
 };
 
-Machines& machines_of(Isa isa) {
-  static Machines* const machines[] = {new Machines(Isa::avx2), new Machines(Isa::avx512)};  // outlive every program
-  return *machines[static_cast<std::size_t>(isa)];
+Machines& machines_of(Isa isa, For what) {
+  static Machines* const machines[][2] = {
+      // outlive every program
+      {new Machines(Isa::avx2, For::here), new Machines(Isa::avx2, For::object)},
+      {new Machines(Isa::avx512, For::here), new Machines(Isa::avx512, For::object)}};
+  return *machines[static_cast<std::size_t>(isa)][static_cast<std::size_t>(what)];
 }
 
 class BorrowedMachine {
  public:
-  explicit BorrowedMachine(Isa isa) : from_(machines_of(isa)), machine_(from_.take()) {}
+  explicit BorrowedMachine(Isa isa, For what = For::here) : from_(machines_of(isa, what)), machine_(from_.take()) {}
   BorrowedMachine(const BorrowedMachine&) = delete;
   ~BorrowedMachine() { from_.give(std::move(machine_)); }
   TargetMachine& operator*() const { return *machine_; }
@@ -230,7 +240,9 @@ std::unique_ptr<llvm::Module> new_module(llvm::LLVMContext& context, Isa isa) {
   return module;
 }
 
-std::shared_ptr<const MachineCode> generate(llvm::Module& module, Isa isa) {
+namespace {
+
+std::shared_ptr<const MachineCode> generate_here(llvm::Module& module, Isa isa) {
   const BorrowedMachine machine(isa);
   const std::filesystem::path directory = code_files::directory();
   const std::string source = directory.empty() ? std::string() : source_of(module, *machine);
@@ -244,6 +256,21 @@ std::shared_ptr<const MachineCode> generate(llvm::Module& module, Isa isa) {
   const std::string_view bytes(object.data(), object.size());
   if (!directory.empty()) code_files::write(directory, source, bytes);
   return linked(bytes);
+}
+
+}  // namespace
+
+std::string object_for(llvm::Module& module, Isa isa) {
+  const BorrowedMachine machine(isa, For::object);
+  mark(module, *machine);
+  optimize(module, *machine);
+  const SmallVector<char, 0> object = object_of(module, *machine);
+  return {object.data(), object.size()};
+}
+
+std::shared_ptr<const MachineCode> generate(llvm::Module& module, Isa isa, std::string* object) {
+  if (object != nullptr) return linked(*object = object_for(module, isa));
+  return generate_here(module, isa);
 }
 
 }  // namespace gradus::cpu_backend

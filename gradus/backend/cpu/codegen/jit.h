@@ -20,6 +20,9 @@ class MachineCode {
 /// An empty module for this machine.
 std::unique_ptr<llvm::Module> new_module(llvm::LLVMContext& context, Isa isa);
 /// Optimizes and generates code for every function of the module. Thread-safe. InternalError if LLVM fails.
-std::shared_ptr<const MachineCode> generate(llvm::Module& module, Isa isa);
+/// `object`: gets the object file, of code for any processor of this instruction set.
+std::shared_ptr<const MachineCode> generate(llvm::Module& module, Isa isa, std::string* object = nullptr);
+/// The object file of a module that was made by new_module(), for any processor of this instruction set.
+std::string object_for(llvm::Module& module, Isa isa);
 
 }  // namespace gradus::cpu_backend

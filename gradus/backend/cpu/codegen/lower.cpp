@@ -144,10 +144,15 @@ class StepLowering {
   void finish() {
     const auto data = data_of(own_, context_);
     for (Planned& planned : planned_) {
-      planned.thunk.data = data;
-      if (combination_.code && planned.code == combination_.code) planned.thunk.data = data_of(combination_, combined_);
+      planned.thunk.data = data, planned.thunk.words = words_of(own_, context_);
+      if (combination_.code && planned.code == combination_.code)
+        planned.thunk.data = data_of(combination_, combined_), planned.thunk.words = words_of(combination_, combined_);
       bind(planned.thunk, planned.work, planned.combines);
     }
+  }
+  /// How many i64 data_of() are.
+  std::int64_t words_of(const Found& found, const StepContext& context) const {
+    return std::ssize(context.slots) + (found.code ? std::ssize(found.code->dimensions) : 0);
   }
   std::shared_ptr<const void> data_of(const Found& found, const StepContext& context) {
     if (found.is_new) found.code->dimensions = context.dimensions;
@@ -292,7 +297,7 @@ namespace {
 std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
                                             bool shares) {
   std::vector<std::vector<Planned>> planned(steps.size());
-  StepCodes codes(isa, shares);
+  StepCodes codes(isa, shares, out.kept.get());
   KnownFormulas formulas;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const bool follows = steps[i].kind == Step::Kind::product;

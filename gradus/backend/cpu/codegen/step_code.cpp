@@ -46,6 +46,12 @@ KnownCodes& known_codes() {
 
 }  // namespace
 
+/// Object files of one export are linked together, so that what is kept is named apart in all programs.
+std::string StepCodes::new_name() {
+  static std::atomic<std::int64_t> kept{0};
+  return kept_ != nullptr ? text("gradus_loops_", kept.fetch_add(1)) : text("kernel", names_++);
+}
+
 /// The one with the least in it; another one while all have enough in them.
 std::size_t StepCodes::pick_module() {
   const auto least = std::ranges::min_element(modules_, {}, &Unit::instructions);
@@ -62,7 +68,7 @@ std::size_t StepCodes::pick_module() {
 
 StepCode& StepCodes::find_or_add(const std::string& structure, std::vector<AnyOp> ops) {
   std::string key = std::string(name(isa_)) + ' ' + structure;
-  if (!shares_) key += text(" alone ", codes_.size());
+  if (!shares_ && kept_ == nullptr) key += text(" alone ", codes_.size());
   std::shared_ptr<StepCode>& code = codes_[key];
   if (!code && shares_) code = known_codes().find(key);
   if (!code) {
@@ -87,16 +93,21 @@ void StepCodes::finish() {
   std::atomic<std::size_t> next{0};
   const auto generate_all = [&](int, int) {
     for (std::size_t k; (k = next.fetch_add(1)) < longest_first.size();)
-      longest_first[k]->code = generate(*longest_first[k]->module, isa_);
+      longest_first[k]->code =
+          generate(*longest_first[k]->module, isa_, kept_ != nullptr ? &longest_first[k]->object : nullptr);
   };
   if (longest_first.size() < 2) generate_all(0, 1);
   else ThreadPool::global().run(static_cast<int>(longest_first.size()), generate_all, {.claims = true});
   for (const auto& [key, code] : added_) {
     code->code = modules_[code->module].code;
-    for (StepCode::Part& part : code->parts)
+    for (StepCode::Part& part : code->parts) {
       part.run = reinterpret_cast<KernelFunction>(code->code->address(part.name));
+      if (kept_ != nullptr) kept_->names[part.run] = part.name;
+    }
     if (shares_) known_codes().add(key, code);
   }
+  if (kept_ != nullptr)
+    for (Unit* unit : longest_first) kept_->objects.push_back(std::move(unit->object));
   modules_.clear();
 }
 

@@ -28,14 +28,16 @@ struct StepCode {
 /// The code of one program.
 class StepCodes {
  public:
-  /// `shares`: steps of one structure share their code, also with those of other programs.
-  StepCodes(Isa isa, bool shares) : isa_(isa), shares_(shares) {}
+  /// `shares`: steps of one structure share their code, also with those of other programs. `kept`, if it is set, gets
+  /// the object files and the names in them; then nothing is shared with other programs.
+  StepCodes(Isa isa, bool shares, KeptCode* kept = nullptr)
+      : isa_(isa), shares_(shares && kept == nullptr), kept_(kept) {}
 
   /// The code of steps of this structure. If it is new, it has no parts yet and is emitted into its module_of().
   StepCode& find_or_add(const std::string& key, std::vector<AnyOp> ops);
   llvm::Module& module_of(const StepCode& code) { return *modules_[code.module].module; }
   /// For the next kernel: no other one of this program has it.
-  std::string new_name() { return text("kernel", names_++); }
+  std::string new_name();
   /// Enters a kernel that was emitted there.
   void add_part(StepCode& code, StepCode::Part part);
 
@@ -52,11 +54,13 @@ class StepCodes {
     std::unique_ptr<llvm::Module> module;
     std::size_t instructions = 0;
     std::shared_ptr<const MachineCode> code = nullptr;
+    std::string object = {};  // if it is kept
   };
   std::size_t pick_module();
 
   const Isa isa_;
   const bool shares_;
+  KeptCode* const kept_;
   int names_ = 0;
   std::vector<Unit> modules_;
   std::map<std::string, std::shared_ptr<StepCode>> codes_;  // by key

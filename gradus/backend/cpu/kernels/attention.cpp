@@ -4,6 +4,7 @@
 /// 32,768 keys. Keys behind the last query of half a causal block are never looked at.
 #include <algorithm>
 #include <limits>
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/strips.h"
 #include "gradus/backend/cpu/kernels/attention_rows.h"
 #include "gradus/backend/cpu/kernels/kernels.h"
@@ -193,6 +194,7 @@ BoundThunk bound_to(const Graph& graph, int value, Symbols symbols, Call call, s
                          : call.dtype == f64 ? Worker<double>::scratch_bytes(call)
                                              : NarrowWorker::scratch_bytes(call);
   bound.data = std::make_shared<const Call>(std::move(call));
+  bound.image = image_of<Call>;
   return bound;
 }
 

@@ -4,6 +4,7 @@
 #include "gradus/backend/cpu/kernels/convolution.h"
 #include <algorithm>
 #include <cstring>
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/base/divide.h"
 #include "gradus/compiler/pipeline.h"
@@ -134,9 +135,10 @@ struct Block {
 
 struct Gathered : ConvolutionCall {
   std::vector<Phase> phases;
-  std::vector<Block> blocks;            // of one group
-  bool direct = false;                  // rows of targets are written in place
-  bool covers = true;                   // every target belongs to a phase
+  std::vector<Block> blocks;  // of one group
+  bool direct = false;        // rows of targets are written in place
+  bool covers = true;         // every target belongs to a phase; else, along each dimension, whether one does:
+  std::array<std::vector<std::uint8_t>, 3> covered;
   std::int64_t inner = 0, columns = 0;  // channels of a group: sources, targets
   GroupedWeights weights_of;
   std::int64_t rows_at_once = 1, taps_at_once = 1, units = 0;
@@ -164,6 +166,12 @@ struct Gathered : ConvolutionCall {
             .resume = resume};
   }
 };
+void for_each_vector(const Gathered& g, const auto& visit) {
+  visit(static_cast<const ConvolutionCall&>(g).columns);
+  visit(g.phases);
+  visit(g.blocks);
+  for (const auto& along : g.covered) visit(along);
+}
 
 /// How many rows and taps are packed at once.
 void choose_blocks(Gathered& g) {
@@ -278,16 +286,19 @@ class GatheredProduct {
   std::int64_t group_ = 0;
 };
 
+void find_covered(Gathered& g) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    g.covered[i].resize(static_cast<std::size_t>(g.axes[i].targets));
+    for (const Residue& r : residues_of(g.axes[i]))
+      for (std::int64_t j = 0; j < r.count; ++j)
+        g.covered[i][static_cast<std::size_t>(r.first + j * g.axes[i].divisor)] = 1;
+  }
+}
+
 /// Targets of no phase: windows with gaps between them leave them out.
 void clear_uncovered(const Gathered& g, const KernelArguments* arguments, std::int64_t example) {
   const auto& axes = g.axes;
-  std::array<std::vector<bool>, 3> covered;
-  for (std::size_t i = 0; i < 3; ++i) {
-    covered[i].resize(static_cast<std::size_t>(axes[i].targets));
-    for (const Residue& r : residues_of(axes[i]))
-      for (std::int64_t j = 0; j < r.count; ++j)
-        covered[i][static_cast<std::size_t>(r.first + j * axes[i].divisor)] = true;
-  }
+  const auto& covered = g.covered;
   const std::int64_t bytes = g.target_channels * size_of(g.dtype);
   auto* y = static_cast<std::byte*>(arguments->slots[g.target]) + example * targets_of(axes) * bytes;
   for (std::size_t a = 0; a < covered[0].size(); ++a)
@@ -311,6 +322,7 @@ BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, const Way
     g->way = Way::depthwise;
     BoundThunk bound = bind_depthwise(*g);
     bound.data = std::shared_ptr<const ConvolutionCall>(std::move(g));
+    bound.image = image_of<Gathered>;
     return bound;
   }
   g->inner = inner;
@@ -326,6 +338,7 @@ BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, const Way
     std::int64_t covered = 0;
     for (const Phase& phase : g->phases) covered += phase.count[0] * phase.count[1] * phase.count[2];
     g->covers = covered == targets_of(call.axes);
+    if (!g->covers) find_covered(*g);
     choose_blocks(*g);
     g->packed_bytes = g->rows_at_once * g->pitch() + 64;
     g->sums_bytes = g->direct ? 0 : divide_up(g->rows_at_once * g->columns * size_of(call.dtype), 64) * 64 + 64;
@@ -333,6 +346,7 @@ BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, const Way
     bound.extent = g->units + (g->covers ? 0 : call.examples);
   }
   bound.data = std::shared_ptr<const ConvolutionCall>(std::move(g));
+  bound.image = image_of<Gathered>;
   return bound;
 }
 
@@ -441,6 +455,7 @@ struct Weights : KernelConvolutionCall {
             .resume = resume};
   }
 };
+void for_each_vector(const Weights& w, const auto& visit) { visit(w.phase.taps); }
 
 /// Rows and columns of the result, as few as make enough units; chains are never cut.
 void choose_blocks(Weights& w) {
@@ -538,6 +553,7 @@ BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbol
     bound.worker_scratch = w->packed_bytes() + static_cast<std::int64_t>(most);
   }
   bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
+  bound.image = image_of<Weights>;
   return bound;
 }
 

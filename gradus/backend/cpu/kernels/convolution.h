@@ -31,6 +31,7 @@ struct ColumnRun {
   std::int64_t target = 0, target_step = 1, count = 0, source_step = 1;
   std::vector<Tap> taps;
 };
+void for_each_vector(const ColumnRun& run, const auto& visit) { visit(run.taps); }
 
 /// A call of a convolution or a transposed one. Weights are [taps, inner channels, columns].
 struct ConvolutionCall {
@@ -47,6 +48,7 @@ struct ConvolutionCall {
   /// The operations on taps that lie within the image.
   std::int64_t flops() const;
 };
+void for_each_vector(const ConvolutionCall& call, const auto& visit) { visit(call.columns); }
 
 /// Where the weights of a group lie, in elements: [taps, rows, row].
 struct GroupedWeights {

@@ -2,6 +2,7 @@
 /// a tap reads, and neighbouring taps are one run of steps there. Where windows reach over an edge, a block of the
 /// image is copied with zeros around it, once, instead of once a tap.
 #include <algorithm>
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/strips.h"
 #include "gradus/backend/cpu/kernels/convolution.h"
 #include "gradus/backend/cpu/kernels/padded_image.h"
@@ -22,7 +23,7 @@ constexpr std::int64_t least_steps = 2, least_line = 4;  // of a run; of targets
 struct InStrips : ConvolutionCall {
   std::vector<Phase> phases;
   std::vector<std::vector<TileRun>> runs;  // of each phase
-  std::vector<StripTiles> tiles;
+  std::vector<std::int64_t> steps;         // of a run
   PaddedImage image;
   bool packs = false;
   std::int64_t inner = 0, columns = 0;  // channels of a group: sources, targets
@@ -35,6 +36,12 @@ struct InStrips : ConvolutionCall {
   std::int64_t taps_rows() const { return taps_of(axes) * inner; }
   std::int64_t packed_bytes() const { return packs ? divide_up(columns, width) * panel_bytes : 0; }
 };
+void for_each_vector(const InStrips& s, const auto& visit) {
+  visit(static_cast<const ConvolutionCall&>(s).columns);
+  visit(s.phases);
+  visit(s.runs);
+  visit(s.steps);
+}
 
 /// Blocks of targets: as many lines as may be, of whole width.
 void choose_blocks(InStrips& s) {
@@ -55,12 +62,11 @@ void choose_blocks(InStrips& s) {
   count_blocks();
 }
 
-/// Of every phase the places that it reads, and its tiles; false: runs are too short.
+/// Of every phase the places that it reads, and its runs; false: they are too short.
 bool find_runs(InStrips& s) {
   const std::int64_t size = size_of(s.dtype);
   const std::int64_t row = s.packs ? s.width : s.weights_of.row;
   const std::int64_t tap_rows = s.packs ? s.inner : s.weights_of.rows;
-  std::vector<std::int64_t> steps;
   for (const Phase& phase : s.phases) {
     std::vector<TileRun> taps;
     for (const Tap& tap : phase.taps)
@@ -70,18 +76,20 @@ bool find_runs(InStrips& s) {
     });
     std::vector<TileRun>& runs = s.runs.emplace_back();
     for (std::size_t i = 0; i < taps.size(); i += together) runs.push_back(taps[i]);
-    steps.push_back(static_cast<std::int64_t>(together) * s.inner);
-    if (steps.back() < least_steps) return false;
+    s.steps.push_back(static_cast<std::int64_t>(together) * s.inner);
+    if (s.steps.back() < least_steps) return false;
   }
-  for (std::size_t p = 0; p < s.phases.size(); ++p)
-    s.tiles.emplace_back(Strips{.dtype = s.dtype,
-                                .k = steps[p],
-                                .a_row = s.image.step[2] * s.image.pitch[2],
-                                .a_step = 1,
-                                .b_step = row,
-                                .c_row = s.axes[2].divisor * s.target_channels,
-                                .runs = s.runs[p]});
   return true;
+}
+
+StripTiles tiles_of(const InStrips& s, std::size_t phase) {
+  return StripTiles({.dtype = s.dtype,
+                     .k = s.steps[phase],
+                     .a_row = s.image.step[2] * s.image.pitch[2],
+                     .a_step = 1,
+                     .b_step = s.packs ? s.width : s.weights_of.row,
+                     .c_row = s.axes[2].divisor * s.target_channels,
+                     .runs = s.runs[phase]});
 }
 
 class StripConvolution {
@@ -133,14 +141,15 @@ class StripConvolution {
     const std::int64_t columns = std::min(s_.width, s_.columns - column),
                        targets = std::min(end_[2], phase.count[2]) - begin_[2];
     if (targets <= 0) return;
+    const StripTiles tiles = tiles_of(s_, number);
     for (std::int64_t j0 = begin_[0]; j0 < std::min(end_[0], phase.count[0]); ++j0)
       for (std::int64_t j1 = begin_[1]; j1 < std::min(end_[1], phase.count[1]); ++j1) {
         const std::int64_t from = s_.image.line(j0 - begin_[0], j1 - begin_[1]);
         const std::int64_t t0 = phase.first[0] + j0 * s_.axes[0].divisor, t1 = phase.first[1] + j1 * s_.axes[1].divisor;
         const std::int64_t t2 = phase.first[2] + begin_[2] * s_.axes[2].divisor;
         const std::int64_t target = (t0 * s_.axes[1].targets + t1) * s_.axes[2].targets + t2;
-        s_.tiles[number].multiply(image + from * size_, b, y + (target * s_.target_channels + column) * size_, targets,
-                                  columns, false);
+        tiles.multiply(image + from * size_, b, y + (target * s_.target_channels + column) * size_, targets, columns,
+                       false);
       }
   }
 
@@ -183,6 +192,7 @@ std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const Grouped
   bound.flops = call.flops();
   bound.worker_scratch = s->packed_bytes() + (s->image.copies ? s->image_size() : 0);
   bound.data = std::shared_ptr<const ConvolutionCall>(std::move(s));
+  bound.image = image_of<InStrips>;
   return bound;
 }
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/elimination.h"
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/ops/linear_algebra_ops.h"
 
 namespace gradus::library {
@@ -98,6 +99,7 @@ BoundThunk bind_matrices(const Graph& graph, int value, Symbols symbols, std::in
   bound.flops = 4 * shape.size() * n;
   bound.worker_scratch = n * n * scratch_columns * size;
   bound.data = std::make_shared<Matrices>(Matrices{v.spec.dtype, n, storage_of(graph, v.in[0]), value});
+  bound.image = image_of<Matrices>;
   return bound;
 }
 

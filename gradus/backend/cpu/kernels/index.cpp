@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/kernels/sum_of.h"
 #include "gradus/ops/gather_ops.h"
 
@@ -54,6 +55,7 @@ BoundThunk bind_gather(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = call->outer * call->places * (2 * call->inner * size_of(call->dtype) + size_of(call->index_dtype));
   bound.flops = 32 * bound.extent;  // an index costs about as much
   bound.data = std::move(call);
+  bound.image = image_of<Call>;
   return bound;
 }
 
@@ -89,6 +91,7 @@ BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols) {
   // Sums of narrow floats, until they are rounded.
   if (is_narrow(call->dtype)) bound.worker_scratch = call->n * call->columns_at_once() * size_of(f32);
   bound.data = std::move(call);
+  bound.image = image_of<Call>;
   return bound;
 }
 
@@ -156,6 +159,7 @@ BoundThunk bound_for_check(const Graph& graph, int value, std::int64_t limit, Sy
   const Value& v = graph[value];
   BoundThunk bound{.extent = v.spec.shape.evaluated(symbols).size(), .grain = 1024};
   bound.data = std::make_shared<Check>(Check{v.spec.dtype, limit, storage_of(graph, v.in[0]), value});
+  bound.image = image_of<Check>;
   bound.bytes = 2 * bound.extent * size_of(v.spec.dtype);
   bound.flops = 4 * bound.extent;
   return bound;

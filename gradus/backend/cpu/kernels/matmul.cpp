@@ -5,6 +5,7 @@
 /// columns, of which each thread would read all rows and make the other one wait with its update for half of all lines.
 /// Its chains stay as they are: threads take turns, piece after piece of the result, and each goes on with the sums
 /// that the one before it has come to.
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/kernels.h"
@@ -140,10 +141,25 @@ BoundThunk bound_for(const Graph& graph, int value, const cpu_backend::Product& 
 /// A product whose pieces are handed on to loops over elements.
 struct FollowedCall : Call {
   KernelFunction loops = nullptr;
-  std::shared_ptr<const void> data;  // of the loops
-  std::int64_t slots = 0;            // how many they may name
-  std::int64_t table = 0;            // where in the worker's scratch a table of slots of its own lies
+  const void* data = nullptr;  // of the loops: so many i64
+  std::int64_t words = 0;
+  std::shared_ptr<const void> kept = {};  // keeps them alive
+  std::int64_t slots = 0;                 // how many they may name
+  std::int64_t table = 0;                 // where in the worker's scratch a table of slots of its own lies
 };
+
+DataImage image_of_followed(const void* data) {
+  const FollowedCall& call = *static_cast<const FollowedCall*>(data);
+  DataImage image = DataImage::of_bytes(data, sizeof call);
+  const auto offset = [&](const auto& member) {
+    return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&member) - static_cast<const std::byte*>(data));
+  };
+  std::memset(image.bytes.data() + offset(call.kept), 0, sizeof call.kept);
+  image.pointers.push_back({.offset = offset(call.loops), .code = call.loops});
+  image.pointers.push_back({.offset = offset(call.data),
+                            .to = std::make_shared<const DataImage>(DataImage::of_words(call.data, call.words))});
+  return image;
+}
 
 /// The loops see the piece where the product would lie.
 struct Following {
@@ -178,6 +194,7 @@ BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols, const Lib
   if (!v.op.as<Matmul>()->transpose_a && graph[v.in[1]].spec.shape.rank() == 2)
     bound.by_rows = run_by_rows, bound.rows = p.batch * p.m, bound.scratch_by_rows = scratch_by_rows;
   bound.data = std::move(call);
+  bound.image = image_of<Call>;
   return bound;
 }
 
@@ -194,11 +211,12 @@ BoundThunk bind_followed_matmul(const Graph& graph, int value, const Thunk& loop
   bound.bytes += std::max<std::int64_t>(0, after.bytes - 2 * result_bytes);  // the product is neither stored nor read
   bound.flops += after.flops;
   if (cpu_backend::needs_c(p)) bound.shared_scratch = result_bytes;
-  call->loops = loops.run, call->data = after.data;
+  call->loops = loops.run, call->data = after.data.get(), call->kept = after.data, call->words = loops.words;
   call->slots = graph.size();
   call->table = round_up(bound.worker_scratch, 64);
   bound.worker_scratch = call->table + call->slots * static_cast<std::int64_t>(sizeof(void*));
   bound.data = std::move(call);
+  bound.image = image_of_followed;
   return bound;
 }
 
@@ -208,7 +226,7 @@ void run_followed_matmul(const KernelArguments* arguments, std::int64_t begin, s
   const auto table = reinterpret_cast<void**>(static_cast<std::byte*>(arguments->scratch) + call.table);
   std::copy_n(slots, call.slots, table);
   Following following{call, *arguments, table};
-  following.arguments.slots = table, following.arguments.data = call.data.get(), following.arguments.scratch = nullptr;
+  following.arguments.slots = table, following.arguments.data = call.data, following.arguments.scratch = nullptr;
   const cpu_backend::Epilogue epilogue{
       [](void* state, const cpu_backend::Piece& piece) { static_cast<Following*>(state)->run(piece); }, &following};
   cpu_backend::run_units(call.product, slots[call.a], slots[call.b], slots[call.c], begin, end, arguments->scratch,

@@ -31,6 +31,7 @@ struct Phase {
   std::vector<Tap> taps;
   std::int64_t rows = 0;
 };
+void for_each_vector(const Phase& phase, const auto& visit) { visit(phase.taps); }
 std::vector<Phase> phases_of(const WindowAxes& axes);
 
 /// The length of the runs, all alike, in which `count` taps follow each other: follows(i) says whether tap i follows

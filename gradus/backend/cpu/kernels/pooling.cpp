@@ -1,6 +1,7 @@
 /// Windows that choose: the tap of the largest element, reading at taps, adding at taps, and folding patches back.
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/kernels/sum_of.h"
 #include "gradus/backend/cpu/kernels/windows.h"
 #include "gradus/ops/pool_ops.h"
@@ -37,6 +38,7 @@ BoundThunk bound_of(Call call, std::int64_t scratch_per_line = 0) {
   bound.flops = 4 * targets * taps_of(call.axes);
   bound.worker_scratch = scratch_per_line * call.line() * size_of(call.dtype);
   bound.data = std::make_shared<Call>(std::move(call));
+  bound.image = image_of<Call>;
   return bound;
 }
 

@@ -1,6 +1,7 @@
 /// Linear recurrences along an axis: each element needs the one before, columns are independent.
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/ops/cumulative_ops.h"
 
 namespace gradus::library {
@@ -51,6 +52,7 @@ BoundThunk bind_linear_recurrence(const Graph& graph, int value, Symbols symbols
   bound.bytes = 3 * shape.size() * size_of(v.spec.dtype);
   bound.flops = 8 * shape.size();
   bound.data = std::move(recurrence);
+  bound.image = image_of<Recurrence>;
   return bound;
 }
 

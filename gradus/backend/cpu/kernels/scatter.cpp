@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/scatter_ops.h"
 
@@ -83,6 +84,7 @@ BoundThunk bind_scatter(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = call->outer * call->inner * (2 * call->n + 3 * call->places) * size_of(call->dtype);
   bound.flops = 16 * call->outer * call->places;
   bound.data = std::move(call);
+  bound.image = image_of<Call>;
   return bound;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/kernels/sum_of.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumulative_ops.h"
@@ -18,6 +19,7 @@ struct Join {
   std::int64_t row_bytes = 0;
   int target;
 };
+void for_each_vector(const Join& join, const auto& visit) { visit(join.parts); }
 
 }  // namespace
 
@@ -37,6 +39,7 @@ BoundThunk bind_concat(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = 2 * bound.extent;
   bound.flops = join->row_bytes == 0 ? 0 : 64 * bound.extent / join->row_bytes;
   bound.data = std::move(join);
+  bound.image = image_of<Join>;
   return bound;
 }
 
@@ -103,6 +106,7 @@ BoundThunk bind_cumsum(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = 3 * shape.size() * size_of(v.spec.dtype);
   bound.flops = 4 * shape.size();
   bound.data = std::move(running);
+  bound.image = image_of<Running>;
   return bound;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include "gradus/backend/cpu/kernels/elimination.h"
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/data_image.h"
 
 namespace gradus::library {
 namespace {
@@ -28,6 +29,7 @@ BoundThunk bind_systems(const Graph& graph, int value, Symbols symbols, bool low
   bound.flops = 2 * shape.size() * (n + columns);
   bound.worker_scratch = n * (n + columns) * size;
   const int rhs = storage_of(graph, v.in.back());
+  bound.image = image_of<Systems>;
   bound.data =
       std::make_shared<Systems>(Systems{v.spec.dtype, n, columns, lower, storage_of(graph, v.in[0]), rhs, value});
   return bound;

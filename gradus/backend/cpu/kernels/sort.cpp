@@ -3,6 +3,7 @@
 #include <numeric>
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/ops/sort.h"
 #include "gradus/ops/sort_ops.h"
 
@@ -57,6 +58,7 @@ BoundThunk bind_argsort(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = rows * (n * size_of(graph[v.in[0]].spec.dtype) + 4 * count);
   bound.flops = 64 * rows * n;  // comparisons that predictors miss
   bound.worker_scratch = count == n ? 0 : 4 * n;
+  bound.image = image_of<Order>;
   bound.data = std::make_shared<Order>(
       Order{graph[v.in[0]].spec.dtype, op.descending, n, count, storage_of(graph, v.in[0]), value});
   return bound;

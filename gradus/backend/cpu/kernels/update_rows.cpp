@@ -1,6 +1,7 @@
 /// Writing rows: update_rows. Where the result lies in the memory of x, nothing else moves.
 #include <cstring>
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/data_image.h"
 
 namespace gradus::library {
 namespace {
@@ -46,6 +47,7 @@ BoundThunk bind_update_rows(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = 2 * call->places * call->inner * call->element;  // in place; a copy of x is not counted
   bound.flops = 32 * call->places;
   bound.data = std::move(call);
+  bound.image = image_of<Call>;
   return bound;
 }
 

@@ -2,6 +2,7 @@
 /// taps, its steps the windows of lines, of which many follow each other while the sums stay in registers.
 #include <algorithm>
 #include <utility>
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/strips.h"
 #include "gradus/backend/cpu/kernels/convolution.h"
 #include "gradus/backend/cpu/kernels/padded_image.h"
@@ -29,12 +30,17 @@ struct WeightStrips : KernelConvolutionCall {
   std::int64_t examples_at_once = 1;
   Extents count{}, at_once{};  // windows of an example, and of a block of it
 
+  /// Of the lines of a block, which come first in a worker's scratch.
+  std::int64_t runs_bytes() const {
+    return round_up(examples_at_once * at_once[0] * at_once[1] * static_cast<std::int64_t>(sizeof(TileRun)), 64);
+  }
   std::int64_t units_of_group() const { return column_blocks * std::ssize(rows_at) * parts; }
   std::int64_t block_size() const {
     const std::int64_t windows = at_once[0] * at_once[1] * at_once[2] * window_channels;
     return (image.elements(at_once) + windows) * size_of(dtype);
   }
 };
+void for_each_vector(const WeightStrips& w, const auto& visit) { visit(w.rows_at); }
 
 /// Images, or parts of one.
 void choose_blocks(WeightStrips& w) {
@@ -66,7 +72,8 @@ class WeightSums {
         x_(static_cast<const std::byte*>(arguments->slots[w.elements])),
         dy_(static_cast<const std::byte*>(arguments->slots[w.windows])),
         dw_(static_cast<std::byte*>(arguments->slots[w.target])),
-        scratch_(static_cast<std::byte*>(arguments->scratch)) {}
+        scratch_(static_cast<std::byte*>(arguments->scratch) + w.runs_bytes()),
+        runs_(static_cast<TileRun*>(arguments->scratch)) {}
 
   /// Units [begin, end) of one group: by (columns, run of taps, part), the last fastest.
   void run(std::int64_t group, std::int64_t begin, std::int64_t end) {
@@ -98,13 +105,13 @@ class WeightSums {
       for (std::int64_t e = 0; e < examples; ++e)
         image.copy(x + e * of_example * size_, first, last, scratch_ + e * image_step * size_);
     const std::byte* a = image.copies ? scratch_ : x + image.origin(first) * size_;
-    runs_.clear();
+    std::size_t runs = 0;
     for (std::int64_t e = 0; e < examples; ++e)
       for (std::int64_t j0 = first[0]; j0 < last[0]; ++j0)
         for (std::int64_t j1 = first[1]; j1 < last[1]; ++j1) {
           const std::int64_t line = ((example + e) * w_.count[0] + j0) * w_.count[1] + j1;
-          runs_.push_back({(e * image_step + image.line(j0 - first[0], j1 - first[1])) * size_,
-                           line * w_.count[2] * channels * size_});
+          runs_[runs++] = {(e * image_step + image.line(j0 - first[0], j1 - first[1])) * size_,
+                           line * w_.count[2] * channels * size_};
         }
     const StripTiles tiles({.dtype = w_.dtype,
                             .k = w_.count[2],
@@ -112,7 +119,7 @@ class WeightSums {
                             .a_step = image.step[2] * image.pitch[2],
                             .b_step = channels,
                             .c_row = channels,
-                            .runs = runs_});
+                            .runs = {runs_, runs}});
     for (std::int64_t unit = begin_; unit < end_;) {
       const std::int64_t of_columns = std::ssize(w_.rows_at) * w_.parts, block = unit / of_columns;
       const std::int64_t last_unit = std::min(end_, (block + 1) * of_columns);
@@ -139,7 +146,7 @@ class WeightSums {
   const std::byte *x_, *dy_;
   std::byte *dw_, *scratch_;
   std::int64_t group_ = 0, begin_ = 0, end_ = 0;
-  std::vector<TileRun> runs_;
+  TileRun* runs_;  // lines of windows of a block
 };
 
 }  // namespace
@@ -165,8 +172,11 @@ std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call) {
   BoundThunk bound{.extent = call.groups * w->units_of_group(), .cut = Cut::nowhere};
   bound.bytes = call.bytes();
   bound.flops = call.flops();
-  if (w->image.copies) bound.worker_scratch = w->examples_at_once * w->image.elements(w->at_once) * size_of(call.dtype);
+  bound.worker_scratch = w->runs_bytes();
+  if (w->image.copies)
+    bound.worker_scratch += w->examples_at_once * w->image.elements(w->at_once) * size_of(call.dtype);
   bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
+  bound.image = image_of<WeightStrips>;
   return bound;
 }
 

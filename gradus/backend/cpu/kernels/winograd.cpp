@@ -3,6 +3,7 @@
 /// share, and the first of two parts.
 #include "gradus/backend/cpu/kernels/winograd.h"
 #include <algorithm>
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/cpu/kernels/winograd_transforms.h"
 #include "gradus/base/divide.h"
@@ -137,6 +138,7 @@ BoundThunk winograd::bind_tiles(const ConvolutionCall& call, const Tiling& tilin
                   .worker_scratch = t->worker_floats() * size_of(f32) + t->product_bytes};
   bound.shared_scratch = call.groups * places * t->weights_step() * size_of(f32);
   bound.data = std::shared_ptr<const ConvolutionCall>(std::move(t));
+  bound.image = image_of<InTiles>;
   return bound;
 }
 

@@ -2,6 +2,7 @@
 /// places a product over all tiles. Tiles come in chunks, each of which has sums of its own, so that there are units
 /// enough; the sums are memory that workers share, and to add them up and transform them is the second of two parts.
 #include <algorithm>
+#include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/cpu/kernels/winograd.h"
 #include "gradus/backend/cpu/kernels/winograd_transforms.h"
@@ -178,6 +179,7 @@ BoundThunk winograd::bind_tiles(const KernelConvolutionCall& call, const Tiling&
     bound.worker_scratch += w->sums_bytes();
   }
   bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
+  bound.image = image_of<WeightTiles>;
   return bound;
 }
 

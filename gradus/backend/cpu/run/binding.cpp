@@ -73,6 +73,7 @@ class Binder {
       b = {thunk.data,          extent(thunk.extent),         extent(thunk.grain),          extent(thunk.bytes),
            extent(thunk.flops), extent(thunk.worker_scratch), extent(thunk.shared_scratch), thunk.failure};
     bound_->data.push_back(b.data);
+    bound_->images.push_back(thunk.is_second ? bound_->images.back() : b.image);
     const std::string_view subject = b.fails_as.empty() ? std::string_view(thunk.label) : b.fails_as;
     bound_->failures.push_back(b.failure.empty() ? std::string() : text(subject, ": ", b.failure));
     bound_->flops.push_back(b.flops);

@@ -61,9 +61,10 @@ struct Binding {
   int threads = 1;
 
   std::vector<std::int64_t> dimensions;
-  std::vector<std::shared_ptr<const void>> data;  // kept alive
-  std::vector<std::string> failures;              // per thunk
-  std::vector<std::int64_t> flops;                // per thunk
+  std::vector<std::shared_ptr<const void>> data;        // kept alive
+  std::vector<DataImage (*)(const void* data)> images;  // per thunk: of its data; null: of generated code, or none
+  std::vector<std::string> failures;                    // per thunk
+  std::vector<std::int64_t> flops;                      // per thunk
   std::vector<Job> jobs;
   std::vector<MeasuredJob> measured;  // per thunk, if they are
   std::vector<Section> sections;
@@ -85,6 +86,9 @@ struct Binding {
   std::int64_t temporary_bytes = 0;                       // of the arena: what lives between kernels
   std::int64_t arena_bytes = 0;                           // for the whole team
 };
+
+/// The data of a thunk for an object file. InvalidArgument that names the op, if it cannot come along there.
+DataImage image_of_thunk(const Lowered& lowered, const Binding& binding, std::size_t thunk);
 
 /// How a program begins: with a fork of its own, or within a team that is running.
 enum class Start { fork, within };

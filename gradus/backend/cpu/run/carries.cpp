@@ -30,6 +30,20 @@ Carries::Carries(const LoopCode& code, int carries, int first_result, int first_
   }
 }
 
+std::vector<object::CarryStep> steps_of(const Carries& carries, const Place& place, int first_operand) {
+  std::vector<object::CarryStep> steps;
+  for (const CarryPlan& plan : carries.plans())
+    steps.push_back({.number = plan.number,
+                     .output = static_cast<std::int64_t>(plan.output),
+                     .bytes = plan.bytes,
+                     .in_place = plan.in_place,
+                     .offsets = {plan.offsets[0], plan.offsets[1]},
+                     .operand = place.operands[at(first_operand + plan.number)],
+                     .result = carries.result_slot(place, plan),
+                     .history = carries.history_slot(place, plan)});
+  return steps;
+}
+
 std::int64_t Carries::take(std::int64_t bytes) { return std::exchange(bytes_, bytes_ + round_up(bytes, 64)); }
 
 CarryPlaces::CarryPlaces(const Carries& carries, const LoopCode& code, int first_operand,

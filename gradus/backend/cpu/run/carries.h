@@ -2,6 +2,7 @@
 /// the body may write over them.
 #pragma once
 #include "gradus/backend/cpu/run/construct.h"
+#include "gradus/backend/cpu/run/control_images.h"
 
 namespace gradus::construct {
 
@@ -49,6 +50,9 @@ class Carries {
   int first_result_ = 0, first_history_ = -1;
   std::int64_t bytes_ = 0;
 };
+
+/// The same for object files; the operands of carries begin with `first_operand`.
+std::vector<object::CarryStep> steps_of(const Carries& carries, const Place& place, int first_operand);
 
 /// The places of the carries in one run of a loop, as one member of the team sees them.
 class CarryPlaces {

@@ -1,6 +1,7 @@
 /// A branch: both sides are programs, of which one runs.
 #include <algorithm>
 #include "gradus/backend/cpu/run/construct.h"
+#include "gradus/backend/cpu/run/control_images.h"
 
 namespace gradus::construct {
 namespace {
@@ -30,12 +31,28 @@ void run_cond(const KernelArguments* arguments, std::int64_t, std::int64_t) {
     report(*arguments, taken.failure(memory));
 }
 
+DataImage image_of_cond(const void* data) {
+  const auto& bound = *static_cast<const BoundCond*>(data);
+  const Place& place = bound.code->place;
+  object::BranchStep step;
+  step.memory = place.memory;
+  WholeImage<object::BranchStep> image(step);
+  image.point(&object::BranchStep::if_true, image_of(bound.if_true));
+  image.point(&object::BranchStep::if_false, image_of(bound.if_false));
+  image.set(&object::BranchStep::operands, as_numbers(place.operands));
+  std::vector<std::int64_t> outputs;
+  for (int k : bound.code->outputs) outputs.push_back(place.results[at(k)]);
+  image.set(&object::BranchStep::outputs, std::move(outputs));
+  return image.take();
+}
+
 BoundThunk bind_cond(const std::shared_ptr<const CondCode>& code, Symbols symbols) {
   auto bound = std::make_shared<BoundCond>(
       BoundCond{code, NestedProgram(code->if_true, symbols), NestedProgram(code->if_false, symbols)});
   BoundThunk thunk{.shared_scratch = std::max(bound->if_true.bytes(), bound->if_false.bytes())};
   note_programs(thunk, {&bound->if_true, &bound->if_false}, 1);
   thunk.data = std::move(bound);
+  thunk.image = image_of_cond;
   return thunk;
 }
 
@@ -54,6 +71,8 @@ void lower(const Cond& op, Place place, const CompileOptions& options, Thunk& th
   thunk.nested = {code->if_true, code->if_false};
   finish<CondCode>(thunk, std::move(code), run_cond, bind_cond);
 }
+
+KernelFunction cond_function() { return run_cond; }
 
 std::int64_t planned_bytes(const Cond& op, const Place& place, const CompileOptions& options) {
   const std::vector<int> outputs = outputs_of(op, place);

@@ -59,6 +59,10 @@ inline std::int64_t bytes_for(const Spec& spec, Symbols symbols) {
 void lower(const Cond& op, Place place, const CompileOptions& options, Thunk& thunk);
 void lower(const Scan& op, Place place, const CompileOptions& options, Thunk& thunk);
 void lower(const While& op, Place place, const CompileOptions& options, Thunk& thunk);
+/// The functions of their thunks.
+KernelFunction cond_function();
+KernelFunction scan_function();
+KernelFunction while_function();
 /// The shared scratch of a step, see control_bytes().
 std::int64_t planned_bytes(const Cond& op, const Place& place, const CompileOptions& options);
 std::int64_t planned_bytes(const Scan& op, const Place& place, const CompileOptions& options);

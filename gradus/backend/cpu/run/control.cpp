@@ -25,6 +25,13 @@ Thunk lower_control(std::shared_ptr<const Graph> graph, const Step& step, const 
   return thunk;
 }
 
+std::string_view standalone_name(KernelFunction run) {
+  return run == construct::cond_function()    ? "gradus_object_cond"
+         : run == construct::scan_function()  ? "gradus_object_scan"
+         : run == construct::while_function() ? "gradus_object_while"
+                                              : "";
+}
+
 std::int64_t control_bytes(const Graph& graph, const Step& step, const CompileOptions& options) {
   const construct::Place place = construct::place_of(graph, step, -1);
   return with_construct(graph[step.members.front()].op,

@@ -25,6 +25,12 @@ class NestedProgram {
   double cost_ns() const { return binding_->cost_ns; }
   std::int64_t meetings() const { return binding_->by_rows.jobs.empty() ? std::ssize(binding_->jobs) : 0; }
   bool may_fail() const { return may_fail_; }
+  // For object files (control_images.h).
+  const Binding& binding() const { return *binding_; }
+  const std::vector<std::int64_t>& output_bytes() const { return output_bytes_; }
+  /// Where in the memory the arena begins.
+  std::int64_t arena_offset() const;
+
   /// True if this member reads and writes nothing but rows of its own of the values that are handed on. Then nobody
   /// waits in run().
   bool keeps_apart(const TeamMember& member) const;
@@ -43,7 +49,6 @@ class NestedProgram {
   static ErrorWord& error_in(std::byte* memory) { return *reinterpret_cast<ErrorWord*>(memory); }
   static std::int64_t table_bytes(std::int64_t slots);
   std::int64_t table_bytes() const { return table_bytes(program_->slots()); }
-  std::int64_t arena_offset() const;
   void** slots_in(const TeamMember& member, std::byte* memory) const;
   std::byte* arena_of(const TeamMember& member, std::byte* memory) const;
   void copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs, std::int64_t begin,

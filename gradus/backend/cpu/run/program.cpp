@@ -323,6 +323,8 @@ std::shared_ptr<const Binding> CpuProgram::bound_within(std::span<const std::int
   return bound;
 }
 int CpuProgram::slots() const { return state_->lowered.slots; }
+const Lowered& CpuProgram::lowered() const { return state_->lowered; }
+const std::vector<Step>& CpuProgram::steps() const { return state_->steps; }
 std::exception_ptr CpuProgram::failure(const Binding& binding, const ErrorWord& error) const {
   return state_->failure(binding, error);
 }

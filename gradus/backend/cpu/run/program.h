@@ -39,6 +39,8 @@ class CpuProgram final : public Executable {
   int slots() const;
   /// What a profile says of it.
   ProfiledProgram described(const Binding& binding) const;
+  const Lowered& lowered() const;
+  const std::vector<Step>& steps() const;
   /// The exception that `error`, which is set, stands for.
   std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
 

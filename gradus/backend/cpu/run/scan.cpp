@@ -102,6 +102,27 @@ void run_scan(const KernelArguments* arguments, std::int64_t, std::int64_t) {
   ScanRun(*static_cast<const BoundScan*>(arguments->data), *arguments).run();
 }
 
+DataImage image_of_scan(const void* data) {
+  const auto& bound = *static_cast<const BoundScan*>(data);
+  const ScanCode& code = *bound.code;
+  object::ScanStep step;
+  step.memory = code.place.memory, step.carry_bytes = bound.carries.bytes(), step.iterations = bound.iterations;
+  step.counted = code.op.counted, step.reverse = code.op.reverse, step.carries = code.op.carries;
+  step.first_carry = code.op.first_carry();
+  WholeImage<object::ScanStep> image(step);
+  image.point(&object::ScanStep::body, image_of(bound.body));
+  image.point(&object::ScanStep::last, image_of(bound.last));
+  image.set(&object::ScanStep::operands, as_numbers(code.place.operands));
+  image.set(&object::ScanStep::step_in, bound.step_in);
+  image.set(&object::ScanStep::step_out, bound.step_out);
+  std::vector<std::int64_t> outputs;
+  for (std::size_t k = bound.carries.plans().size(); k < code.outputs.size(); ++k)
+    outputs.push_back(code.place.results[at(code.outputs[k])]);
+  image.set(&object::ScanStep::outputs, std::move(outputs));
+  image.set(&object::ScanStep::plans, steps_of(bound.carries, code.place, code.op.first_carry()));
+  return image.take();
+}
+
 BoundThunk bind_scan(const std::shared_ptr<const ScanCode>& code, Symbols symbols) {
   const Scan& op = code->op;
   auto bound = std::make_shared<BoundScan>();
@@ -122,6 +143,7 @@ BoundThunk bind_scan(const std::shared_ptr<const ScanCode>& code, Symbols symbol
   BoundThunk thunk{.shared_scratch = bound->carries.bytes() + programs};
   note_programs(thunk, {&bound->body, &bound->last}, bound->iterations);
   thunk.data = std::move(bound);
+  thunk.image = image_of_scan;
   return thunk;
 }
 
@@ -145,6 +167,8 @@ void lower(const Scan& op, Place place, const CompileOptions& options, Thunk& th
   if (op.last) thunk.nested.push_back(code->last = compile_region(op.last, code->outputs, op.carries, options));
   finish<ScanCode>(thunk, std::move(code), run_scan, bind_scan);
 }
+
+KernelFunction scan_function() { return run_scan; }
 
 std::int64_t planned_bytes(const Scan& op, const Place& place, const CompileOptions& options) {
   const std::vector<int> outputs = outputs_of(op, place);

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 #include "gradus/compiler/loops.h"
 
 namespace gradus {
@@ -67,6 +69,9 @@ class DimensionTable {
   std::vector<std::int64_t> dimensions_;
 };
 
+/// What an object file holds of a thunk's data (data_image.h).
+struct DataImage;
+
 /// The part of a thunk that is known only once the symbols have values, where dimensions cannot say it.
 struct BoundThunk {
   std::shared_ptr<const void> data;
@@ -91,6 +96,8 @@ struct BoundThunk {
   struct Second {
     std::int64_t extent = 0, bytes = 0, flops = 0, worker_scratch = 0;
   } second = {};
+  /// The data as they lie in an object file. Without it the kernel cannot come along there.
+  DataImage (*image)(const void* data) = nullptr;
 };
 
 class CpuProgram;
@@ -112,9 +119,16 @@ struct Thunk {
   bool controls = false;
   std::vector<std::shared_ptr<const CpuProgram>> nested = {};
   std::string failure;     // what ErrorWord means here: "label {value} at index {index} is outside ..."
+  std::int64_t words = 0;  // of generated code: how many i64 its data are
   bool is_second = false;  // of two parts: the thunk before it says what it does
   /// If set, it says once for all runs with these symbols what data, extent, ... failure are, instead of the above.
   std::function<BoundThunk(std::span<const std::int64_t> symbols)> bind = {};
+};
+
+/// Generated code as it goes into an object file: the files, and the names of the functions in them.
+struct KeptCode {
+  std::vector<std::string> objects;
+  std::map<KernelFunction, std::string> names;
 };
 
 /// All thunks of a graph and what they refer to. `owner` keeps generated code alive.
@@ -125,6 +139,7 @@ struct Lowered {
   std::shared_ptr<const void> owner;
   std::size_t code_bytes = 0;               // of generated code
   std::shared_ptr<KernelTimes> times = {};  // if its kernels are measured
+  std::shared_ptr<KeptCode> kept = {};      // if the program is for an object file
   bool balances = true;                     // threads that are done take over some of what others have to do
 };
 

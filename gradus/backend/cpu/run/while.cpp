@@ -79,6 +79,21 @@ void run_while(const KernelArguments* arguments, std::int64_t, std::int64_t) {
   WhileRun(*static_cast<const BoundWhile*>(arguments->data), *arguments).run();
 }
 
+DataImage image_of_while(const void* data) {
+  const auto& bound = *static_cast<const BoundWhile*>(data);
+  const WhileCode& code = *bound.code;
+  object::WhileStep step;
+  step.memory = code.place.memory, step.carry_bytes = bound.carries.bytes();
+  step.condition_bytes = bound.condition.bytes(), step.most = code.op.max_iterations;
+  step.count = code.place.results[at(code.op.carries)];
+  WholeImage<object::WhileStep> image(step);
+  image.point(&object::WhileStep::condition, image_of(bound.condition));
+  image.point(&object::WhileStep::body, image_of(bound.body));
+  image.set(&object::WhileStep::operands, as_numbers(code.place.operands));
+  image.set(&object::WhileStep::plans, steps_of(bound.carries, code.place, 0));
+  return image.take();
+}
+
 BoundThunk bind_while(const std::shared_ptr<const WhileCode>& code, Symbols symbols) {
   const While& op = code->op;
   auto bound = std::make_shared<BoundWhile>();
@@ -91,6 +106,7 @@ BoundThunk bind_while(const std::shared_ptr<const WhileCode>& code, Symbols symb
   constexpr std::int64_t unknown = 100;  // iterations
   note_programs(thunk, {&bound->condition, &bound->body}, op.max_iterations > 0 ? op.max_iterations : unknown);
   thunk.data = std::move(bound);
+  thunk.image = image_of_while;
   return thunk;
 }
 
@@ -115,6 +131,8 @@ void lower(const While& op, Place place, const CompileOptions& options, Thunk& t
   thunk.nested = {code->condition, code->body};
   finish<WhileCode>(thunk, std::move(code), run_while, bind_while);
 }
+
+KernelFunction while_function() { return run_while; }
 
 /// The condition and the body are alive at the same time.
 std::int64_t planned_bytes(const While& op, const Place& place, const CompileOptions& options) {

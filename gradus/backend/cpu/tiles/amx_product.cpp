@@ -54,12 +54,11 @@ class AmxDriver {
         packer_(plan, nullptr),
         tiles_(*plan.table, plan.height()),
         multiply_(plan.table->amx[plan.height() > AmxTiles::rows]),
-        round_(plan.round()) {
-    if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.row_panels));
-  }
+        round_(plan.round()),
+        kept_(static_cast<char*>(scratch) + at_.kept) {}
 
   void run(const Range& range) {
-    if (range.outer != outer_) kept_.assign(kept_.size(), false);
+    if (range.outer != outer_ && plan_.keep_a) std::memset(kept_, 0, static_cast<std::size_t>(plan_.kept_bytes()));
     outer_ = range.outer;
     first_column_ = range.column_block * plan_.block;
     columns_ = std::min(plan_.block, p_.n - first_column_);
@@ -155,7 +154,7 @@ class AmxDriver {
     char* const target = packed_a_ + static_cast<std::int64_t>(number) * plan_.a_group_bytes();
     if (plan_.keep_a && kept_[number]) return target;
     packer_.pack_a(place, plan_.rows(panel), p_.k, target);
-    if (plan_.keep_a) kept_[number] = true;
+    if (plan_.keep_a) kept_[number] = 1;
     return target;
   }
 
@@ -185,7 +184,7 @@ class AmxDriver {
   const AmxFunction* multiply_;  // by tiles of columns - 1
   PackFunction round_;
   std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0;
-  std::vector<bool> kept_;  // row panels of a that are packed
+  char* const kept_;  // row panels of a that are packed
 };
 
 }  // namespace

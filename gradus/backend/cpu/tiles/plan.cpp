@@ -217,7 +217,8 @@ Plan::Scratch Plan::scratch() const {
   s.pairs = s.sums + sums_bytes();
   s.tail = s.pairs + pairs_bytes();
   s.piece = s.tail + tail_bytes();
-  s.bytes = s.piece + piece_bytes();
+  s.kept = s.piece + piece_bytes();
+  s.bytes = s.kept + kept_bytes();
   return s;
 }
 

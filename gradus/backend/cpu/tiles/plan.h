@@ -90,12 +90,15 @@ struct Plan {
   Piece piece(const void* c, std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column,
               std::int64_t columns) const;
 
+  /// Whether each part of packed a that stays is there: a byte for each.
+  std::int64_t kept_bytes() const { return keep_a ? (form == Form::amx ? row_panels : groups() * pauses()) : 0; }
+
   /// The sums of one tile, if they are not those of c; of AMX those of a row panel, if they wait for further k.
   std::int64_t sums_bytes() const;
 
   /// Where what a thread needs lies in its scratch.
   struct Scratch {
-    std::int64_t packed_b, packed_a, sums, pairs, tail, piece, bytes;
+    std::int64_t packed_b, packed_a, sums, pairs, tail, piece, kept, bytes;
   };
   Scratch scratch() const;
 

@@ -64,15 +64,14 @@ class Driver {
         round_(plan.round()),
         tiles_(plan.table->tiles[plan.form == Form::pairs     ? (p_.wide ? TileTable::wide_pairs : TileTable::pairs)
                                  : plan.form == Form::widened ? TileTable::kind_of(f32)
-                                                              : TileTable::kind_of(p_.dtype)]) {
-    if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.groups() * plan.pauses()));
-  }
+                                                              : TileTable::kind_of(p_.dtype)]),
+        kept_(static_cast<char*>(scratch) + at_.kept) {}
 
   /// Row panels [begin, end), counted over the inner batch, of a block of columns; `next` is what follows. `passes`:
   /// how many of the pauses have been reached. With a share those that it offers, from `begin` on, until they are done.
   void run(const Range& range, const Range* next, std::int64_t passes = 0) {
     const auto [outer, column_block, begin, end] = range;
-    if (outer != outer_) kept_.assign(kept_.size(), false);
+    if (outer != outer_ && plan_.keep_a) std::memset(kept_, 0, static_cast<std::size_t>(plan_.kept_bytes()));
     outer_ = outer;
     first_column_ = column_block * plan_.block;
     columns_ = std::min(plan_.block, p_.n - first_column_);
@@ -217,7 +216,7 @@ class Driver {
       const std::int64_t past = std::min((group + 1) * plan_.group, plan_.keep_a ? plan_.row_panels : end);
       packer_.pack_a(place_of_a(batch, first), plan_.first_row(past) - plan_.first_row(first), depth_,
                      place(group, begin));
-      if (plan_.keep_a) kept_[kept_at(group)] = true;
+      if (plan_.keep_a) kept_[kept_at(group)] = 1;
     }
   }
   /// The first panel of a group that was packed while panels from `begin` on passed by, and where it lies.
@@ -310,7 +309,7 @@ class Driver {
   TileShape shape_{};
   std::array<Rows, Plan::most_together> rows_;
   LinesWanted a_wanted_, b_wanted_;
-  std::vector<bool> kept_;  // groups of a, for each pause
+  char* const kept_;  // groups of a, for each pause
 };
 
 void run_range(const Plan& plan, Driver& driver, std::int64_t begin, std::int64_t end) {

@@ -1,0 +1,50 @@
+/* Trains with a step that was compiled ahead of time: nothing of Gradus is linked, and no mathematical library. The
+   classes are the quadrants of two of the inputs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "train_step.h"
+
+enum { batch = 64, features = 16, steps = 200 };
+
+static uint32_t next_random(uint32_t* state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+static void make_batch(uint32_t* random, float* x, int32_t* y) {
+  for (int i = 0; i < batch; ++i) {
+    for (int k = 0; k < features; ++k) x[i * features + k] = (float)next_random(random) / 8388608.0f - 1.0f;
+    y[i] = (x[i * features] > 0.0f ? 2 : 0) + (x[i * features + 1] > 0.0f ? 1 : 0);
+  }
+}
+
+int main(int count, char** arguments) {
+  static float x[batch * features];
+  static int32_t y[batch];
+  struct train_step_state* state;
+  uint32_t random = 1;
+  float first = 0.0f, loss = 0.0f;
+  if (!train_step_supported()) {
+    printf("this processor lacks instructions of the step\n");
+    return 77;
+  }
+  state = malloc(sizeof *state);
+  if (!state) return 1;
+  train_step_init(state);
+  for (int step = 0; step < steps; ++step) {
+    make_batch(&random, x, y);
+    loss = train_step(state, x, y);
+    if (step == 0) first = loss;
+  }
+  printf("loss %.4f, then %.4f\n", (double)first, (double)loss);
+  if (!(loss < 0.5f * first)) return 1;
+  y[3] = 4; /* there are four classes */
+  loss = train_step(state, x, y);
+  if (loss == loss || state->failure != 1 || state->failure_index != 3 || state->failure_value != 4) return 1;
+  if (count > 1) { /* the state, for load_object_state of Gradus */
+    FILE* const file = fopen(arguments[1], "wb");
+    if (!file || fwrite(state, sizeof *state, 1, file) != 1 || fclose(file) != 0) return 1;
+  }
+  free(state);
+  return 0;
+}

@@ -1,0 +1,25 @@
+/// The module of an object file that is its own: the tables of the step, data, and the functions that programs call.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+#include "gradus/backend/cpu/isa.h"
+#include "gradus/backend/cpu/run/data_image.h"
+
+namespace gradus::cpu_backend {
+
+/// What the function in C returns: its first result, or nothing.
+enum class Returns { nothing, f32, f64 };
+
+struct ObjectModule {
+  std::string name;
+  int pointers = 0;  // parameters behind the state
+  Returns returns = Returns::nothing;
+  std::shared_ptr<const DataImage> step, init, facts;
+  std::function<std::string(KernelFunction)> symbol_of;
+};
+
+/// Its object file.
+std::string object_of_module(const ObjectModule& made, Isa isa);
+
+}  // namespace gradus::cpu_backend

@@ -1,0 +1,23 @@
+/// The header in C of an object file: the struct of the state, the functions, and what its numbers mean.
+#pragma once
+#include <string>
+#include <vector>
+#include "gradus/backend/cpu/codegen/object_module.h"
+#include "gradus/backend/object.h"
+
+namespace gradus::object {
+
+/// A C identifier of a name such as "dense/kernel"; `used` has those that are taken.
+std::string identifier_of(const std::string& name, std::vector<std::string>& used);
+
+struct HeaderText {
+  const ObjectStep& step;
+  cpu_backend::Returns returns = cpu_backend::Returns::nothing;
+  std::vector<std::int64_t> offsets;  // of the fields
+  std::int64_t random_state = -1, failure = 0, workspace = 0, workspace_bytes = 0, bytes = 0;
+  std::vector<std::string> failures;  // what number 1, 2, ... says
+  std::string instruction_set;
+};
+std::string to_c(const HeaderText& header);
+
+}  // namespace gradus::object

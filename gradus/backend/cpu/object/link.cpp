@@ -1,0 +1,136 @@
+/// The tools of binutils do it: whoever links programs has them.
+#include "gradus/backend/cpu/object/link.h"
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include "gradus/backend/cpu/object/elf_symbols.h"
+#include "gradus/backend/cpu/object/kernel_archive.h"
+#include "gradus/base/error.h"
+#include "gradus/base/input_file.h"
+
+extern char** environ;
+
+namespace gradus::object {
+namespace {
+
+/// A folder that is gone with it.
+class WorkFolder {
+ public:
+  WorkFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "gradus-object-XXXXXX").string();
+    require<Unavailable>(mkdtemp(name.data()) != nullptr, "export_object: cannot make a folder in ",
+                         std::filesystem::temp_directory_path().string(), ": set TMPDIR to one that can be written");
+    path_ = name;
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+void write_file(const std::string& file, std::string_view bytes) {
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool is_written = descriptor >= 0;
+  while (is_written && !bytes.empty()) {
+    const ssize_t count = write(descriptor, bytes.data(), bytes.size());
+    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+    else is_written = count < 0 && errno == EINTR;
+  }
+  if (descriptor >= 0) close(descriptor);
+  require<ResourceExhausted>(is_written, "export_object: ", file, " cannot be written: is the disk full? TMPDIR names ",
+                             "another folder for work");
+}
+
+/// Runs a tool; its messages go to the file `messages`.
+void run_tool(std::vector<std::string> words, const std::string& messages) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, messages.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t child = 0;
+  const int problem = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  require<Unavailable>(problem == 0, "export_object: the program ", words[0],
+                       " cannot be run: install binutils, with which object files are linked");
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    throw Unavailable(text("export_object: there is no program ", words[0],
+                           ": install binutils, with which object files are linked"));
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    throw InternalError(text("internal fault: ", words[0], " failed: ", read_text_file(messages)));
+}
+
+bool begins_with_any(std::string_view name, std::initializer_list<std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view b) { return name.starts_with(b); });
+}
+
+/// What every C compiler expects of its surroundings.
+bool is_memory_function(std::string_view name) { return name == "memcpy" || name == "memset" || name == "memmove"; }
+
+/// The C++ of kernels throws InternalError where what cannot happen would have happened: texts and exceptions.
+bool is_of_faults(std::string_view name) {
+  return begins_with_any(name, {"_ZNS", "_ZNKS", "_ZS", "_ZTIS", "_ZTINS", "_ZTVS", "_ZTVNS", "_ZTSS",
+                                "_ZTVN10__cxxabiv1", "__cxa_", "__gxx_personality", "_Unwind_", "_Znw", "_Zdl",
+                                "_ZN6gradus13InternalError", "_ZTIN6gradus13InternalError", "_ZN6gradus9printable"}) ||
+         name == "strlen";
+}
+
+}  // namespace
+
+std::string linked(const std::vector<std::string>& objects, const std::vector<std::string>& kept, cpu_backend::Isa isa,
+                   const std::string& title) {
+  const WorkFolder folder;
+  const std::string messages = folder.file("messages"), archive = folder.file("kernels.a");
+  write_file(archive, kernel_archive());
+  std::vector<std::string> files;
+  for (const std::string& object : objects) {
+    files.push_back(folder.file(text(files.size(), ".o")));
+    write_file(files.back(), object);
+  }
+  const bool wide = isa == cpu_backend::Isa::avx512;
+  const std::string used = wide ? "gradus_tiles_avx512" : "gradus_tiles_avx2",
+                    other = wide ? "gradus_tiles_avx2" : "gradus_tiles_avx512";
+  std::vector<std::string> link{"ld", "-r", "--gc-sections", "-u", "gradus_object_fault"};
+  for (const std::string& name : kept) link.insert(link.end(), {"-u", name});
+  const auto link_to = [&](const std::string& output, const std::map<std::string, std::string>& instead) {
+    std::vector<std::string> words = link;
+    for (const auto& [name, other_name] : instead) words.push_back(text("--defsym=", name, "=", other_name));
+    words.insert(words.end(), {"-o", output});
+    words.insert(words.end(), files.begin(), files.end());
+    words.push_back(archive);
+    run_tool(std::move(words), messages);
+  };
+  const std::string first = folder.file("first.o"), second = folder.file("second.o"), last = folder.file("last.o");
+  link_to(first, {});
+  const std::string all = read_text_file(first);
+  std::map<std::string, std::string> instead;
+  if (defines(all, used)) instead[other] = used;  // tiles of an instruction set that nobody asks for stay out
+  for (const std::string& name : undefined_symbols(all)) {
+    if (is_memory_function(name)) continue;
+    require(is_of_faults(name), title, ": its code needs ", name,
+            ", which does not come along in an object file: replace the op that computes with it");
+    instead[name] = "gradus_object_fault";
+  }
+  link_to(second, instead);
+  std::vector<std::string> strip{"objcopy", "--strip-unneeded", "--remove-section=.comment"};
+  for (const std::string& name : kept) strip.push_back("--keep-global-symbol=" + name);
+  strip.insert(strip.end(), {second, last});
+  run_tool(std::move(strip), messages);
+  return read_text_file(last);
+}
+
+}  // namespace gradus::object

@@ -1,0 +1,63 @@
+/// Object files: a compiled graph as machine code that needs nothing of the library, with a header in C.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+#include "gradus/graph/graph.h"
+
+namespace gradus {
+
+/// A variable part of the state, which the program owns: a weight, a slot of an optimizer, a count.
+struct ObjectField {
+  std::string name;  // as the Variable has it
+  Spec spec;
+  Ref<Buffer> now;  // its initial value
+};
+
+/// What is to become an object file. All sizes are known, and the graph names no device.
+struct ObjectStep {
+  /// What an input of the graph, or an output of it, is bound to.
+  struct Input {
+    enum class Kind { argument, field, key, constant } kind = Kind::constant;
+    std::size_t index = 0;  // of arguments, of fields
+    Ref<Buffer> constant = {};
+  };
+  struct Result {
+    int output = 0;
+    Spec spec;
+  };
+  std::string name;  // of the function in C
+  Graph graph;
+  std::vector<std::string> disable = {};  // passes, as in CompileOptions
+  std::vector<Input> inputs;
+  std::vector<Spec> arguments;
+  std::vector<ObjectField> fields;
+  std::vector<std::pair<std::size_t, int>> assigned;  // fields, and the outputs that they take
+  std::vector<Result> results;
+  std::uint64_t random_state = 0;
+  std::string instruction_set = {};  // "avx2", "avx512"; empty: that of this machine
+};
+
+struct ObjectText {
+  std::string object, header;
+};
+
+/// InvalidArgument that names the op, if something of the graph cannot come along. Unavailable without binutils.
+ObjectText make_object(const ObjectStep& step);
+
+/// The fields of a state as the header of an object file tells them.
+struct StateField {
+  std::string name;
+  Spec spec;
+  std::int64_t offset = 0;
+};
+struct StateLayout {
+  std::vector<StateField> fields;
+  std::int64_t random_state = -1;  // its offset; -1: the step draws no random numbers
+  std::int64_t bytes = 0;
+};
+/// DataError if the text is no such header.
+StateLayout state_layout(const std::string& header);
+
+}  // namespace gradus

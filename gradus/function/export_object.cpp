@@ -1,0 +1,151 @@
+#include "gradus/function/export_object.h"
+#include <unistd.h>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <system_error>
+#include "gradus/backend/object.h"
+#include "gradus/function/resident.h"
+#include "gradus/ops/random_state.h"
+
+namespace gradus {
+namespace {
+
+constexpr std::int64_t most_captured = std::int64_t{64} << 20;  // bytes of one tensor
+
+/// A file under a name that is not its own yet.
+class PendingFile {
+ public:
+  PendingFile(std::filesystem::path file, std::string_view bytes) : file_(std::move(file)) {
+    static std::atomic<int> count = 0;
+    temporary_ = text(file_.string(), ".", getpid(), ".", ++count, ".part");
+    const int descriptor = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor < 0) fail();
+    while (!bytes.empty()) {
+      const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) {
+        const int reason = errno;
+        close(descriptor);
+        unlink(temporary_.c_str());
+        errno = reason;
+        fail();
+      }
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    close(descriptor);
+  }
+  ~PendingFile() {
+    if (!temporary_.empty()) unlink(temporary_.c_str());
+  }
+  PendingFile(const PendingFile&) = delete;
+
+  void put_in_place() {
+    if (std::rename(temporary_.c_str(), file_.c_str()) != 0) fail();
+    temporary_.clear();
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Unavailable(
+        text("export_object: ", file_.string(), " cannot be written: ", std::generic_category().message(errno)));
+  }
+  std::filesystem::path file_;
+  std::string temporary_;
+};
+
+/// The name in C: the file's, if that is one.
+std::string function_name(const std::filesystem::path& stem) {
+  std::string name = stem.filename().string();
+  const auto is_right = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  require(!name.empty() && std::ranges::all_of(name, is_right) && !(name.front() >= '0' && name.front() <= '9'),
+          "export_object: the stem ", stem.string(),
+          " names the functions of the object, so its last part has to be a ",
+          "name in C, of letters, digits and _, such as train_step");
+  return name;
+}
+
+/// The program for the processor, whatever logical device it names.
+Graph without_devices(Graph graph, const std::string& title) {
+  for (Value& v : graph.values) {
+    require(!v.op.is_copy(), title,
+            ": export_object: the step computes on several devices, and an object file on one: "
+            "leave out DeviceScope and to()");
+    v.spec.device = {};
+  }
+  return graph;
+}
+
+class StepOfSegment {
+ public:
+  StepOfSegment(const Segment& segment, Graph graph, const std::string& title) : segment_(segment), title_(title) {
+    step_.graph = without_devices(std::move(graph), title);
+    for (std::size_t i = 0; i < segment.cells.size(); ++i) order_.push_back(i);
+    std::ranges::sort(order_, {}, [&](std::size_t i) { return segment.cells[i].cell->id; });
+    fields_.resize(order_.size());
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+      VariableCell& cell = *segment.cells[order_[k]].cell;
+      fields_[order_[k]] = k;
+      step_.fields.push_back({cell.name, plain(cell.spec), resident(cell.read())});
+    }
+    for (const Source& source : segment.sources) step_.inputs.push_back(input_of(source));
+    for (const Segment::Assignment& a : segment.assignments)
+      step_.assigned.emplace_back(fields_[a.cell], static_cast<int>(a.output));
+    for (const Segment::Result& result : segment.results)
+      if (result.output >= 0) step_.results.push_back({result.output, plain(result.spec)});
+  }
+  ObjectStep take() { return std::move(step_); }
+
+ private:
+  static Spec plain(Spec spec) {
+    spec.device = {};
+    return spec;
+  }
+  ObjectStep::Input input_of(const Source& source) const {
+    using Kind = ObjectStep::Input::Kind;
+    const auto index = static_cast<std::size_t>(source.index);
+    switch (source.kind) {
+      case Source::Kind::argument: return {.kind = Kind::argument, .index = index};
+      case Source::Kind::cell: return {.kind = Kind::field, .index = fields_[index]};
+      case Source::Kind::call_key: return {.kind = Kind::key};
+      default: break;
+    }
+    const Tensor& capture = segment_.captures[index];
+    require<ResourceExhausted>(bytes_of(capture.spec()) <= most_captured, title_, ": export_object: a captured tensor ",
+                               capture.spec(), " has ", bytes_of(capture.spec()), " bytes, and an object file takes ",
+                               most_captured, " at most of each: hold it in a Variable, or give it as an argument");
+    return {.kind = Kind::constant, .constant = resident(capture)};
+  }
+
+  const Segment& segment_;
+  const std::string& title_;
+  ObjectStep step_;
+  std::vector<std::size_t> order_, fields_;  // cells by age; of each cell its field
+};
+
+}  // namespace
+
+ObjectFiles write_object_files(const FunctionOptions& function, const std::string& title,
+                               const std::filesystem::path& stem, const std::vector<Spec>& arguments,
+                               const ObjectOptions& options, Draft draft) {
+  const std::string name = function_name(stem);
+  auto [segment, graph] = std::move(draft).take_leaf(title);
+  ObjectStep step = StepOfSegment(*segment, std::move(graph), title).take();
+  step.name = name;
+  step.arguments = arguments;
+  step.disable = function.disable;
+  step.random_state = random_state();
+  step.instruction_set = options.instruction_set;
+  const ObjectText made = make_object(step);
+  const ObjectFiles files{stem.string() + ".o", stem.string() + ".h"};
+  PendingFile object(files.object, made.object), header(files.header, made.header);
+  object.put_in_place();
+  header.put_in_place();
+  return files;
+}
+
+}  // namespace gradus

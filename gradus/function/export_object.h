@@ -1,0 +1,14 @@
+/// A traced step becomes an object file.
+#pragma once
+#include "gradus/function/object_files.h"
+#include "gradus/function/segment.h"
+#include "gradus/function/traced_function.h"
+
+namespace gradus {
+
+/// The one program of a function, for `arguments`. Both files are written, or none.
+ObjectFiles write_object_files(const FunctionOptions& function, const std::string& title,
+                               const std::filesystem::path& stem, const std::vector<Spec>& arguments,
+                               const ObjectOptions& options, Draft draft);
+
+}  // namespace gradus

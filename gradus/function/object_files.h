@@ -1,0 +1,28 @@
+/// Steps as object files, for programs that link nothing of the library: what Function::export_object gives, and how
+/// the state of such a program comes back.
+#pragma once
+#include <filesystem>
+#include <string>
+#include "gradus/function/variable.h"
+
+namespace gradus {
+
+/// What export_object has written: machine code, and its interface as a header in C99.
+struct ObjectFiles {
+  std::filesystem::path object, header;
+};
+
+/// Options of export_object.
+struct ObjectOptions {
+  /// "avx2" or "avx512"; empty: that of this machine. NAME_supported() tells a program if its processor has it. AMX is
+  /// never used. Unavailable if this machine cannot run it.
+  std::string instruction_set = {};
+};
+
+/// Assigns what a program has written of the state of an exported step, the bytes of its struct, to the variables of
+/// these names, and goes on with its random numbers. `header`: that of the step. All or nothing: DataError if the file
+/// has another size or the header is none, InvalidArgument for a field that no variable has or of another spec.
+void load_object_state(const std::filesystem::path& file, const std::filesystem::path& header,
+                       const Variables& variables);
+
+}  // namespace gradus

@@ -1,0 +1,233 @@
+/// Training steps as object files: the bits of the library's steps on one thread.
+#include "tests/export/loaded_object.h"
+#include <gtest/gtest.h>
+#include <cmath>
+#include "gradus/formats/atomic_file.h"
+#include "gradus/gradients/tape.h"
+#include "gradus/nn/convolutions.h"
+#include "gradus/nn/layers.h"
+#include "gradus/nn/losses.h"
+#include "gradus/nn/pools.h"
+#include "gradus/nn/recurrent.h"
+#include "gradus/ops/activations.h"
+#include "gradus/ops/control.h"
+#include "gradus/ops/creation.h"
+#include "gradus/ops/incomplete.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/random_key.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/softmax.h"
+#include "gradus/optim/optimizers.h"
+
+namespace gradus {
+namespace {
+
+template <class M> auto classifier_step(M& model, Optimizer& optimizer) {
+  return function(
+      [&](Tensor x, Tensor y) {
+        GradientTape tape;
+        Loss loss = Loss::mean(sparse_categorical_crossentropy(y, model(x, training), from_logits));
+        optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+        return loss;
+      },
+      {.name = "step"});
+}
+
+/// Steps of both, on the same batches.
+void expect_same_training(Sequential model, Optimizer optimizer, const Shape& input, std::int64_t classes, int steps,
+                          ObjectOptions options = {}) {
+  const Threads one(1);
+  set_seed(3);
+  model.build({f32, input});
+  auto step = classifier_step(model, optimizer);
+  const Spec labels{i32, {input[0]}};
+  const ObjectFiles files = step.export_object(export_folder() / "step", {{f32, input}, labels}, options);
+  const LoadedObject object(files);
+  ASSERT_TRUE(object.is_supported());
+  for (int k = 0; k < steps; ++k) {
+    const auto seed = static_cast<std::uint64_t>(k);
+    const Tensor x = random::normal(input, {.seed = seed}),
+                 y = random::integers({input[0]}, {.high = classes, .seed = seed});
+    const float theirs = object.step(x.span<float>().data(), y.span<std::int32_t>().data());
+    ASSERT_EQ(object.failure(), 0);
+    const auto ours = static_cast<float>(step(x, y).item());
+    ASSERT_EQ(ours, theirs) << "step " << k;
+  }
+  object.expect_equals(model.variables() + optimizer.variables());
+}
+
+TEST(Export, StepsOfDenseLayersHaveTheBitsOfTheLibrary) {
+  expect_same_training(Sequential{Dense(32, relu), Dense(4)}, SGD({.learning_rate = 0.1, .momentum = 0.9}), {64, 16}, 4,
+                       100);
+}
+
+TEST(Export, StepsForAvx2HaveTheSameBits) {
+  expect_same_training(Sequential{Dense(32, relu), Dense(4)}, Adam({.learning_rate = 0.01}), {64, 16}, 4, 20,
+                       {.instruction_set = "avx2"});
+}
+
+TEST(Export, StepsOfConvolutionsAndPoolingHaveTheBitsOfTheLibrary) {
+  expect_same_training(Sequential{Conv2D(8, 3, {.activation = relu}), MaxPooling2D(2), BatchNormalization(),
+                                  Conv2D(16, 3, {.strides = 2, .activation = relu}), Flatten(), Dense(5)},
+                       Adam({.learning_rate = 0.01}), {8, 14, 14, 3}, 5, 100);
+}
+
+TEST(Export, StepsWithDropoutDrawTheNumbersOfTheLibrary) {
+  expect_same_training(Sequential{Dense(32, relu), Dropout(0.5), Dense(4)}, SGD({.learning_rate = 0.1}), {16, 8}, 4,
+                       100);
+}
+
+TEST(Export, StepsOfRecurrentLayersHaveTheBitsOfTheLibrary) {
+  expect_same_training(Sequential{LSTM(16), Dense(3)}, Adam({.learning_rate = 0.01}), {8, 12, 5}, 3, 100);
+}
+
+TEST(Export, SchedulesAndClippingComeAlong) {
+  expect_same_training(
+      Sequential{Dense(16, tanh), Dense(4)},
+      Adam({.learning_rate = CosineDecay({.initial_learning_rate = 0.1, .decay_steps = 50}), .global_clipnorm = 0.5}),
+      {16, 8}, 4, 100);
+}
+
+TEST(Export, WrongLabelsChangeNothing) {
+  const Threads one(1);
+  Sequential model{Dense(8, relu), Dense(4)};
+  model.build({f32, {4, 3}});
+  SGD optimizer({.learning_rate = 0.1, .momentum = 0.9});
+  const auto step = classifier_step(model, optimizer);
+  const LoadedObject object(step.export_object(export_folder() / "step", {{f32, {4, 3}}, {i32, {4}}}));
+  const std::vector<float> x(12, 0.5F);
+  const std::vector<std::int32_t> right{0, 1, 2, 3}, wrong{0, 1, 4, 3};
+  EXPECT_FALSE(std::isnan(object.step(x.data(), right.data())));
+  const std::vector<std::byte> before(object.state(), object.state() + object.layout().bytes);
+  EXPECT_TRUE(std::isnan(object.step(x.data(), wrong.data())));
+  EXPECT_EQ(object.failure(), 1);
+  for (const StateField& field : object.layout().fields)
+    EXPECT_EQ(std::memcmp(before.data() + field.offset, object.state() + field.offset,
+                          static_cast<std::size_t>(bytes_of(field.spec))),
+              0)
+        << field.name;
+  EXPECT_FALSE(std::isnan(object.step(x.data(), right.data())));
+  EXPECT_EQ(object.failure(), 0);
+}
+
+TEST(Export, AStateThatAProgramHasWrittenComesBack) {
+  const Threads one(1);
+  const auto folder = export_folder();
+  Sequential model{Dense(8, relu), Dropout(0.2), Dense(4)};
+  model.build({f32, {4, 3}});
+  Adam optimizer({.learning_rate = 0.1});
+  const auto step = classifier_step(model, optimizer);
+  const ObjectFiles files = step.export_object(folder / "step", {{f32, {4, 3}}, {i32, {4}}});
+  const LoadedObject object(files);
+  const std::vector<float> x(12, 0.5F);
+  const std::vector<std::int32_t> y{0, 1, 2, 3};
+  for (int k = 0; k < 5; ++k) object.step(x.data(), y.data());
+  const auto write = [&](std::int64_t bytes) {
+    AtomicFile file(folder / "state");
+    file.write(std::span<const std::byte>(object.state(), static_cast<std::size_t>(bytes)));
+    file.commit();
+  };
+  write(object.layout().bytes - 1);
+  EXPECT_THROW(load_object_state(folder / "state", files.header, model.variables() + optimizer.variables()), DataError);
+  write(object.layout().bytes);
+  EXPECT_THROW(load_object_state(folder / "state", files.header, model.variables()), InvalidArgument);
+  EXPECT_THROW(load_object_state(folder / "state", folder / "state", model.variables()), DataError);
+  load_object_state(folder / "state", files.header, model.variables() + optimizer.variables());
+  object.expect_equals(model.variables() + optimizer.variables());
+  const float theirs = object.step(x.data(), y.data());
+  EXPECT_EQ(static_cast<float>(step(from_values(x, {4, 3}), from_values(y, {4})).item()), theirs);
+}
+
+TEST(Export, PredictionsAndSeveralResultsGoThroughPointers) {
+  const Threads one(1);
+  Sequential model{Dense(8, relu), Dense(4)};
+  model.build({f32, {4, 3}});
+  const auto predict = function(
+      [&](Tensor x) {
+        const Tensor logits = model(x);
+        return std::tuple(softmax(logits), argmax(logits, 1), x);
+      },
+      {.name = "predict"});
+  const LoadedObject object(predict.export_object(export_folder() / "predict", {{f32, {4, 3}}}));
+  const Tensor x = random::normal({4, 3}, {.seed = 1});
+  std::vector<float> p(16), same(12);
+  const auto [expected, classes, passed] = predict(x);
+  std::vector<std::byte> indices(classes.bytes());
+  object.call({object.state(), const_cast<float*>(x.span<float>().data()), p.data(), indices.data(), same.data()});
+  EXPECT_EQ(p, expected.to_vector<float>());
+  EXPECT_EQ(std::memcmp(indices.data(), classes.observed().host(), indices.size()), 0);
+  EXPECT_EQ(same, x.to_vector<float>());
+}
+
+TEST(Export, VariablesThatTakeEachOthersValuesAreSwapped) {
+  Variable a(constant({1.0F, 2.0F}), "a"), b(constant({3.0F, 4.0F}), "b");
+  const auto swap = function([&](Tensor x) {
+    const Tensor before = a.value();
+    a.assign(b.value());
+    b.assign(before);
+    return reduce_sum(x) + reduce_sum(before);
+  });
+  const LoadedObject object(swap.export_object(export_folder() / "swap", {{f32, {1}}}));
+  const float x[] = {1};
+  EXPECT_EQ(object.step(x), 4);
+  EXPECT_EQ(object.step(x), 8);
+  EXPECT_EQ(object.step(x), 4);
+  swap(constant({1.0F}));
+  object.expect_equals(Variables{a, b});
+}
+
+// ---------------------------------------------------------------- mistakes
+
+std::string problem_of(const auto& attempt) {
+  try {
+    attempt();
+  } catch (const Error& error) { return error.what(); }
+  return "";
+}
+
+TEST(Export, MistakesAreTold) {
+  const auto folder = export_folder();
+  const auto twice = function([](Tensor x) { return x * 2; }, {.name = "twice"});
+  const auto says = [&](const auto& attempt, const std::string& words) {
+    const std::string problem = problem_of(attempt);
+    EXPECT_NE(problem.find(words), std::string::npos) << problem;
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
+  };
+  says([&] { twice.export_object(folder / "twice", {{f32, {any_size, 2}}}); }, "known sizes");
+  says([&] { twice.export_object(folder / "twice"); }, "does not take 0 Tensors");
+  says([&] { twice.export_object(folder / "twice", {{f32, {2}}, {f32, {2}}}); }, "does not take 2 Tensors");
+  says([&] { twice.export_object(folder / "twice-fold", {{f32, {2}}}); }, "name in C");
+  says([&] { twice.export_object(folder / "there" / "twice", {{f32, {2}}}); }, "cannot be written");
+  says([&] { twice.export_object(folder / "twice", {{f32, {2}}}, {.instruction_set = "sse"}); }, "sse");
+  const auto branches = function([](Tensor x) { return static_cast<bool>(reduce_sum(x) > 0) ? x : -x; });
+  says([&] { branches.export_object(folder / "branches", {{f32, {2}}}); }, "C++ branch");
+  const auto special = function([](Tensor x) { return igamma(x, x); });
+  says([&] { special.export_object(folder / "special", {{f32, {2}}}); }, "igamma");
+  const Tensor large = zeros({1 << 12, 1 << 13});
+  const auto captures = function([&](Tensor x) { return reduce_sum(large) + x; });
+  says([&] { captures.export_object(folder / "captures", {{f32, {1}}}); }, "captured tensor");
+}
+
+TEST(Export, ASignatureOfKnownSizesIsEnough) {
+  const auto twice = function([](Tensor x) { return reduce_sum(x * 2); }, {.input_signature = {{f32, {2}}}});
+  const LoadedObject object(twice.export_object(export_folder() / "twice"));
+  const float x[] = {1, 2};
+  EXPECT_EQ(object.step(x), 6);
+}
+
+TEST(Export, ControlFlowComesAlong) {
+  const Threads one(1);
+  const auto f = function([](Tensor x) {
+    const Tensor grown =
+        while_loop([](Tensor v) { return reduce_sum(v) < 100; }, [](Tensor v) { return v * 2 + 1; }, x);
+    return reduce_sum(cond(reduce_sum(x) > 3, [&] { return grown * 3; }, [&] { return grown - 1; }));
+  });
+  const LoadedObject object(f.export_object(export_folder() / "f", {{f32, {3}}}));
+  for (const float first : {0.25F, 1.5F, 7.0F}) {
+    const float x[] = {first, 1, 0.5F};
+    EXPECT_EQ(object.step(x), static_cast<float>(f(from_values(std::vector<float>(x, x + 3), {3})).item()));
+  }
+}
+
+}  // namespace
+}  // namespace gradus
