@@ -34,7 +34,11 @@ TransferPointer FaultyTransport::send(int to, Tag tag, std::span<const std::byte
       return is_stopped_ ? std::make_shared<Transfer>(Transfer{to, tag, bytes.size()}) : inner_->send(to, tag, bytes);
     case Fault::Kind::drop: return sent;
     case Fault::Kind::delay: late_.push_back({in(fault->delay), to, tag, std::move(copy)}); return sent;
-    case Fault::Kind::duplicate: send_copy(to, tag, std::move(copy)); return inner_->send(to, tag, bytes);
+    case Fault::Kind::duplicate: {  // the second one is nobody's, who may have left when he has the first
+      TransferPointer first = inner_->send(to, tag, bytes);
+      send_copy(to, tag, std::move(copy));
+      return first;
+    }
     case Fault::Kind::corrupt:
       if (!copy.empty()) copy[copy.size() / 2] ^= std::byte{0x10};
       send_copy(to, tag, std::move(copy));

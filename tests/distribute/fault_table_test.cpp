@@ -198,6 +198,15 @@ class FaultTable : public testing::Test {
     return outcome;
   }
 
+  /// Where the machine is so busy that the ranks do not even meet within a short deadline, they get a longer one.
+  Outcome run_in_time(Case fault) {
+    for (;; fault.timeout *= 4) {
+      Outcome outcome = run(fault);
+      const bool have_begun = std::ranges::none_of(outcome.ranks, [](const Left& left) { return left.values.empty(); });
+      if (have_begun || fault.timeout > 1s) return outcome;
+    }
+  }
+
   /// The number of the step after which these are the values; -1: of none.
   int step_of(const std::vector<Tensor>& values) {
     for (const auto& [number, known] : states())
@@ -306,14 +315,14 @@ TEST_F(FaultTable, DamagedMessagesAreNoticed) {
 TEST_F(FaultTable, ALostMessageEndsAll) {
   at_each_message([&](int victim, int message, const std::string& where) {
     const Case lost{.kind = Fault::Kind::drop, .victim = victim, .message = message, .timeout = 120ms};
-    expect_ended(run(lost), lost, "sent nothing for 0.12 s", "loss" + where);
+    expect_ended(run_in_time(lost), lost, " nothing for ", "loss" + where);
   });
 }
 
 TEST_F(FaultTable, AStoppedRankEndsAll) {
   at_each_message([&](int victim, int message, const std::string& where) {
     const Case stopped{.kind = Fault::Kind::strike, .victim = victim, .message = message, .timeout = 120ms};
-    expect_ended(run(stopped), stopped, " nothing for 0.12 s", "stop" + where);
+    expect_ended(run_in_time(stopped), stopped, " nothing for ", "stop" + where);
   });
 }
 
@@ -337,7 +346,7 @@ TEST_F(FaultTable, DividedStateIsCommittedByAllOrNone) {
     Case fault{.kind = Fault::Kind::corrupt, .message = 2 * message, .is_divided = true};
     if (message % 2 == 0) fault = {.kind = Fault::Kind::drop, .message = message, .is_divided = true, .timeout = 120ms};
     std::set<int> committed;
-    for (const Left& left : run(fault).ranks)
+    for (const Left& left : run_in_time(fault).ranks)
       if (!left.values.empty()) committed.insert(step_of(left.values));
     EXPECT_EQ(committed.size(), 1u) << message;
     EXPECT_FALSE(committed.contains(-1)) << message;
