@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include "bench/inputs.h"
+#include "bench/object_step.h"
 #include "bench/profile.h"
 #include "bench/ranks.h"
 #include "bench/workloads.h"
@@ -30,6 +31,8 @@ int main(int argc, char** argv) {
   bool list = false, list_passes = false;
   app.add_option("workload", workload, "which one")->type_name("WORKLOAD");
   app.add_option("--threads", threads, "threads that compute")->capture_default_str()->type_name("N");
+  app.add_flag("--object", measures_object,
+               "the step as an object file against the library's, with --threads 1: ratio and losses");
   app.add_option("--disable", function_options.disable, "compiler passes that are left out, to see their worth")
       ->delimiter(',')
       ->type_name("PASS,...");

@@ -1,5 +1,6 @@
 /// The plain step of training, compiled, and what is measured of it.
 #pragma once
+#include "bench/object_step.h"
 #include "bench/ranks.h"
 #include "bench/workloads.h"
 #include "gradus/function/function.h"
@@ -28,6 +29,7 @@ template <class M, class L> auto train_step(M& model, Optimizer& optimizer, cons
 /// Times step(x, y), which gives a loss.
 Figures measure_training(const auto& step, const Tensor& x, const Tensor& y) {
   synchronize();
+  if (measures_object) return measure_object(step, x, y);
   std::vector<double> losses;
   Figures figures = measure({.step = [&] { losses.push_back(run_step(step, x, y).item()); },
                              .step_without_reading = [&] { run_step(step, x, y); },

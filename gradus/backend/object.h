@@ -30,6 +30,7 @@ struct ObjectStep {
   std::string name;  // of the function in C
   Graph graph;
   std::vector<std::string> disable = {};  // passes, as in CompileOptions
+  std::int64_t max_bytes = 0;             // budget for temporaries, likewise
   std::vector<Input> inputs;
   std::vector<Spec> arguments;
   std::vector<ObjectField> fields;

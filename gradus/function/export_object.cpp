@@ -138,6 +138,7 @@ ObjectFiles write_object_files(const FunctionOptions& function, const std::strin
   step.name = name;
   step.arguments = arguments;
   step.disable = function.disable;
+  step.max_bytes = static_cast<std::int64_t>(function.max_bytes);
   step.random_state = random_state();
   step.instruction_set = options.instruction_set;
   const ObjectText made = make_object(step);

@@ -12,7 +12,9 @@
 #include "gradus/ops/activations.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/creation.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/incomplete.h"
+#include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/ops/reduce.h"
@@ -26,7 +28,7 @@ template <class M> auto classifier_step(M& model, Optimizer& optimizer) {
   return function(
       [&](Tensor x, Tensor y) {
         GradientTape tape;
-        Loss loss = Loss::mean(sparse_categorical_crossentropy(y, model(x, training), from_logits));
+        Loss loss = Loss::mean(sparse_categorical_crossentropy(y, cast(model(x, training), f32), from_logits));
         optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
         return loss;
       },
@@ -86,6 +88,21 @@ TEST(Export, SchedulesAndClippingComeAlong) {
       Sequential{Dense(16, tanh), Dense(4)},
       Adam({.learning_rate = CosineDecay({.initial_learning_rate = 0.1, .decay_steps = 50}), .global_clipnorm = 0.5}),
       {16, 8}, 4, 100);
+}
+
+TEST(Export, MixedPrecisionAndItsLossScaleComeAlong) {
+  Sequential model{Dense(16, relu), Dense(4)};
+  model.set_policy(mixed_float16);
+  expect_same_training(model, Adam({.learning_rate = 0.01}), {16, 8}, 4, 100);
+}
+
+TEST(Export, ABudgetOfBytesHoldsForObjects) {
+  const auto export_with = [](std::size_t max_bytes) {
+    const auto f = function([](Tensor x) { return reduce_sum(matmul(matmul(x, x), x)); }, {.max_bytes = max_bytes});
+    f.export_object(export_folder() / "f", {{f32, {64, 64}}});
+  };
+  EXPECT_NO_THROW(export_with(std::size_t{1} << 20));
+  EXPECT_THROW(export_with(std::size_t{1} << 10), ResourceExhausted);
 }
 
 TEST(Export, WrongLabelsChangeNothing) {
@@ -174,6 +191,26 @@ TEST(Export, VariablesThatTakeEachOthersValuesAreSwapped) {
   EXPECT_EQ(object.step(x), 4);
   swap(constant({1.0F}));
   object.expect_equals(Variables{a, b});
+}
+
+TEST(Export, SeveralObjectsStandInOneProgram) {
+  const auto folder = export_folder();
+  const auto square = function([](Tensor x) { return reduce_sum(matmul(x, x)); });
+  const ObjectFiles first = square.export_object(folder / "first", {{f32, {3, 3}}}),
+                    second = square.export_object(folder / "second", {{f32, {3, 3}}});
+  const std::string library = (folder / "both.so").string();
+  const std::string link = "ld -shared --no-undefined -z noexecstack -o " + library + " " + first.object.string() +
+                           " " + second.object.string() + " -lc";
+  ASSERT_EQ(std::system(link.c_str()), 0);
+  void* const both = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(both, nullptr) << dlerror();
+  const float x[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+  for (const std::string name : {"first", "second"}) {
+    std::vector<std::byte> state(static_cast<std::size_t>(state_layout(read_text_file(folder / (name + ".h"))).bytes));
+    reinterpret_cast<void (*)(void*)>(dlsym(both, (name + "_init").c_str()))(state.data());
+    EXPECT_EQ(reinterpret_cast<float (*)(void*, const float*)>(dlsym(both, name.c_str()))(state.data(), x), 3);
+  }
+  dlclose(both);
 }
 
 // ---------------------------------------------------------------- mistakes

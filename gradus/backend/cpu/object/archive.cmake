@@ -19,13 +19,14 @@ target_compile_options(gradus_standalone PRIVATE -ffunction-sections -fdata-sect
 set(kernel_archive ${CMAKE_CURRENT_BINARY_DIR}/gradus_kernels.a)
 add_custom_command(
   OUTPUT ${kernel_archive}
-  COMMAND sh ${object_directory}/archive_kernels.sh ${CMAKE_OBJCOPY} ${CMAKE_AR} ${kernel_archive} ${kernel_objects}
+  COMMAND sh ${object_directory}/archive_kernels.sh ${CMAKE_OBJCOPY} ${CMAKE_NM} ${CMAKE_AR} ${kernel_archive} ${kernel_objects}
           ${gradus_generated_objects}
   DEPENDS ${object_directory}/archive_kernels.sh ${kernel_objects} ${gradus_generated_objects}
   COMMENT "Gathering the kernels for object files"
   COMMAND_EXPAND_LISTS VERBATIM)
 add_library(gradus_kernel_archive OBJECT ${object_directory}/kernel_archive.cpp)
-set_target_properties(gradus_kernel_archive PROPERTIES POSITION_INDEPENDENT_CODE ON)
+# No cache of compilations sees that the archive has changed.
+set_target_properties(gradus_kernel_archive PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_COMPILER_LAUNCHER "")
 target_include_directories(gradus_kernel_archive PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_features(gradus_kernel_archive PRIVATE cxx_std_20)
 target_compile_definitions(gradus_kernel_archive PRIVATE GRADUS_KERNEL_ARCHIVE="${kernel_archive}")

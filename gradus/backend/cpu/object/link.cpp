@@ -104,7 +104,7 @@ std::string linked(const std::vector<std::string>& objects, const std::vector<st
   const bool wide = isa == cpu_backend::Isa::avx512;
   const std::string used = wide ? "gradus_tiles_avx512" : "gradus_tiles_avx2",
                     other = wide ? "gradus_tiles_avx2" : "gradus_tiles_avx512";
-  std::vector<std::string> link{"ld", "-r", "--gc-sections", "-u", "gradus_object_fault"};
+  std::vector<std::string> link{"ld", "-r", "--gc-sections", "--force-group-allocation", "-u", "gradus_object_fault"};
   for (const std::string& name : kept) link.insert(link.end(), {"-u", name});
   const auto link_to = [&](const std::string& output, const std::map<std::string, std::string>& instead) {
     std::vector<std::string> words = link;
