@@ -54,6 +54,16 @@ struct RunArguments {
 /// Runs an ONNX model on arrays of .npy files; a file for each output, and a line on stdout.
 int run_model(const RunArguments& arguments);
 
+struct CompileArguments {
+  std::filesystem::path source, stem;   // a configuration, a run directory or an ONNX model; of the two files
+  bool train = false, predict = false;  // the training step; predictions, as without both
+  std::optional<std::int64_t> batch_size;
+  std::string instruction_set;
+  std::optional<std::filesystem::path> data_directory;
+};
+/// Writes a model as an object file and a header in C, and says on stdout where they are.
+int compile_object(const CompileArguments& arguments);
+
 struct OnnxTestArguments {
   std::vector<std::filesystem::path> directories;
 };

@@ -49,6 +49,21 @@ CLI::App* add_predict(CLI::App& app, PredictArguments& a) {
   return command;
 }
 
+CLI::App* add_compile(CLI::App& app, CompileArguments& a) {
+  CLI::App* command =
+      app.add_subcommand("compile", "Write a model as an object file and a C header, for programs without Gradus");
+  command->add_option("source", a.source, "Configuration, run directory or ONNX model")->required();
+  command->add_option("-o,--output", a.stem, "STEM of STEM.o and STEM.h; its last part names the functions")
+      ->required();
+  CLI::Option* train = command->add_flag("--train", a.train, "The training step");
+  command->add_flag("--predict", a.predict, "Predictions (the default)")->excludes(train);
+  command->add_option("--batch-size", a.batch_size, "Rows of the arguments (the configuration's; of predictions 1)")
+      ->check(size_range);
+  command->add_option("--instruction-set", a.instruction_set, "avx2 or avx512 (default: this machine's)");
+  command->add_option("--data-dir", a.data_directory, "Directory of the data")->envname("GRADUS_DATA_DIR");
+  return command;
+}
+
 CLI::App* add_inspect(CLI::App& app, InspectArguments& a) {
   CLI::App* command = app.add_subcommand("inspect", "Show what a run, a checkpoint, a model or a file of arrays holds");
   command->add_option("path", a.path, "Run or checkpoint directory, .toml, .onnx, .safetensors, .npz, .npy")
@@ -82,6 +97,8 @@ int run(int count, char** arguments) {
 
   PredictArguments predict_arguments;
   CLI::App* predict_command = add_predict(app, predict_arguments);
+  CompileArguments compile_arguments;
+  CLI::App* compile_command = add_compile(app, compile_arguments);
   InspectArguments inspect_arguments;
   CLI::App* inspect_command = add_inspect(app, inspect_arguments);
 
@@ -136,6 +153,7 @@ int run(int count, char** arguments) {
   try {
     if (train_command->parsed()) return train(train_arguments);
     if (predict_command->parsed()) return predict_examples(predict_arguments);
+    if (compile_command->parsed()) return compile_object(compile_arguments);
     if (inspect_command->parsed()) return inspect(inspect_arguments);
     if (eval_command->parsed()) return eval(eval_arguments);
     if (run_command->parsed()) return run_model(run_arguments);

@@ -1,0 +1,61 @@
+/// `gradus compile`: models and training steps as object files.
+#include <gtest/gtest.h>
+#include <cmath>
+#include "gradus/onnx/export.h"
+#include "gradus/ops/elementwise.h"
+#include "tests/apps/command_fixture.h"
+#include "tests/export/loaded_object.h"
+
+namespace gradus::command {
+namespace {
+
+class CompileCommand : public CommandTest {
+ protected:
+  int compiled(const CompileArguments& arguments) {
+    return status_of([&] { return compile_object(arguments); });
+  }
+  LoadedObject loaded(const std::string& name) const {
+    return LoadedObject({root_ / (name + ".o"), root_ / (name + ".h")});
+  }
+  void write_images_and_config() const {
+    write_images("train", 64, 8);
+    write_images("test", 16, 8);
+    write("config.toml", text(idx_data,
+                              "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"dense\"\nunits = 4\n"
+                              "[optimizer]\ntype = \"sgd\"\nlearning_rate = 0.1\n[train]\nbatch_size = 16\n"));
+  }
+};
+
+TEST_F(CompileCommand, AnOnnxModelBecomesAnObject) {
+  export_onnx(root_ / "double.onnx", [](auto in) { return Tensors{in[0] + in[0]}; }, {{f32, {2, 2}}});
+  ASSERT_EQ(compiled({.source = root_ / "double.onnx", .stem = root_ / "twice"}), ok) << errors_;
+  expect_output((root_ / "twice.o").string());
+  float x[] = {1, 2, 3, 4}, y[4] = {};
+  loaded("twice").run(x, y);
+  EXPECT_EQ(std::vector<float>(y, y + 4), std::vector<float>({2, 4, 6, 8}));
+  EXPECT_NE(compiled({.source = root_ / "double.onnx", .stem = root_ / "twice", .train = true}), ok);
+  expect_error("no training step");
+}
+
+TEST_F(CompileCommand, AConfigurationGivesPredictionsAndATrainingStep) {
+  write_images_and_config();
+  ASSERT_EQ(compiled({.source = root_ / "config.toml", .stem = root_ / "predict", .data_directory = root_}), ok)
+      << errors_;
+  ASSERT_EQ(
+      compiled({.source = root_ / "config.toml", .stem = root_ / "learn", .train = true, .data_directory = root_}), ok)
+      << errors_;
+  const LoadedObject learn = loaded("learn");
+  std::vector<float> x(16 * 8 * 8);
+  std::vector<std::int32_t> y(16);
+  for (std::size_t k = 0; k < x.size(); ++k) x[k] = static_cast<float>(k / 16 % 4 == k / 64 % 4);
+  for (std::size_t k = 0; k < y.size(); ++k) y[k] = static_cast<std::int32_t>(k % 4);
+  const float first = learn.step(x.data(), y.data());
+  float last = first;
+  for (int k = 0; k < 50; ++k) last = learn.step(x.data(), y.data());
+  EXPECT_LT(last, first);
+  EXPECT_NE(compiled({.source = root_ / "config.toml", .stem = root_ / "no name", .data_directory = root_}), ok);
+  expect_error("name in C");
+}
+
+}  // namespace
+}  // namespace gradus::command
