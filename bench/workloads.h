@@ -13,8 +13,8 @@ inline FunctionOptions function_options;
 
 using Workloads = std::map<std::string, std::function<Figures()>>;
 
-void add_mlp(Workloads& workloads);          // mlp_tiny..., mlp_big, mlp_big_bf16, predict_b1, retrace, profiled, cold_mlp
-void add_updates(Workloads& workloads);      // accumulate, adamw_update
+void add_mlp(Workloads& workloads);      // mlp_tiny..., mlp_big, mlp_big_bf16, predict_b1, retrace, profiled, cold_mlp
+void add_updates(Workloads& workloads);  // accumulate, adamw_update
 void add_derivatives(Workloads& workloads);  // jacobian, input_grad, pegn
 void add_chain(Workloads& workloads);        // eager_chain
 void add_cnn(Workloads& workloads);          // cnn, dwsep

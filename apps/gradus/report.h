@@ -15,7 +15,7 @@ struct Report {
   std::vector<Chart> charts;
   std::vector<std::pair<std::string, std::string>> pictures = {};  // titles and SVG, one below the other
   Findings findings = {};
-  std::string profile = {};  // a table, preformatted
+  std::string profile = {};            // a table, preformatted
   std::string summary, configuration;  // preformatted text
 };
 

@@ -56,9 +56,9 @@ class RankRowsPass : public Pass {
       if (std::optional<Tensors> own = own_rows(index, *all)) return as_parts(std::move(*own), *all);
     const Tensors whole = source_->at(index);
     if (whole.empty()) return {};
-    for (const Tensor& field : whole)
-      require(batch_of_part(field) == nullptr,
-              "a data set that is distributed twice; distribute what is made of others");
+    const bool is_of_parts = std::ranges::any_of(whole, [](const Tensor& x) { return batch_of_part(x) != nullptr; });
+    if (is_of_parts) rank_.readers->before_common_error();
+    require(!is_of_parts, "a data set that is distributed twice; distribute what is made of others");
     const std::int64_t all = common_rows(whole);
     if (all < 0) return whole;  // the strategy says what is wrong with it, or there are no rows
     rank_.tell();

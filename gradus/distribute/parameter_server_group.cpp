@@ -444,6 +444,7 @@ void ParameterServerGroup::schedule(const StepIdentity& identity, In batch, cons
       waiting_.push_back(step);
       ++scheduled_;
     }
+    history_ = mix(history_, step->fingerprint);
     changed_.notify_all();
     if (desk_) desk_->open(step->number, step->version, step->fingerprint);
     std::unique_lock lock(mutex_);
@@ -455,9 +456,11 @@ void ParameterServerGroup::schedule(const StepIdentity& identity, In batch, cons
 StepLoss ParameterServerGroup::join() {
   check_usable("strategy.join");
   return attempt([&] {
-    if (ranks() > 1)
+    if (ranks() > 1) {
       check_same(scheduled_,
                  "strategy.join: ranks have scheduled another number of steps: every rank makes the same calls");
+      check_same(std::exchange(history_, 0), text("strategy.join", differing));  // who took no step has compared none
+    }
     const StepMember::Round round = main_->round(round_begin_, scheduled_);
     note_committed(round.committed);
     send_assigned();

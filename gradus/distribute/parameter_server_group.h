@@ -123,6 +123,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   std::condition_variable changed_;                           // of what follows
   std::deque<std::shared_ptr<const ScheduledStep>> waiting_;  // not known to be done, by number
   std::uint64_t scheduled_ = 0;
+  std::uint64_t history_ = 0;  // a fingerprint of the steps scheduled since the last join
   std::exception_ptr error_;
   std::string failure_;  // what it says; empty: there is none
   bool is_over_ = false;
