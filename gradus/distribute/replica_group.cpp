@@ -208,29 +208,40 @@ int ReplicaGroup::replica_of(int shard) const {
   return static_cast<int>(std::int64_t{shard} * replicas() / shards());  // as shards_of has it
 }
 
+namespace {
+
+/// The first rank that says something else than rank 0, or 0; then all have come so far, so that no end comes before
+/// the error that all throw.
+int first_that_differs(ReplicaGroup& group, std::span<const std::uint64_t> all) {
+  const auto found = std::ranges::find_if(all, [&](std::uint64_t each) { return each != all[0]; });
+  if (found == all.end()) return 0;
+  group.before_common_error();
+  return static_cast<int>(found - all.begin());
+}
+
+}  // namespace
+
 bool ReplicaGroup::any(bool mine) {
   return std::ranges::any_of(of_all(mine), [](std::uint64_t each) { return each != 0; });
 }
 
 void ReplicaGroup::check_same(std::uint64_t value, const std::string& what) {
   const std::vector<std::uint64_t> all = of_all(value);
-  if (std::ranges::count(all, all[0]) < std::ssize(all)) before_common_error();
-  for (std::size_t rank = 1; rank < all.size(); ++rank)
-    require(all[rank] == all[0], what, " (", name_of(static_cast<int>(rank)), " differs from ", name_of(0), ")");
+  if (const int rank = first_that_differs(*this, all); rank > 0)
+    throw InvalidArgument(text(what, " (", name_of(rank), " differs from ", name_of(0), ")"));
 }
 
 void ReplicaGroup::check_data(const Pipeline& batches) {
   if (ranks() == 1) return;
   const auto check = [&](std::optional<std::int64_t> number, const char* what) {
     const std::vector<std::uint64_t> all = of_all(number ? static_cast<std::uint64_t>(*number) + 1 : 0);
-    const auto said = [&](std::size_t rank) {
-      return text(all[rank] == 0 ? "a number that is not known" : text(all[rank] - 1), " on ",
-                  name_of(static_cast<int>(rank)));
+    const auto said = [&](int rank) {
+      const std::uint64_t own = all[static_cast<std::size_t>(rank)];
+      return text(own == 0 ? "a number that is not known" : text(own - 1), " on ", name_of(rank));
     };
-    if (std::ranges::count(all, all[0]) < std::ssize(all)) before_common_error();
-    for (std::size_t rank = 1; rank < all.size(); ++rank)
-      require(all[rank] == all[0], "the data set that all ranks read has not the same number of ", what, ": ", said(0),
-              ", ", said(rank));
+    if (const int rank = first_that_differs(*this, all); rank > 0)
+      throw InvalidArgument(
+          text("the data set that all ranks read has not the same number of ", what, ": ", said(0), ", ", said(rank)));
   };
   check(batches.cardinality(), "elements");
   const auto rows = batches.rows();

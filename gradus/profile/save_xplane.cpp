@@ -39,9 +39,8 @@ class PlaneWriter {
       if (&track == &timeline_.tracks.front())
         write_line(track, line++, "compiling", [&](const ActivityEvent& event) { return is_compiling(track, event); });
     }
-    for (const auto& [name, number] : numbers_) write_event_name(name, number);
-    for (std::size_t i = 0; i < stat_names.size(); ++i)
-      write_stat_name(static_cast<std::int64_t>(i) + 1, stat_names[i]);
+    for (const auto& [name, number] : numbers_) write_name(4, number, name);
+    for (std::size_t i = 0; i < stat_names.size(); ++i) write_name(5, static_cast<std::int64_t>(i) + 1, stat_names[i]);
     return std::move(plane_);
   }
 
@@ -107,21 +106,14 @@ class PlaneWriter {
   std::int64_t number_of(const std::string& name) {
     return numbers_.try_emplace(name, static_cast<std::int64_t>(numbers_.size()) + 1).first->second;
   }
-  void write_event_name(std::string_view name, std::int64_t number) {
+  /// The name that a number stands for, in field 4 of a plane for events, 5 for stats.
+  void write_name(int field, std::int64_t number, std::string_view name) {
     ProtobufWriter metadata, entry;
     metadata.integer(1, number);
     metadata.bytes(2, name);
     entry.integer(1, number);
     entry.message(2, metadata);
-    plane_.message(4, entry);
-  }
-  void write_stat_name(std::int64_t number, std::string_view name) {
-    ProtobufWriter metadata, entry;
-    metadata.integer(1, number);
-    metadata.bytes(2, name);
-    entry.integer(1, number);
-    entry.message(2, metadata);
-    plane_.message(5, entry);
+    plane_.message(field, entry);
   }
 
   const ProfileTimeline& timeline_;

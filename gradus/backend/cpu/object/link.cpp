@@ -22,7 +22,8 @@ namespace {
 class WorkFolder {
  public:
   WorkFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "gradus-object-XXXXXX").string();
+    const std::string ending(6, 'X');  // which mkdtemp replaces
+    std::string name = (std::filesystem::temp_directory_path() / ("gradus_object_" + ending)).string();
     require<Unavailable>(mkdtemp(name.data()) != nullptr, "export_object: cannot make a folder in ",
                          std::filesystem::temp_directory_path().string(), ": set TMPDIR to one that can be written");
     path_ = name;
