@@ -16,6 +16,8 @@ namespace gradus::bench {
 
 /// Set by the command line.
 inline bool measures_object = false;
+/// If not empty: the step is not measured, but written there as StableHLO.
+inline std::string stablehlo_file;
 
 /// The object, linked to a shared library and loaded.
 class LoadedStep {

@@ -1,12 +1,7 @@
 #include "gradus/function/export_object.h"
-#include <unistd.h>
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
-#include <fcntl.h>
-#include <system_error>
 #include "gradus/backend/object.h"
+#include "gradus/function/pending_file.h"
 #include "gradus/function/resident.h"
 #include "gradus/ops/random_state.h"
 
@@ -14,47 +9,6 @@ namespace gradus {
 namespace {
 
 constexpr std::int64_t most_captured = std::int64_t{64} << 20;  // bytes of one tensor
-
-/// A file under a name that is not its own yet.
-class PendingFile {
- public:
-  PendingFile(std::filesystem::path file, std::string_view bytes) : file_(std::move(file)) {
-    static std::atomic<int> count = 0;
-    temporary_ = text(file_.string(), ".", getpid(), ".", ++count, ".part");
-    const int descriptor = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor < 0) fail();
-    while (!bytes.empty()) {
-      const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        const int reason = errno;
-        close(descriptor);
-        unlink(temporary_.c_str());
-        errno = reason;
-        fail();
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-    close(descriptor);
-  }
-  ~PendingFile() {
-    if (!temporary_.empty()) unlink(temporary_.c_str());
-  }
-  PendingFile(const PendingFile&) = delete;
-
-  void put_in_place() {
-    if (std::rename(temporary_.c_str(), file_.c_str()) != 0) fail();
-    temporary_.clear();
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw Unavailable(
-        text("export_object: ", file_.string(), " cannot be written: ", std::generic_category().message(errno)));
-  }
-  std::filesystem::path file_;
-  std::string temporary_;
-};
 
 /// The name in C: the file's, if that is one.
 std::string function_name(const std::filesystem::path& stem) {
@@ -69,21 +23,10 @@ std::string function_name(const std::filesystem::path& stem) {
   return name;
 }
 
-/// The program for the processor, whatever logical device it names.
-Graph without_devices(Graph graph, const std::string& title) {
-  for (Value& v : graph.values) {
-    require(!v.op.is_copy(), title,
-            ": export_object: the step computes on several devices, and an object file on one: "
-            "leave out DeviceScope and to()");
-    v.spec.device = {};
-  }
-  return graph;
-}
-
 class StepOfSegment {
  public:
   StepOfSegment(const Segment& segment, Graph graph, const std::string& title) : segment_(segment), title_(title) {
-    step_.graph = without_devices(std::move(graph), title);
+    step_.graph = without_devices(std::move(graph), title, "export_object");
     for (std::size_t i = 0; i < segment.cells.size(); ++i) order_.push_back(i);
     std::ranges::sort(order_, {}, [&](std::size_t i) { return segment.cells[i].cell->id; });
     fields_.resize(order_.size());
@@ -133,7 +76,7 @@ ObjectFiles write_object_files(const FunctionOptions& function, const std::strin
                                const std::filesystem::path& stem, const std::vector<Spec>& arguments,
                                const ObjectOptions& options, Draft draft) {
   const std::string name = function_name(stem);
-  auto [segment, graph] = std::move(draft).take_leaf(title);
+  auto [segment, graph] = std::move(draft).take_leaf(title, "export_object");
   ObjectStep step = StepOfSegment(*segment, std::move(graph), title).take();
   step.name = name;
   step.arguments = arguments;
@@ -143,7 +86,7 @@ ObjectFiles write_object_files(const FunctionOptions& function, const std::strin
   step.instruction_set = options.instruction_set;
   const ObjectText made = make_object(step);
   const ObjectFiles files{stem.string() + ".o", stem.string() + ".h"};
-  PendingFile object(files.object, made.object), header(files.header, made.header);
+  PendingFile object("export_object", files.object, made.object), header("export_object", files.header, made.header);
   object.put_in_place();
   header.put_in_place();
   return files;
