@@ -6,6 +6,7 @@
 #include "apps/gradus/output.h"
 #include "apps/gradus/profile.h"
 #include "apps/gradus/ranges.h"
+#include "apps/gradus/ranks.h"
 #include "apps/gradus/tune.h"
 
 using namespace gradus::command;
@@ -151,6 +152,8 @@ int run(int count, char** arguments) {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
   try {
+    for (const CLI::App* alone : {compile_command, run_command, tune_command, profile_command, sample_command})
+      if (alone->parsed()) require_one_process(alone->get_name());
     if (train_command->parsed()) return train(train_arguments);
     if (predict_command->parsed()) return predict_examples(predict_arguments);
     if (compile_command->parsed()) return compile_object(compile_arguments);
