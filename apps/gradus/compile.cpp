@@ -9,6 +9,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+ObjectOptions options_of(const CompileArguments& arguments) {
+  return {.instruction_set = arguments.instruction_set, .weights = arguments.weights.value_or(fs::path())};
+}
+
 /// With so many rows where the first dimension is open.
 Spec with_rows(Spec spec, std::int64_t rows, const std::string& what) {
   for (int i = 0; i < spec.shape.rank(); ++i) {
@@ -31,15 +35,14 @@ ObjectFiles compile_onnx(const CompileArguments& arguments) {
     specs.push_back(with_rows({port.dtype, *port.shape}, arguments.batch_size.value_or(1), what));
   }
   TracedFunction traced({.name = "compile"}, nullptr, 0);
-  return traced.export_object(arguments.stem, specs, {.instruction_set = arguments.instruction_set}, {},
+  return traced.export_object(arguments.stem, specs, options_of(arguments), {},
                               [&](In in) { return Called{model(in), nullptr}; });
 }
 
 ObjectFiles compile_prediction(const CompileArguments& arguments, const Sequential& model, const Spec& input,
                                std::int64_t rows) {
   const auto predict = function([&](Tensor x) { return model(x, inference); }, {.name = "compile"});
-  return predict.export_object(arguments.stem, {with_rows(input, rows, "compile: the input")},
-                               {.instruction_set = arguments.instruction_set});
+  return predict.export_object(arguments.stem, {with_rows(input, rows, "compile: the input")}, options_of(arguments));
 }
 
 /// The step of the loop that docs show: forward, loss, penalties, backward, update. A batch has x, y, and weights if
@@ -57,7 +60,7 @@ ObjectFiles compile_training(const CompileArguments& arguments, Experiment& expe
   require<DataError>(!specs.empty(), "compile: there is no batch to train on");
   for (Spec& spec : specs) spec.shape.set(0, rows);
   TracedFunction traced({.name = "compile"}, nullptr, 0);
-  return traced.export_object(arguments.stem, specs, {.instruction_set = arguments.instruction_set}, {}, [&](In in) {
+  return traced.export_object(arguments.stem, specs, options_of(arguments), {}, [&](In in) {
     const ModeScope mode(CallMode::training);
     GradientTape tape;
     const Tensor scores = experiment.model(in[0], training);
@@ -94,6 +97,7 @@ int compile_object(const CompileArguments& arguments) {
   const ObjectFiles files =
       arguments.source.extension() == ".onnx" ? compile_onnx(arguments) : compile_configuration(arguments);
   std::cout << files.object.string() << '\n' << files.header.string() << '\n';
+  if (!files.weights.empty()) std::cout << files.weights.string() << '\n';
   return ok;
 }
 

@@ -61,6 +61,7 @@ CLI::App* add_compile(CLI::App& app, CompileArguments& a) {
   command->add_option("--batch-size", a.batch_size, "Rows of the arguments (the configuration's; of predictions 1)")
       ->check(size_range);
   command->add_option("--instruction-set", a.instruction_set, "avx2 or avx512 (default: this machine's)");
+  command->add_option("--weights", a.weights, "FILE for the values of weights, which are part of STEM.o otherwise");
   command->add_option("--data-dir", a.data_directory, "Directory of the data")->envname("GRADUS_DATA_DIR");
   return command;
 }
