@@ -30,6 +30,7 @@ CLI::App* add_train(CLI::App& app, TrainArguments& a) {
   command->add_option("--threads", a.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")
       ->check(threads_range);
+  command->add_option("--device", a.device, "Device that computes, as `gradus devices` prints it, such as gpu:0");
   command->add_option("--fast-dev-run", a.fast_dev_run, "A trial of so many steps that writes nothing")
       ->check(size_range);
   command->add_flag("--json", a.json, "Result as one JSON line");

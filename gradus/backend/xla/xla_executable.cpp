@@ -24,6 +24,7 @@ XlaExecutable::XlaExecutable(Graph graph, const CompileOptions& options, DeviceK
     keeps_old_values_ = keeps_old_values_ && (options.replaces[k] == -1 || donated_[k] >= 0);
   const int symbols = graph_.symbols();
   if (symbols == 0 || static_cast<int>(options.symbols.size()) == symbols) sizes_.push_back(make(options.symbols));
+  // Now rather than at the first run, if it is known where that will be.
   if (!sizes_.empty() && default_device().kind == kind_)
     bind(sizes_.front()->symbols, device_of_plugin(default_device()));
 }
