@@ -122,9 +122,12 @@ class Exporter {
 int compile_object(const CompileArguments& arguments) {
   ObjectFiles files;
   Exporter(arguments, "compile", [&](TracedFunction& traced, const std::vector<Spec>& specs, const Body& body) {
-    files = traced.export_object(arguments.stem, specs, {.instruction_set = arguments.instruction_set}, {}, body);
+    const ObjectOptions options{.instruction_set = arguments.instruction_set,
+                                .weights = arguments.weights.value_or(fs::path())};
+    files = traced.export_object(arguments.stem, specs, options, {}, body);
   }).run();
   std::cout << files.object.string() << '\n' << files.header.string() << '\n';
+  if (!files.weights.empty()) std::cout << files.weights.string() << '\n';
   return ok;
 }
 

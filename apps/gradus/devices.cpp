@@ -1,27 +1,68 @@
 /// `gradus devices`.
+#include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
+#include "gradus/backend/plugin.h"
 #include "gradus/gradus.h"
 
 namespace gradus::command {
+namespace {
+
+std::string gibibytes(std::size_t bytes) {
+  return bytes == 0 ? "memory unknown" : text(std::setprecision(4), static_cast<double>(bytes) / GiB, " GiB");
+}
+/// Of a version of several lines: the first.
+std::string first_line(const std::string& all) { return all.substr(0, all.find('\n')); }
+
+nlohmann::json json_of(const PluginInfo& plugin) {
+  nlohmann::json all{{"plugin", plugin.name}, {"path", plugin.path}};
+  if (!plugin.problem.empty()) all["problem"] = plugin.problem;
+  if (!plugin.platform.empty())
+    all.update({{"platform", plugin.platform},
+                {"platform_version", plugin.platform_version},
+                {"pjrt_version", plugin.api_version}});
+  return all;
+}
+
+void print(const PluginInfo& plugin) {
+  if (!plugin.problem.empty()) {
+    std::cout << "plugin " << plugin.name << "  cannot be used: " << plugin.problem << '\n';
+    return;
+  }
+  int number = 0;
+  for (const PluginDeviceInfo& each : plugin.devices)
+    std::cout << each.device << "  " << each.model << "  " << gibibytes(each.memory_bytes) << "  plugin " << plugin.name
+              << ':' << number++ << " (" << first_line(plugin.platform_version) << ", PJRT " << plugin.api_version
+              << ", " << plugin.path << ")\n";
+}
+
+}  // namespace
 
 int list_devices(bool json) {
-  nlohmann::json all = nlohmann::json::array();
-  for (const Device& device : devices(DeviceKind::cpu)) {
-    const MemoryUse memory = memory_use(device);
-    all.push_back({{"device", text(device)},
-                   {"instructions", instruction_set()},
-                   {"threads", num_threads()},
-                   {"memory_bytes", memory.limit_bytes}});
-  }
-  if (json) {
-    std::cout << all.dump() << '\n';
+  const Device processor = cpu(0);
+  const std::size_t memory = memory_use(processor).limit_bytes;
+  const std::vector<PluginInfo> found = plugins();
+  if (!json) {
+    std::cout << processor << "  " << instruction_set() << "  " << num_threads() << " threads  " << gibibytes(memory)
+              << '\n';
+    for (const PluginInfo& plugin : found) print(plugin);
     return ok;
   }
-  for (const auto& device : all)
-    std::cout << device["device"].get<std::string>() << "  " << device["instructions"].get<std::string>() << "  "
-              << device["threads"] << " threads  " << device["memory_bytes"].get<double>() / GiB << " GiB\n";
+  nlohmann::json all = nlohmann::json::array();
+  all.push_back({{"device", text(processor)},
+                 {"instructions", instruction_set()},
+                 {"threads", num_threads()},
+                 {"memory_bytes", memory}});
+  for (const PluginInfo& plugin : found) {
+    for (const PluginDeviceInfo& each : plugin.devices) {
+      nlohmann::json device = json_of(plugin);
+      device.update({{"device", text(each.device)}, {"model", each.model}, {"memory_bytes", each.memory_bytes}});
+      all.push_back(std::move(device));
+    }
+    if (!plugin.problem.empty()) all.push_back(json_of(plugin));
+  }
+  std::cout << all.dump() << '\n';
   return ok;
 }
 

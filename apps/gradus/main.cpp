@@ -6,6 +6,7 @@
 #include "apps/gradus/output.h"
 #include "apps/gradus/profile.h"
 #include "apps/gradus/ranges.h"
+#include "apps/gradus/ranks.h"
 #include "apps/gradus/tune.h"
 
 using namespace gradus::command;
@@ -29,6 +30,7 @@ CLI::App* add_train(CLI::App& app, TrainArguments& a) {
   command->add_option("--threads", a.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")
       ->check(threads_range);
+  command->add_option("--device", a.device, "Device that computes, as `gradus devices` prints it, such as gpu:0");
   command->add_option("--fast-dev-run", a.fast_dev_run, "A trial of so many steps that writes nothing")
       ->check(size_range);
   command->add_flag("--json", a.json, "Result as one JSON line");
@@ -66,6 +68,7 @@ CLI::App* add_compile(CLI::App& app, CompileArguments& a) {
   command->add_option("-o,--output", a.stem, "STEM of STEM.o and STEM.h; its last part names the functions")
       ->required();
   command->add_option("--instruction-set", a.instruction_set, "avx2 or avx512 (default: this machine's)");
+  command->add_option("--weights", a.weights, "FILE for the values of weights, which are part of STEM.o otherwise");
   return command;
 }
 
@@ -166,6 +169,8 @@ int run(int count, char** arguments) {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
   try {
+    for (const CLI::App* alone : {compile_command, run_command, tune_command, profile_command, sample_command})
+      if (alone->parsed()) require_one_process(alone->get_name());
     if (train_command->parsed()) return train(train_arguments);
     if (predict_command->parsed()) return predict_examples(predict_arguments);
     if (compile_command->parsed()) return compile_object(compile_arguments);

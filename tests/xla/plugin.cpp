@@ -12,7 +12,7 @@ std::string file() {
 
 void WithPlugin::SetUp() {
   if (file().empty())
-    GTEST_SKIP() << "NOT TESTED: there is no PJRT plugin for the processor (`make plugin` installs one, or set "
+    GTEST_SKIP() << "NOT TESTED: there is no PJRT plugin for the processor (`make xla-plugin` installs one, or set "
                     "GRADUS_TEST_PLUGIN)";
   load_plugin(file(), "xla");
   done();

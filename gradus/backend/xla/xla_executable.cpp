@@ -24,6 +24,7 @@ XlaExecutable::XlaExecutable(Graph graph, const CompileOptions& options, DeviceK
     keeps_old_values_ = keeps_old_values_ && (options.replaces[k] == -1 || donated_[k] >= 0);
   const int symbols = graph_.symbols();
   if (symbols == 0 || static_cast<int>(options.symbols.size()) == symbols) sizes_.push_back(make(options.symbols));
+  // Now rather than at the first run, if it is known where that will be.
   if (!sizes_.empty() && default_device().kind == kind_)
     bind(sizes_.front()->symbols, device_of_plugin(default_device()));
 }
@@ -42,7 +43,8 @@ std::shared_ptr<XlaExecutable::Sized> XlaExecutable::make(std::span<const std::i
   sized->inputs = specs_of(graph_.inputs, symbols);
   sized->outputs = specs_of(graph_.outputs, symbols);
   sized->module = std::make_shared<const StableHloModule>(
-      to_stablehlo(prepared_for_stablehlo(graph_, symbols, disable_), {.donated = donated_}, text(kind_)));
+      to_stablehlo(prepared_for_stablehlo(graph_, symbols, disable_),
+                   {.donated = donated_, .unrolled = kind_ == DeviceKind::gpu ? 16 : 1}, text(kind_)));
   return sized;
 }
 
