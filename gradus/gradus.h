@@ -31,6 +31,7 @@
 #include "gradus/optim/optimizer.h"
 #include "gradus/train/task.h"
 
+#include "gradus/advice/advice.h"
 #include "gradus/backend/instruction_set.h"
 #include "gradus/backend/kernel.h"
 #include "gradus/backend/kernel_cache.h"

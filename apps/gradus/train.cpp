@@ -7,10 +7,10 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/interrupt.h"
+#include "apps/gradus/ranks.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
 #include "gradus/backend/plugin.h"
-#include "gradus/distribute/strategy.h"
 #include "gradus/base/input_file.h"
 #include "gradus/train/checkpoint_directory.h"
 
@@ -181,29 +181,6 @@ DataFacts checked_facts(const TrainArguments& arguments, const Data& data, const
   return facts;
 }
 
-/// Roles that this command has no work for.
-void check_roles(const Cluster& cluster) {
-  require<ConfigError>(cluster.servers() == 0, "train: ", cluster.source, " names ", cluster.servers(),
-                       " parameter servers, but this command trains all ranks in step, without any; leave them out "
-                       "(gradus launch without --servers), or write the loop with ParameterServerStrategy");
-  require<ConfigError>(cluster.task == TaskType::chief || cluster.task == TaskType::worker, "train: ", cluster.source,
-                       " says that this process is of the task ", name_of(cluster.task),
-                       ", which does not train; evaluate a run with gradus eval");
-}
-
-/// On what is trained: several processes, where the environment says so, or the shards of one.
-std::optional<Strategy> strategy_of(TrainConfig& config, const Cluster& cluster) {
-  if (cluster.ranks() > 1 && !config.distribute) config.distribute.emplace();
-  if (!config.distribute) return {};
-  const int micro_shards = static_cast<int>(config.distribute->micro_shards);
-  if (cluster.ranks() > 1)
-    return MultiWorkerMirroredStrategy(cluster, {.micro_shards = micro_shards,
-                                                 .shard_optimizer = config.distribute->shard_optimizer,
-                                                 .bf16_sums = config.distribute->bf16_sums});
-  return MirroredStrategy(
-      {.devices = {default_device()}, .micro_shards = micro_shards, .bf16_sums = config.distribute->bf16_sums});
-}
-
 /// A rank that writes nothing: the first one keeps the run directory.
 int follow_training(const TrainArguments& arguments, const TrainConfig& config, const Strategy& strategy) {
   const Data data = arguments.resume ? load_data_of(config, RunDirectory(*arguments.resume)) : load_data(config.data);
@@ -282,8 +259,7 @@ TrainArguments as_started_again(TrainArguments arguments) {
 }  // namespace
 
 int train(const TrainArguments& given) {
-  const Cluster cluster = Cluster::from_environment();
-  check_roles(cluster);
+  const Cluster cluster = workers_for("train");
   const TrainArguments arguments = as_started_again(given);
   TrainConfig config = resolve(arguments);
   if (config.threads) set_num_threads(static_cast<int>(config.threads));

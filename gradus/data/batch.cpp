@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 #include "gradus/base/error.h"
+#include "gradus/data/pipeline_changes.h"
 #include "gradus/data/stage.h"
 
 namespace gradus {
@@ -111,6 +112,10 @@ class BatchStage : public DerivedStage {
   std::string name() const override { return text("batch(", size_, ")"); }
   std::optional<int> batchings() const override { return source().batchings().value_or(0) + 1; }
   std::uint64_t identity() const override { return drop_remainder_; }
+  std::optional<std::int64_t> batch_size() const override { return size_; }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges& changes) const override {
+    return std::make_shared<BatchStage>(sources[0], changes.batch_size.value_or(size_), drop_remainder_);
+  }
   std::optional<RowLayout> layout(std::int64_t epoch) const override {
     if (!is_counted()) return {};
     const std::int64_t elements = source().length(epoch);

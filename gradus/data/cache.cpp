@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include "gradus/data/pipeline_changes.h"
 #include "gradus/data/rows.h"
 #include "gradus/data/stage.h"
 
@@ -178,6 +179,11 @@ class CacheStage : public DerivedStage {
   explicit CacheStage(const StagePointer& source)
       : DerivedStage(source), store_(*source), rows_(*source), queue_(*source) {}
   std::string name() const override { return "cache"; }
+  bool repeats_itself() const override { return true; }
+  /// What another chain reads is not kept here, nor on the disk.
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges& changes) const override {
+    return cached(sources[0], changes);
+  }
   std::optional<RowLayout> layout(std::int64_t) const override { return source().layout(0); }
   std::int64_t length(std::int64_t) const override { return source().length(0); }
   std::unique_ptr<Pass> make_pass(std::int64_t) const override {

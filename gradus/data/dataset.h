@@ -163,8 +163,14 @@ class AnyDataset {
   template <std::size_t N> AnyDataset(const Dataset<N>& dataset) : pipeline_(dataset.pipeline()) {}
   /// The number of fields.
   std::size_t fields() const { return pipeline_.specs().size(); }
+  /// It with its number of fields again. InvalidArgument if it has another one.
+  template <std::size_t N> Dataset<N> as() const {
+    require(fields() == N, "AnyDataset: it has ", fields(), " fields, asked for as one of ", N);
+    return Dataset<N>(pipeline_);
+  }
 
   // For the rooms of the library.
+  explicit AnyDataset(Pipeline pipeline) : pipeline_(std::move(pipeline)) {}
   /// The stages behind the dataset.
   const Pipeline& pipeline() const { return pipeline_; }
 

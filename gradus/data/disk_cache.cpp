@@ -5,6 +5,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/cache_file.h"
+#include "gradus/data/pipeline_changes.h"
 #include "gradus/data/stage.h"
 
 namespace gradus {
@@ -125,6 +126,11 @@ class DiskCacheStage : public DerivedStage {
   DiskCacheStage(const StagePointer& source, std::filesystem::path file)
       : DerivedStage(source), store_(*source, std::move(file)) {}
   std::string name() const override { return "cache"; }
+  bool repeats_itself() const override { return true; }
+  /// What another chain reads is not kept here, nor on the disk.
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges& changes) const override {
+    return cached(sources[0], changes);
+  }
   std::int64_t length(std::int64_t) const override { return source().length(0); }
   std::optional<RowLayout> layout(std::int64_t) const override { return source().layout(0); }
 

@@ -109,6 +109,12 @@ ElementWork::ElementWork(std::string stage, const Stage& source, const ElementFu
   if (traced.is_random) seed_ = next_seed();
 }
 
+std::shared_ptr<const ElementWork> ElementWork::for_source(const Stage& source) const {
+  const auto work = std::make_shared<ElementWork>(stage_, source, trace_, run_);
+  if (work->seed_) work->seed_ = seed_;
+  return work;
+}
+
 std::uint64_t ElementWork::identity() const {
   std::uint64_t hash = mix(hash_of(std::string_view(stage_)), seed_.value_or(0));
   std::vector<std::pair<const Node*, Tensor>> variables;

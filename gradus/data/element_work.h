@@ -37,6 +37,9 @@ class ElementWork {
   /// `trace` is called with symbols, here and where many elements are made at once; `run` is called per element.
   ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run);
 
+  /// The same work, with the same random numbers, for elements of another source.
+  std::shared_ptr<const ElementWork> for_source(const Stage& source) const;
+
   /// Specs of the results.
   const std::vector<Spec>& specs() const { return specs_; }
   /// A hash of the traced program, its captures, and the seed: equal for the same work in every run.
@@ -85,5 +88,11 @@ class ElementWork {
   std::vector<Spec> specs_;
   std::optional<std::uint64_t> seed_;  // only if random ops are used
 };
+
+/// `work`, of elements of `before`, for those of `now`.
+inline std::shared_ptr<const ElementWork> work_of(const std::shared_ptr<const ElementWork>& work, const Stage& before,
+                                                  const Stage& now) {
+  return before.specs() == now.specs() ? work : work->for_source(now);
+}
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 /// Filters: the elements for which a compiled predicate is true.
 #include "gradus/base/error.h"
 #include "gradus/data/element_work.h"
+#include "gradus/data/pipeline_changes.h"
 
 namespace gradus {
 namespace {
@@ -36,11 +37,15 @@ class FilterPass : public ForwardPass {
 
 class FilterStage : public DerivedStage {
  public:
-  FilterStage(const StagePointer& source, std::unique_ptr<ElementWork> work)
+  FilterStage(const StagePointer& source, std::shared_ptr<const ElementWork> work)
       : DerivedStage(source), work_(std::move(work)) {}
   std::string name() const override { return "filter"; }
   std::uint64_t identity() const override { return work_->identity(); }
   bool is_counted() const override { return false; }
+  bool repeats_itself() const override { return !work_->is_random() && source().repeats_itself(); }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<FilterStage>(sources[0], work_of(work_, source(), *sources[0]));
+  }
   std::optional<RowLayout> layout(std::int64_t) const override { return {}; }
 
  protected:
@@ -49,7 +54,7 @@ class FilterStage : public DerivedStage {
   }
 
  private:
-  const std::unique_ptr<const ElementWork> work_;
+  const std::shared_ptr<const ElementWork> work_;
 };
 
 }  // namespace

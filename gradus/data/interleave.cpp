@@ -2,6 +2,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/element_work.h"
+#include "gradus/data/pipeline_changes.h"
 #include "gradus/data/rethrow.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/ops/random_state.h"
@@ -126,16 +127,19 @@ class InterleavePass : public ForwardPass {
 
 class InterleaveStage : public DerivedStage {
  public:
-  /// `sample` is what `make` makes of an element.
-  InterleaveStage(const StagePointer& source, MakeLane make, const Pipeline& sample, InterleaveOptions options)
-      : DerivedStage(source, sample.specs()),
-        make_(std::move(make)),
-        batchings_(sample.batchings()),
-        options_(options) {}
+  /// `specs` and `batchings`: of what `make` makes of an element.
+  InterleaveStage(const StagePointer& source, MakeLane make, const std::vector<Spec>& specs,
+                  std::optional<int> batchings, InterleaveOptions options)
+      : DerivedStage(source, specs), make_(std::move(make)), batchings_(batchings), options_(options) {}
   std::string name() const override {
     return text("interleave(", options_.cycle_length, ", ", options_.block_length, ")");
   }
   bool is_counted() const override { return false; }
+  /// What its function gives is not known.
+  bool repeats_itself() const override { return false; }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<InterleaveStage>(sources[0], make_, specs(), batchings_, options_);
+  }
   std::optional<int> batchings() const override { return batchings_; }
   std::int64_t length(std::int64_t epoch) const override { return source().length(epoch) == 0 ? 0 : endless_length; }
 
@@ -157,7 +161,7 @@ StagePointer interleave_stage(StagePointer source, PipelineFunction f, Interleav
   require(!first.empty(), "interleave: this dataset is empty, so what its elements would become is not known");
   MakeLane make(std::move(f));
   const Pipeline sample = make.sample(first);
-  return std::make_shared<InterleaveStage>(source, std::move(make), sample, options);
+  return std::make_shared<InterleaveStage>(source, std::move(make), sample.specs(), sample.batchings(), options);
 }
 
 }  // namespace gradus

@@ -7,6 +7,7 @@
 #include <numeric>
 #include "gradus/base/thread_pool.h"
 #include "gradus/data/element_work.h"
+#include "gradus/data/pipeline_changes.h"
 
 namespace gradus {
 namespace {
@@ -152,7 +153,7 @@ class MapPass : public Pass {
 
 class MapStage : public DerivedStage {
  public:
-  MapStage(StagePointer source, std::unique_ptr<ElementWork> work, int parallel_calls)
+  MapStage(StagePointer source, std::shared_ptr<const ElementWork> work, int parallel_calls)
       : DerivedStage(std::move(source), work->specs()), work_(std::move(work)), parallel_calls_(parallel_calls) {}
   std::string name() const override { return "map"; }
   /// A map that gives each field one dimension more may have made a batch, of one example for instance.
@@ -165,6 +166,11 @@ class MapStage : public DerivedStage {
   }
   std::uint64_t identity() const override { return work_->identity(); }
   int parallel_calls() const override { return std::max(source().parallel_calls(), parallel_calls_); }
+  bool repeats_itself() const override { return !work_->is_random() && source().repeats_itself(); }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges& changes) const override {
+    return std::make_shared<MapStage>(sources[0], work_of(work_, source(), *sources[0]),
+                                      changes.parallel_calls.value_or(parallel_calls_));
+  }
 
  protected:
   std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
@@ -172,7 +178,7 @@ class MapStage : public DerivedStage {
   }
 
  private:
-  const std::unique_ptr<const ElementWork> work_;
+  const std::shared_ptr<const ElementWork> work_;
   const int parallel_calls_;
 };
 

@@ -6,6 +6,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/element_work.h"
+#include "gradus/data/pipeline_changes.h"
 
 namespace gradus {
 namespace {
@@ -149,6 +150,10 @@ class PaddedBatchStage : public DerivedStage {
   std::string name() const override { return text("padded_batch(", size_, ")"); }
   std::optional<int> batchings() const override { return source().batchings().value_or(0) + 1; }
   std::uint64_t identity() const override { return hash_of(options_); }
+  std::optional<std::int64_t> batch_size() const override { return size_; }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges& changes) const override {
+    return std::make_shared<PaddedBatchStage>(sources[0], changes.batch_size.value_or(size_), options_);
+  }
   std::int64_t length(std::int64_t epoch) const override {
     const std::int64_t elements = source().length(epoch);
     return elements / size_ + (!options_.drop_remainder && elements % size_ != 0);
@@ -225,7 +230,7 @@ class BucketPass : public ForwardPass {
 
 class BucketStage : public DerivedStage {
  public:
-  BucketStage(const StagePointer& source, std::unique_ptr<ElementWork> length_of, BucketOptions options)
+  BucketStage(const StagePointer& source, std::shared_ptr<const ElementWork> length_of, BucketOptions options)
       : DerivedStage(source, batch_specs(source->specs(), options.padding, batch_size(options))),
         length_of_(std::move(length_of)),
         options_(std::move(options)) {}
@@ -238,6 +243,10 @@ class BucketStage : public DerivedStage {
     return hash;
   }
   bool is_counted() const override { return false; }
+  bool repeats_itself() const override { return !length_of_->is_random() && source().repeats_itself(); }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<BucketStage>(sources[0], work_of(length_of_, source(), *sources[0]), options_);
+  }
 
  protected:
   std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
@@ -250,7 +259,7 @@ class BucketStage : public DerivedStage {
     const bool equal = std::ranges::all_of(sizes, [&](std::int64_t size) { return size == sizes[0]; });
     return options.padding.drop_remainder && equal ? sizes[0] : any_size;
   }
-  const std::unique_ptr<const ElementWork> length_of_;
+  const std::shared_ptr<const ElementWork> length_of_;
   const BucketOptions options_;
 };
 

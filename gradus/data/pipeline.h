@@ -98,6 +98,7 @@ using ElementFunction = std::function<Tensors(In)>;
 using GeneratorFunction = std::function<std::optional<Tensors>()>;
 
 class BatchReaders;
+struct PipelineChanges;
 class Pipeline;
 /// A function from the fields of an element to a pipeline, for interleave.
 using PipelineFunction = std::function<Pipeline(In)>;
@@ -154,6 +155,17 @@ class Pipeline {
   /// As Strategy::distribute: of each element the rows of one of these ranks. If the number of elements is not known,
   /// a pass ends where that of every rank has.
   Pipeline read_by(std::shared_ptr<const BatchReaders> readers) const;
+  /// The same data set with something changed, for trials: another chain of stages with the same start (see
+  /// pipeline_changes.h).
+  Pipeline changed(const PipelineChanges& changes) const;
+  /// As prefetch, in place of what was said before; without buffers nothing is made ahead.
+  Pipeline read_ahead_by(PrefetchOptions options) const;
+  /// How it reads ahead; without buffers it does not.
+  PrefetchOptions ahead() const { return ahead_; }
+  /// The last stage.
+  const Stage& stage() const { return *stage_; }
+  /// True if a strategy has distributed it.
+  bool is_distributed() const { return readers_ != nullptr; }
   /// As Dataset::explain.
   PipelineExplanation explain() const;
 

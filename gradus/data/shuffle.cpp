@@ -105,6 +105,10 @@ class ShuffleStage : public DerivedStage {
 
   std::string name() const override { return buffer_ ? text("shuffle(", *buffer_, ")") : "shuffle"; }
   std::uint64_t identity() const override { return mix(seed_, reshuffle_); }
+  bool repeats_itself() const override { return !reshuffle_ && source().repeats_itself(); }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<ShuffleStage>(sources[0], buffer_, seed_, reshuffle_);
+  }
   std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
     const Counter random(seed_, static_cast<std::uint64_t>(reshuffle_ ? epoch : 0));
     if (!is_counted()) return std::make_unique<BufferPass>(source(), epoch, *buffer_, random);

@@ -250,6 +250,9 @@ class WindowStage : public DerivedStage {
     return std::min(count_, std::max(source().length(epoch) - begin_, std::int64_t{0}));
   }
   bool is_endless() const override { return source().is_endless() && count_ == endless_length; }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<WindowStage>(sources[0], begin_, count_);
+  }
   std::string name() const override {
     return count_ == endless_length ? text("skip(", begin_, ")") : text("take(", count_, ")");
   }
@@ -276,6 +279,9 @@ class ShardStage : public DerivedStage {
   ShardStage(StagePointer source, std::int64_t count, std::int64_t index)
       : DerivedStage(source), count_(count), index_(index) {}
   std::string name() const override { return text("shard(", count_, ", ", index_, ")"); }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<ShardStage>(sources[0], count_, index_);
+  }
   std::int64_t length(std::int64_t epoch) const override {
     const std::int64_t all = source().length(epoch);
     return all > index_ ? (all - index_ - 1) / count_ + 1 : 0;
@@ -298,6 +304,10 @@ class StartStage : public DerivedStage {
   }
   std::int64_t length(std::int64_t epoch) const override {
     return std::max(source().length(epoch_of(epoch)) - first_of(epoch), std::int64_t{0});
+  }
+  bool repeats_itself() const override { return same_epoch_ || source().repeats_itself(); }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<StartStage>(sources[0], start_, same_epoch_);
   }
   std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
     return std::make_unique<WindowPass>(source().open(epoch_of(epoch)), first_of(epoch));
@@ -424,6 +434,9 @@ class RepeatStage : public DerivedStage {
  public:
   RepeatStage(StagePointer source, std::optional<std::int64_t> times) : DerivedStage(source), times_(times) {}
   std::string name() const override { return times_ ? text("repeat(", *times_, ")") : "repeat"; }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<RepeatStage>(sources[0], times_);
+  }
   std::int64_t length(std::int64_t epoch) const override {
     if (times_ == 0) return 0;
     if (!is_counted()) return endless_length;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include "gradus/data/pipeline.h"
@@ -150,8 +151,12 @@ struct RowLayout {
   std::int64_t rows, per_element;
 };
 
+struct PipelineChanges;
+class Stage;
+using StagePointer = std::shared_ptr<const Stage>;
+
 /// A step in the making of a dataset.
-class Stage {
+class Stage : public std::enable_shared_from_this<Stage> {
  public:
   explicit Stage(std::vector<Spec> specs) : specs_(std::move(specs)) {}
   virtual ~Stage() = default;
@@ -180,6 +185,12 @@ class Stage {
   /// A hash of everything that decides about its elements besides name(), specs() and sources(). It is equal in every
   /// run, and keys caches on disk.
   virtual std::uint64_t identity() const { return 0; }
+  /// True if the elements of every epoch are those of epoch 0, in the same order.
+  virtual bool repeats_itself() const { return true; }
+  /// The number of elements that it joins to one, of a batch.
+  virtual std::optional<std::int64_t> batch_size() const { return {}; }
+  /// This stage over other sources, as `changes` say (pipeline_changes.h); null: it can be over its own alone.
+  virtual StagePointer over(const std::vector<StagePointer>&, const PipelineChanges&) const { return nullptr; }
   /// Starts a pass. Several passes may be read at once. Their times are counted.
   std::unique_ptr<Pass> open(std::int64_t epoch) const;
   StageTimes& times() const { return times_; }
@@ -191,7 +202,6 @@ class Stage {
   const std::vector<Spec> specs_;
   mutable StageTimes times_;
 };
-using StagePointer = std::shared_ptr<const Stage>;
 
 /// A stage that reads another one, and equals it in everything that it does not override.
 class DerivedStage : public Stage {
@@ -203,6 +213,7 @@ class DerivedStage : public Stage {
   bool is_counted() const override { return source_->is_counted(); }
   std::optional<int> batchings() const override { return source_->batchings(); }
   int parallel_calls() const override { return source_->parallel_calls(); }
+  bool repeats_itself() const override { return source_->repeats_itself(); }
   std::vector<const Stage*> sources() const override { return {source_.get()}; }
 
  protected:

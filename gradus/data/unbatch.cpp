@@ -97,6 +97,9 @@ class UnbatchStage : public DerivedStage {
  public:
   explicit UnbatchStage(const StagePointer& source) : DerivedStage(source, specs_of(*source)) {}
   std::string name() const override { return "unbatch"; }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<UnbatchStage>(sources[0]);
+  }
   std::optional<int> batchings() const override { return std::max(source().batchings().value_or(1) - 1, 0); }
   bool is_counted() const override { return this->source().layout(0).has_value(); }
   std::int64_t length(std::int64_t epoch) const override {

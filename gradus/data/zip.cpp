@@ -105,6 +105,12 @@ class ZipStage : public Stage {
     }
     return all_known || fewest == 0 ? fewest : std::nullopt;
   }
+  bool repeats_itself() const override {
+    return std::ranges::all_of(parts_, [](const StagePointer& part) { return part->repeats_itself(); });
+  }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<ZipStage>(sources);
+  }
   std::vector<const Stage*> sources() const override {
     std::vector<const Stage*> sources;
     for (const StagePointer& part : parts_) sources.push_back(part.get());

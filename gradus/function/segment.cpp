@@ -272,11 +272,10 @@ void Draft::check_copies() const {
             "in every call; copy the model that holds it outside of the function");
 }
 
-std::pair<std::unique_ptr<Segment>, Graph> Draft::take_leaf(const std::string& title) && {
+std::pair<std::unique_ptr<Segment>, Graph> Draft::take_leaf(const std::string& title, std::string_view what) && {
   check_cells();
   check_copies();
-  require(parts_.size() == 1, title,
-          ": export_object: a C++ branch reads the value of a Tensor, which is known at each ",
+  require(parts_.size() == 1, title, ": ", what, ": a C++ branch reads the value of a Tensor, which is known at each ",
           "run alone: compute both ways and choose with where, or make it a cond or a while_loop");
   Part& part = parts_.front();
   for (const Tensor& capture : part.segment->captures) capture.observed();

@@ -61,8 +61,9 @@ FitOptions for_trial(FitOptions options) {
 }
 
 /// What all epochs are read from. Where steps are counted that is one stream of rounds.
-Pipeline source_of(const Pipeline& dataset, const FitOptions& options) {
-  if (options.strategy) options.strategy->check_data(dataset);  // a stream has no length to compare
+Pipeline source_of(const Pipeline& given, const FitOptions& options) {
+  if (options.strategy) options.strategy->check_data(given);  // a stream has no length to compare
+  const Pipeline dataset = options.prefetch ? given.prefetch(*options.prefetch) : given;
   if (options.fast_dev_run > 0) return dataset.take(options.fast_dev_run);
   return options.steps_per_epoch > 0 ? dataset.repeat(-1) : dataset;
 }

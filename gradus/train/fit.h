@@ -40,6 +40,7 @@ struct FitOptions {
   /// normalized by its own mean and variance, and updates the moving statistics once, as in every library that
   /// accumulates. Layers of noise draw anew for each part.
   std::int64_t micro_batch = 0;
+  std::optional<PrefetchOptions> prefetch = {};  // batches are made ahead so, in place of what the data set says
   /// Resumes bit for bit from the newest checkpoint, whatever initial_epoch is. Saves in the background at the ends of
   /// epochs and where the training is stopped. The state of callbacks is part of it. Earlier epochs are neither
   /// repeated nor recorded. Losses within a resumed epoch are those of the whole epoch.

@@ -296,6 +296,10 @@ TEST(Options, OfTuning) {
     if (o.steps > 10) o.steps = 1;
     tune_batch_size(model, optimizer, MeanSquaredError(), [&](std::int64_t size) { return data.batch(size); }, o);
   });
+  try_numbers("advise", AdviseOptions{.max_seconds = 1e-6, .levers = {"prefetch"}}, [&](auto o) {
+    if (std::isfinite(o.max_seconds) && o.max_seconds > 1e-6) o.max_seconds = 1e-6;
+    advise(model, optimizer, MeanSquaredError(), data.batch(4), o);
+  });
   try_numbers("uniform", RangeOptions{}, [](const auto& o) { SearchSpace().uniform("a", 0, 1, o); });
   try_numbers("integers", IntegerOptions{}, [](const auto& o) { SearchSpace().integers("a", 0, 9, o); });
   try_numbers("grid_search", SearchOptions{}, [](auto o) {

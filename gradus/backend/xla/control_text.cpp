@@ -90,7 +90,31 @@ class ScanText {
     return spec;
   }
 
-  HloValues loop(std::int64_t full, const HloValues& state) {
+  /// How many iterations are one turn of the loop.
+  std::int64_t unrolled() const {
+    constexpr int most_values = 4096;
+    if (op_.counted || may_fail_) return 1;
+    return std::clamp(most_values / std::max(op_.body.graph().size(), 1), 1, site_.to.options.unrolled);
+  }
+  HloValue element_of(const HloValue& number, const HloValue& count) {
+    return op_.reverse ? out_.subtract(out_.subtract(count, out_.integer(1)), number) : number;
+  }
+  HloValues loop(std::int64_t full, HloValues state) {
+    const std::int64_t at_once = unrolled(), turns = full / at_once;
+    if (at_once == 1) return loop_of_one(full, state);
+    const HloValue count = out_.integer(full);
+    if (turns > 0)
+      state = out_.for_loop(turns, state, [&](const HloValue& turn, HloValues now) {
+        const HloValue first = out_.multiply(turn, out_.integer(at_once));
+        for (std::int64_t i = 0; i < at_once; ++i)
+          now = iteration(op_.body, element_of(out_.add(first, out_.integer(i)), count), op_.rows, now);
+        return now;
+      });
+    for (std::int64_t i = turns * at_once; i < full; ++i)
+      state = iteration(op_.body, element_of(out_.integer(i), count), op_.rows, state);
+    return state;
+  }
+  HloValues loop_of_one(std::int64_t full, const HloValues& state) {
     HloValue count = out_.integer(full);
     if (op_.counted) {
       const HloValue given = site_.in[0], zero = out_.integer(0);
@@ -108,9 +132,7 @@ class ScanText {
           return out_.both(goes_on, site_.to.is_fine());
         },
         [&](const HloValues& in) {
-          HloValue element = in[0];
-          if (op_.reverse) element = out_.subtract(out_.subtract(count, out_.integer(1)), element);
-          HloValues next = iteration(op_.body, element, op_.rows, part(in, 1, in.size() - 1));
+          HloValues next = iteration(op_.body, element_of(in[0], count), op_.rows, part(in, 1, in.size() - 1));
           next.insert(next.begin(), out_.add(in[0], out_.integer(1)));
           return next;
         });

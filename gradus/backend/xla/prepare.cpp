@@ -6,6 +6,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/graph/extents.h"
+#include "gradus/ops/attention_ops.h"
 #include "gradus/ops/control_ops.h"
 
 namespace gradus::xla {
@@ -20,6 +21,7 @@ class Preparation {
   }
 
   Graph prepared(Graph graph) {
+    compose_attention(graph, SumOrder::any);
     run_graph_passes(graph, disable_);
     fix_sizes(graph);
     if (!is_disabled(disable_, "residuals")) keep_residuals(graph);

@@ -1,6 +1,7 @@
 /// Matrix products and convolutions. Their precision is stated on each.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include "gradus/backend/xla/lowering.h"
 #include "gradus/base/numbered.h"
 #include "gradus/ops/conv_ops.h"
@@ -38,10 +39,24 @@ HloValue write_dot(const Site& s, const HloValue& a, const HloValue& b, const Pa
                        {a, b}, {computed_in(a.dtype()), to});
 }
 
+/// The narrow type that all numbers of value i are of, though it is f32: it is a view of a cast. A product of such
+/// values is the same sum by units that are faster.
+std::optional<DType> narrow_origin(const Graph& graph, int i) {
+  const Value* v = &graph[i];
+  while (v->op && (v->op->name == "reshape" || v->op->name == "transpose")) v = &graph[v->in[0]];
+  if (!v->op || v->op->name != "cast" || v->spec.dtype != f32) return {};
+  const DType from = graph[v->in[0]].spec.dtype;
+  return is_narrow(from) ? std::optional(from) : std::nullopt;
+}
+
 HloValue write_matmul(const Site& s) {
   const Matmul& op = *s.v.op.as<Matmul>();
   HloWriter& out = s.out();
-  const HloValue &a = s.in[0], &b = s.in[1];
+  HloValue a = s.in[0], b = s.in[1];
+  if (const auto narrow = narrow_origin(s.graph, s.v.in[0]); narrow && narrow == narrow_origin(s.graph, s.v.in[1])) {
+    a = out.convert(a, *narrow);
+    b = out.convert(b, *narrow);
+  }
   Pairs pairs;
   if (a.rank() > 2 && b.rank() > 2) pairs.batch_a = pairs.batch_b = counted(0, a.rank() - 2);
   pairs.summed_a = {a.rank() - (op.transpose_a ? 2 : 1)};

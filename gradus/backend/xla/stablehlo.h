@@ -14,6 +14,8 @@ struct StableHloOptions {
   std::vector<int> donated = {};
   /// Of products and convolutions: all bits of f32. Else the platform's default, which is bf16 on a TPU.
   bool highest_precision = false;
+  /// So many iterations of a loop of a known number of them are written as one, if its body is small.
+  int unrolled = 1;
   /// Switches, for tests: "functions" writes all formulas as recorded.
   std::vector<std::string> disable = {};
 };

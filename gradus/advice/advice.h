@@ -1,0 +1,95 @@
+/// advise(): tries what could make a training faster, or smaller, on copies, and says what is worth it.
+#pragma once
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+#include "gradus/advice/training.h"
+#include "gradus/base/clock.h"
+#include "gradus/base/ranges.h"
+#include "gradus/data/dataset.h"
+#include "gradus/train/fit.h"
+
+namespace gradus {
+
+/// What is to be done about a lever.
+enum class Verdict : std::uint8_t {
+  worth_it,       // it gains more than what is measured varies
+  not_worth_it,   // it brings nothing here, or it costs more than it brings, or there is nothing to change
+  undecided,      // the time was over before it was clear
+  does_not_work,  // it failed; the reason says how
+};
+/// Its name in tables: "worth it".
+std::string_view name_of(Verdict verdict);
+
+/// One thing that could be changed, and what it did when it was tried on this model and machine.
+struct Lever {
+  std::string name;                               // "prefetch"; the names of Suggestion::lever, and others
+  double seconds_before = 0, seconds_after = 0;   // a step without it and with it, medians; infinite: it does not run
+  std::size_t bytes_before = 0, bytes_after = 0;  // the most that a training needed at once, its copy of the model
+                                                  // and the optimizer included
+  double max_relative_difference = 0;             // of the loss over the first steps
+  bool worth_it = false;                          // Verdict::worth_it
+  std::string reason;                             // of the verdict, with the numbers that it rests on
+  Verdict verdict = Verdict::not_worth_it;        // what is to be done about it
+  int pairs = 0;                                  // that were measured
+  /// An interval of the ratio seconds_after / seconds_before, which holds with at least 99 % where it was looked at.
+  double ratio_low = 1, ratio_high = 1;
+  std::string change;      // how to write it: "{.micro_batch = 64}"; empty: nothing to change
+  bool is_in_use = false;  // the training has it already
+};
+
+/// What advise() found.
+struct Advice {
+  std::vector<Lever> levers;  // in the order in which they were tried
+  FitOptions options;         // those that were given, with what is worth it and stands in options of fit
+  /// The data set with what is worth it and stands in the data set; prefetch stands in both.
+  std::optional<AnyDataset> dataset = {};
+  std::vector<std::string> changes = {};  // of what is worth it: how to write it
+  /// A step as it was, and with all that is worth it together, as measured.
+  double seconds_before = 0, seconds_after = 0;
+  std::size_t bytes_before = 0, bytes_after = 0;  // as of a Lever
+  double ratio_low = 1, ratio_high = 1;           // as of a Lever
+  int pairs = 0;                                  // that were measured of the whole
+  double seconds = 0;                             // that the trials took
+  /// A table of the levers, then what all that is worth it brings together.
+  friend std::ostream& operator<<(std::ostream& out, const Advice& advice);
+};
+
+/// Options of advise.
+struct AdviseOptions {
+  double max_seconds = 30;             // for all trials; a step of the training as it is may be longer, and is run
+  bool allow_lower_precision = false;  // try bf16 and float16, too
+  /// The training as it is, such as its micro_batch. Trials have no metrics, validation, callbacks and checkpoints.
+  FitOptions fit = {};
+  std::vector<std::string> levers = {};            // the names of those to be tried; none: all
+  std::function<double()> clock = steady_seconds;  // in seconds
+  static constexpr auto ranges() { return std::array{Allowed::positive("max_seconds")}; }
+};
+
+namespace detail {
+Advice advise(const Training& training, const AdviseOptions& options);
+}  // namespace detail
+
+/// Trains copies for some steps with each lever and without it, by turns, and compares. Levers are tried in the order
+/// of what a profile says that they could gain. What is worth it stays while the others are tried, and in the end all
+/// of it is measured together. Model, optimizer, data set, random numbers, threads, switches and limits are as before
+/// when it returns or throws. A lever that fails is a row with its reason, and so is one that there is no time for.
+///
+/// InvalidArgument for options that do not fit, and where fit throws one. DataError for an empty data set. Diverged if
+/// the loss of the first steps is not finite. ResourceExhausted if no trial has room in memory.
+///
+///   const Advice advice = advise(model, optimizer, loss, dataset, {.max_seconds = 20});
+///   std::cout << advice;
+///   fit(model, optimizer, loss, advice.dataset->as<2>(), advice.options);
+template <class M, class L, std::size_t N>
+  requires LossFor<L, M, N>
+Advice advise(const M& model, const Optimizer& optimizer, const L& loss, const Dataset<N>& dataset,
+              AdviseOptions options = {}) {
+  return detail::advise(detail::training_of<N>(model, optimizer, loss, dataset.pipeline(), options.fit.sample_weight),
+                        options);
+}
+
+}  // namespace gradus

@@ -1,0 +1,59 @@
+/// The levers: a table of what could be changed, in one row each.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "gradus/advice/advice.h"
+#include "gradus/advice/trial.h"
+
+namespace gradus {
+
+/// What levers are chosen by.
+struct Circumstances {
+  const Training& training;
+  const AdviseOptions& options;
+  Setting now;
+  ProfileReport profile;        // of some steps as they were at first
+  std::int64_t rows = 0;        // of a batch; 0: not known
+  std::int64_t all_rows = 0;    // of an epoch; 0: not known
+  std::size_t temporaries = 0;  // bytes that a step keeps between its kernels; 0: not known
+  double compile_seconds = 0;   // of the step
+
+  /// A share of the time of a step, 0 if no profile was taken.
+  double share(double seconds) const { return profile.seconds > 0 ? seconds / profile.seconds : 0; }
+  double waits_for_input() const { return share(profile.input_wait); }
+  /// Whether it is known that hardly anything waits for input.
+  bool has_its_input() const { return profile.seconds > 0 && waits_for_input() < 0.01; }
+};
+
+/// Something to try.
+struct Proposal {
+  Setting setting;
+  std::string change = {};     // how to write it
+  std::size_t more_bytes = 0;  // that it takes besides what a trial sees
+};
+
+/// What a lever has to say before it is tried.
+struct Proposals {
+  /// In their order: a further one is tried after one that was worth it; of those that find no room in memory or are
+  /// refused, the next one.
+  std::vector<Proposal> tries = {};
+  std::string reason = {};  // why there are none
+  bool is_in_use = false;   // what is tried is the training without the lever
+};
+
+/// A row of the table.
+struct LeverKind {
+  std::string_view name;
+  double (*gain)(const Circumstances&);  // the share of a step's time that it could gain at most; only the order counts
+  Proposals (*propose)(const Circumstances&);
+  double least_gain = 0.02;          // what is less is not worth a change
+  double most_difference = 1e-3;     // of losses
+  bool is_lower_precision = false;   // tried where that is allowed
+  bool is_another_training = false;  // whose losses are others
+};
+
+std::span<const LeverKind> lever_kinds();
+
+}  // namespace gradus

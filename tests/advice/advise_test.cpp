@@ -1,0 +1,276 @@
+/// Advice about trainings whose times are pretended: what is worth it, how long it takes, and what it leaves alone.
+#include <cmath>
+#include <limits>
+#include "gradus/base/threads.h"
+#include "gradus/gradus.h"
+#include "gradus/ops/random_state.h"
+#include "tests/advice/pretended.h"
+#include "tests/errors.h"
+#include "tests/test_directory.h"
+
+namespace gradus {
+namespace {
+
+TEST(Advise, EveryLeverHasARow) {
+  const SmallTraining t;
+  const Advice advice = advise(t.model, t.optimizer, t.loss, t.dataset, {.max_seconds = 2});
+  expect_consistent(advice);
+  for (const char* name : {"compile", "fuse", "prefetch", "parallel map", "cache", "batch size", "micro_batch",
+                           "recompute", "threads", "replicas", "kernel cache", "pruning"})
+    row_of(advice, name);
+  for (const char* name : {"bf16", "float16"})
+    EXPECT_EQ(std::ranges::count(advice.levers, name, &Lever::name), 0) << name;
+  const Advice narrow = advise(t.model, t.optimizer, t.loss, t.dataset,
+                               {.max_seconds = 3, .allow_lower_precision = true, .levers = {"bf16", "float16"}});
+  expect_consistent(narrow);
+  ASSERT_EQ(narrow.levers.size(), 2u);
+  for (const Lever& lever : narrow.levers) EXPECT_GT(lever.max_relative_difference, 0) << lever.name;
+}
+
+TEST(Advise, PrefetchHidesASlowSource) {
+  const Pretended pretended;
+  const SmallTraining t;
+  Sequential model{Dense(2)};
+  const Advice advice = advise(model, t.optimizer, t.loss, pretended.slow(0.1).batch(4),
+                               {.max_seconds = 1000, .levers = {"prefetch"}, .clock = pretended.clock()});
+  expect_consistent(advice);
+  const Lever& prefetch = row_of(advice, "prefetch");
+  EXPECT_TRUE(prefetch.worth_it) << prefetch.reason;
+  EXPECT_LT(prefetch.ratio_high, 0.1);
+  EXPECT_EQ(prefetch.max_relative_difference, 0);
+  ASSERT_TRUE(advice.options.prefetch.has_value());
+  EXPECT_NE(advice.dataset->pipeline().ahead().buffers, 0);
+  EXPECT_GE(advice.pairs, 8);  // of the whole
+  EXPECT_LT(advice.seconds_after, 0.1 * advice.seconds_before);
+  EXPECT_EQ(advice.changes.size(), 1u);
+}
+
+TEST(Advise, ACacheSparesASlowSource) {
+  const Pretended pretended;
+  const SmallTraining t;
+  Sequential model{Dense(2)};
+  const Dataset<2> dataset = pretended.slow(0.1).shuffle(8).batch(4);
+  const Advice advice = advise(model, t.optimizer, t.loss, dataset,
+                               {.max_seconds = 1000, .levers = {"cache"}, .clock = pretended.clock()});
+  EXPECT_TRUE(row_of(advice, "cache").worth_it) << row_of(advice, "cache").reason;
+  // All of it is kept, not the part of the trials.
+  std::int64_t batches = 0;
+  for ([[maybe_unused]] const auto& batch : advice.dataset->as<2>()) ++batches;
+  EXPECT_EQ(batches, 16);
+}
+
+TEST(Advise, LargerBatchesShareWhatEachCosts) {
+  const SmallTraining t;
+  const Pretended pretended;
+  // A look at the clock is the only cost: that of a turn, whatever the rows of its steps.
+  const Advice advice = advise(t.model, t.optimizer, t.loss, t.dataset.unbatch().batch(4),
+                               {.max_seconds = 1000, .levers = {"batch size"}, .clock = pretended.clock()});
+  const Lever& size = row_of(advice, "batch size");
+  EXPECT_TRUE(size.worth_it) << size.reason;
+  EXPECT_NE(size.change.find("dataset.batch(16)"), std::string::npos) << size.change;
+  EXPECT_EQ(advice.dataset->as<2>().first()[0].shape()[0], 16);
+}
+
+TEST(Advise, WhatIsInUseIsComparedWithTheTrainingWithoutIt) {
+  const SmallTraining t;
+  const Pretended pretended;
+  Sequential model{Dense(2)};
+  FitOptions now;
+  now.micro_batch = 2;
+  const Advice advice =
+      advise(model, t.optimizer, t.loss, pretended.slow(0.1).batch(4).prefetch(),
+             {.max_seconds = 1000, .fit = now, .levers = {"prefetch", "micro_batch"}, .clock = pretended.clock()});
+  expect_consistent(advice);
+  const Lever& prefetch = row_of(advice, "prefetch");
+  EXPECT_TRUE(prefetch.is_in_use && prefetch.worth_it) << prefetch.reason;
+  EXPECT_LT(prefetch.seconds_after, prefetch.seconds_before);
+  const Lever& part = row_of(advice, "micro_batch");
+  EXPECT_TRUE(part.is_in_use && !part.worth_it) << part.reason;
+  EXPECT_TRUE(advice.changes.empty());
+  EXPECT_EQ(advice.options.micro_batch, 2);
+}
+
+TEST(Advise, TheTimeIsKeptWhenAStepTakesSeconds) {
+  const SmallTraining t;
+  for (const double limit : {0.5, 20.0, 60.0}) {
+    const Pretended pretended;
+    Sequential model{Dense(2)};
+    const Advice advice = advise(model, t.optimizer, t.loss, pretended.slow(1).batch(4),
+                                 {.max_seconds = limit, .clock = pretended.clock()});
+    expect_consistent(advice);
+    EXPECT_LE(advice.seconds, limit + 16) << "no longer than one turn and the fetch behind it";
+    for (const char* name : {"compile", "prefetch", "micro_batch"}) {
+      const Lever& lever = row_of(advice, name);
+      EXPECT_EQ(lever.verdict, Verdict::undecided) << name << ": " << lever.reason;
+      EXPECT_NE(lever.reason.find("undecided, "), std::string::npos);
+      EXPECT_NE(lever.reason.find(" pairs"), std::string::npos);
+    }
+    EXPECT_TRUE(advice.changes.empty());
+  }
+}
+
+TEST(Advise, ALimitOfMemoryIsKept) {
+  struct Restored {
+    std::size_t before = memory_use().limit_bytes;
+    ~Restored() { set_memory_limit(cpu(), before); }
+  } restored;
+  const Tensor x = random::normal({2048, 64}, {.seed = 1});
+  const auto dataset = data::from_tensor_slices(x, x.rows(0, 2048) * 2).batch(2048);
+  Sequential model{Dense(512, tanh), Dense(512, tanh), Dense(64)};
+  model.build({f32, {any_size, 64}});
+  const std::size_t limit = memory_use().live_bytes + 39 * MiB / 2;
+  set_memory_limit(cpu(), limit);
+  const SGD optimizer;
+  const Advice advice = advise(model, optimizer, MeanSquaredError(), dataset, {.max_seconds = 1.5});
+  expect_consistent(advice);
+  const Lever& parts = row_of(advice, "micro_batch");
+  EXPECT_TRUE(parts.worth_it) << parts.reason;
+  EXPECT_NE(parts.reason.find("no room"), std::string::npos) << parts.reason;
+  EXPECT_TRUE(std::isinf(parts.seconds_before));
+  EXPECT_GT(advice.options.micro_batch, 0);
+  EXPECT_EQ(memory_use().limit_bytes, limit);
+  Sequential copy = model;
+  SGD its_optimizer;
+  FitOptions options = advice.options;
+  options.verbose = false;
+  fit(copy, its_optimizer, MeanSquaredError(), dataset, options);  // has room now
+  set_memory_limit(cpu(), memory_use().live_bytes + 64 * KiB);
+  expect_error<ResourceExhausted>([&] { advise(model, optimizer, MeanSquaredError(), dataset, {.max_seconds = 5}); },
+                                  {""});
+}
+
+TEST(Advise, WhatFailsIsARow) {
+  SmallTraining t;
+  const auto large = [](Tensor x) { return x * 1e7; };
+  Sequential model{Dense(8, relu), Lambda(large), Dense(3)};
+  const Advice advice = advise(model, t.optimizer, t.loss, t.dataset,
+                               {.max_seconds = 5, .allow_lower_precision = true, .levers = {"float16"}});
+  const Lever& narrow = row_of(advice, "float16");
+  EXPECT_FALSE(narrow.worth_it);
+  EXPECT_TRUE(narrow.verdict == Verdict::does_not_work || narrow.max_relative_difference > 0.05) << narrow.reason;
+  expect_consistent(advice);
+}
+
+TEST(Advise, DeadChannelsAreTried) {
+  SmallTraining t;
+  Sequential model{Dense(64, relu), Dense(32, relu), Dense(3)};
+  model.build({f32, {any_size, 3}});
+  const AdviseOptions options{.max_seconds = 5, .levers = {"pruning"}};
+  EXPECT_NE(row_of(advise(model, t.optimizer, t.loss, t.dataset, options), "pruning").reason.find("no channel"),
+            std::string::npos);
+  prune_channels(model, 0.5);
+  const Lever lever = row_of(advise(model, t.optimizer, t.loss, t.dataset, options), "pruning");
+  EXPECT_NE(lever.verdict, Verdict::does_not_work) << lever.reason;
+  EXPECT_GT(lever.pairs, 0) << lever.reason;
+  EXPECT_NE(lever.change.find("remove_pruned_channels"), std::string::npos);
+  EXPECT_LT(lever.max_relative_difference, 1e-4);
+}
+
+// What stays as it was.
+
+std::vector<Tensor> values_of(const Variables& variables) {
+  std::vector<Tensor> values;
+  for (const Variable& variable : variables) values.push_back(variable.value());
+  return values;
+}
+void expect_values(const Variables& variables, const std::vector<Tensor>& values) {
+  ASSERT_EQ(variables.size(), values.size());
+  std::size_t i = 0;
+  for (const Variable& variable : variables)
+    EXPECT_TRUE(bitwise_equal(variable.value(), values[i++])) << variable.name();
+}
+
+TEST(Advise, LeavesAllAsItWas) {
+  const TestDirectory directory("advise");
+  std::filesystem::create_directories(directory.path());
+  set_seed(7);
+  SmallTraining t;
+  const auto noisy = [](Tensor x, Tensor y) { return std::pair{x + random::normal({3}), y}; };
+  const Dataset<2> dataset =
+      data::from_tensor_slices(t.x, t.x * 2).cache(directory.path() / "file").map(noisy).cache().shuffle().batch(16);
+  Sequential model{Dense(16, relu), BatchNormalization(), Dropout(0.5), Dense(3)};
+  Adam optimizer;
+  fit(model, optimizer, t.loss, dataset.take(3), {.verbose = false});
+  const std::vector<Tensor> weights = values_of(model.variables()), state = values_of(optimizer.variables());
+  auto reading = dataset.begin();
+  ++reading;
+  const Tensor next_element = (*reading)[0];
+  const std::string explained = text(dataset.explain());
+  const std::uint64_t random = random_state();
+  const int threads = num_threads();
+  const MemoryUse memory = memory_use();
+  const std::int64_t iterations = optimizer.iterations();
+  std::filesystem::remove(directory.path() / "file");
+  for (const double limit : {1e-6, 1.5}) {
+    const Advice advice =
+        advise(model, optimizer, t.loss, dataset, {.max_seconds = limit, .allow_lower_precision = true});
+    expect_consistent(advice);
+  }
+  expect_values(model.variables(), weights);
+  expect_values(optimizer.variables(), state);
+  EXPECT_EQ(optimizer.iterations(), iterations);
+  EXPECT_EQ(random_state(), random);
+  EXPECT_EQ(num_threads(), threads);
+  EXPECT_EQ(memory_use().limit_bytes, memory.limit_bytes);
+  EXPECT_EQ(memory_use().live_bytes, memory.live_bytes);
+  EXPECT_EQ(text(dataset.explain()), explained);
+  EXPECT_TRUE(bitwise_equal((*reading)[0], next_element));
+  EXPECT_EQ(reading.position(), (Position{0, 1}));
+  EXPECT_EQ(dataset.begin().position(), (Position{1, 0}));
+  EXPECT_EQ(current_mode(), CallMode::unsaid);
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "file")) << "a cache on the disk is not filled by trials";
+  EXPECT_EQ(model.layer_behind().policy(), std::nullopt);
+}
+
+TEST(Advise, LeavesAllAsItWasWhenItThrows) {
+  SmallTraining t;
+  t.model.build({f32, {any_size, 3}});
+  const std::vector<Tensor> weights = values_of(t.model.variables());
+  const std::uint64_t random = random_state();
+  const int threads = num_threads();
+  const auto loss = [&](const Tensor& y, const Tensor& prediction) {
+    return Loss::mean(reduce_sum(y - prediction, {.axis = {1}}) / 0.0);
+  };
+  expect_error<Diverged>([&] { advise(t.model, t.optimizer, loss, t.dataset); }, {"is not finite"});
+  expect_values(t.model.variables(), weights);
+  EXPECT_EQ(random_state(), random);
+  EXPECT_EQ(num_threads(), threads);
+  EXPECT_EQ(t.optimizer.iterations(), 0);
+}
+
+TEST(Advise, AnUnbuiltModelStaysUnbuilt) {
+  SmallTraining t;
+  advise(t.model, t.optimizer, t.loss, t.dataset, {.max_seconds = 1, .levers = {"fuse"}});
+  EXPECT_FALSE(t.model.is_built());
+}
+
+// Bad input.
+
+TEST(Advise, BadInput) {
+  SmallTraining t;
+  const auto ask = [&](AdviseOptions options) { advise(t.model, t.optimizer, t.loss, t.dataset, std::move(options)); };
+  for (const double seconds : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()})
+    expect_error<InvalidArgument>([&] { ask({.max_seconds = seconds}); }, {"advise", "max_seconds"});
+  expect_error<InvalidArgument>([&] { ask({.levers = {"prefech"}}); }, {"no lever `prefech`", "prefetch"});
+  expect_error<InvalidArgument>([&] { ask({.clock = nullptr}); }, {"no clock"});
+  FitOptions fit;
+  fit.micro_batch = -1;
+  expect_error<InvalidArgument>([&] { ask({.fit = fit}); }, {"micro_batch"});
+  expect_error<InvalidArgument>([&] { profile([&] { ask({.max_seconds = 1}); }); }, {"a profile of this thread"});
+  const auto advise_of = [&](const Dataset<2>& dataset) { advise(t.model, t.optimizer, t.loss, dataset); };
+  expect_error<DataError>([&] { advise_of(t.dataset.take(0)); }, {"the data set is empty"});
+  expect_error<DataError>([&] { advise_of(Pretended().slow(0, 0).batch(2)); }, {"the data set is empty"});
+  expect_error<InvalidArgument>([&] { advise_of(t.dataset.unbatch()); }, {"was not batched"});
+  expect_error<InvalidArgument>([&] { advise(shared(t.model), t.optimizer, t.loss, t.dataset); }, {"shared()"});
+}
+
+TEST(Advise, PrintsATable) {
+  SmallTraining t;
+  const std::string table =
+      text(advise(t.model, t.optimizer, t.loss, t.dataset, {.max_seconds = 2, .levers = {"fuse", "prefetch"}}));
+  for (const char* part : {"lever", "fuse", "prefetch", "verdict", "all together", "trials took"})
+    expect_says(table, part);
+}
+
+}  // namespace
+}  // namespace gradus
