@@ -21,7 +21,7 @@ double factorial(int n) { return std::tgamma(n + 1.0); }
 
 HloSeries HloSeries::first(HloWriter& out, const HloValue& value, int rows, int columns) {
   HloSeries x(out, value, rows, columns);
-  if (rows > 1) x.c_[at(columns)] = out.number(1, f64, value.shape());
+  if (rows > 1) x.c_[gradus::at(columns)] = out.number(1, f64, value.shape());
   return x;
 }
 HloSeries HloSeries::second(HloWriter& out, const HloValue& value, int rows, int columns) {
