@@ -1,5 +1,6 @@
 #include "gradus/backend/xla/client_options.h"
 #include <dlfcn.h>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include "gradus/backend/xla/plugin_files.h"
@@ -61,10 +62,10 @@ std::vector<pjrt::Option> options_of_gpus() {
   if (const std::string allocator = environment("XLA_PYTHON_CLIENT_ALLOCATOR"); !allocator.empty())
     options.push_back({"allocator", allocator});
   if (const std::string fraction = environment("XLA_CLIENT_MEM_FRACTION"); !fraction.empty()) {
-    char* end = nullptr;
-    const float share = std::strtof(fraction.c_str(), &end);
-    require<Unavailable>(end && *end == 0 && share > 0, "XLA_CLIENT_MEM_FRACTION: `", fraction,
-                         "` is not a share of memory, such as 0.75");
+    float share = 0;
+    const auto [end, problem] = std::from_chars(fraction.data(), fraction.data() + fraction.size(), share);
+    require<Unavailable>(problem == std::errc() && end == fraction.data() + fraction.size() && share > 0,
+                         "XLA_CLIENT_MEM_FRACTION: `", fraction, "` is not a share of memory, such as 0.75");
     options.push_back({"memory_fraction", share});
   }
   return options;

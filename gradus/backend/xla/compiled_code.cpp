@@ -1,14 +1,15 @@
 #include "gradus/backend/xla/compiled_code.h"
 #include <unistd.h>
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <unordered_map>
 #include "gradus/backend/xla/counts.h"
 #include "gradus/base/clock.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/input_file.h"
 #include "gradus/graph/activity_scope.h"
 
 namespace gradus::xla {
@@ -57,7 +58,8 @@ std::uint64_t hash_of_code(std::string_view bytes) {
   return hash_of_bytes(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
-/// A file of the folder: a line that says what it is for, the length and hash of the code, the code.
+/// A file of the folder: a line that says what it is for, one with the length and hash of the code, an empty one, the
+/// code.
 class CodeFile {
  public:
   CodeFile(const PluginDevice& on, const StableHloModule& module) {
@@ -73,11 +75,14 @@ class CodeFile {
   }
   std::unique_ptr<const pjrt::Loaded> load(const PluginDevice& on) const {
     if (path_.empty()) return nullptr;
-    std::ifstream in(path_, std::ios::binary);
-    std::string key, length, hash;
-    if (!std::getline(in, key) || key != key_ || !std::getline(in, length) || !std::getline(in, hash)) return nullptr;
-    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    if (length != text(bytes.size()) || hash != text(hash_of_code(bytes))) return nullptr;
+    std::string all;
+    try {
+      all = read_text_file(path_);
+    } catch (const Error&) { return nullptr; }  // it was not stored, or by another user
+    const std::size_t end = all.find("\n\n");
+    if (end == std::string::npos) return nullptr;
+    const std::string bytes = all.substr(end + 2);
+    if (all.substr(0, end) != head_of(bytes)) return nullptr;
     try {
       return on.session.load(bytes, on.options);
     } catch (const pjrt::Refused&) { return nullptr; }  // then it is compiled
@@ -90,16 +95,18 @@ class CodeFile {
     std::error_code ignored;
     std::filesystem::create_directories(path_.parent_path(), ignored);
     const std::filesystem::path beside = path_.string() + text('.', getpid());
-    {
-      std::ofstream out(beside, std::ios::binary);
-      out << key_ << '\n' << text(bytes.size()) << '\n' << text(hash_of_code(bytes)) << '\n' << bytes;
-      out.flush();
-      if (!out) return void(std::filesystem::remove(beside, ignored));
-    }
-    std::filesystem::rename(beside, path_, ignored);
+    const std::string all = head_of(bytes) + "\n\n" + bytes;
+    std::FILE* const out = std::fopen(beside.c_str(), "wb");
+    if (!out) return;
+    const bool is_whole = std::fwrite(all.data(), 1, all.size(), out) == all.size();
+    if (std::fclose(out) == 0 && is_whole) std::filesystem::rename(beside, path_, ignored);
+    else std::filesystem::remove(beside, ignored);
   }
 
  private:
+  std::string head_of(const std::string& bytes) const {
+    return text(key_, '\n', bytes.size(), ' ', hash_of_code(bytes));
+  }
   std::string key_;
   std::filesystem::path path_;  // empty: nobody asked for files
 };

@@ -2,8 +2,8 @@
 #include "gradus/backend/xla/plugin_files.h"
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include "gradus/base/error.h"
+#include "gradus/base/input_file.h"
 
 namespace gradus::xla {
 namespace {
@@ -17,9 +17,11 @@ std::string environment(const char* variable) {
 
 std::vector<std::string> parts_of(const std::string& joined, char separator) {
   std::vector<std::string> parts;
-  std::string part;
-  std::istringstream in(joined);
-  while (std::getline(in, part, separator)) parts.push_back(part);
+  for (std::size_t begin = 0; begin < joined.size();) {
+    const std::size_t end = std::min(joined.find(separator, begin), joined.size());
+    parts.push_back(joined.substr(begin, end - begin));
+    begin = end + 1;
+  }
   return parts;
 }
 
@@ -54,10 +56,16 @@ void add_named(std::vector<PluginFile>& files) {
 }
 
 bool is_script(const fs::path& file) {
-  char first[2] = {};
-  std::ifstream(file, std::ios::binary).read(first, 2);
-  return first[0] == '#' && first[1] == '!';
+  try {
+    return read_part_of_file(file, 0, 2) == "#!";
+  } catch (const Error&) { return false; }
 }
+
+/// Empty if there is none.
+std::string first_word_of(const fs::path& file) try {
+  const std::string all = read_text_file(file);
+  return all.substr(0, all.find_first_of(" \t\r\n"));
+} catch (const Error&) { return {}; }
 
 /// The folder that holds bin/ and lib/ of the first Python on PATH; empty if there is none.
 fs::path python_prefix() {
@@ -69,7 +77,7 @@ fs::path python_prefix() {
       if (!is_script(program)) return prefix;
       // pyenv: a script that starts the version which is written in a file.
       std::string version = environment("PYENV_VERSION");
-      if (version.empty()) std::getline(std::ifstream(prefix / "version") >> std::ws, version);
+      if (version.empty()) version = first_word_of(prefix / "version");
       const fs::path chosen = prefix / "versions" / version;
       return !version.empty() && is_there(chosen / "lib") ? chosen : prefix;
     }

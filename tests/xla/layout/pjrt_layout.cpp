@@ -1,7 +1,7 @@
 /// Our declarations of the PJRT C API against the header of its makers: compiled, not run, in `make test-full`.
 #include <cstddef>
 #include "gradus/backend/xla/pjrt_api.h"
-#include "xla/pjrt/c/pjrt_c_api.h"
+#include <xla/pjrt/c/pjrt_c_api.h>
 
 namespace ours = gradus::pjrt;
 
