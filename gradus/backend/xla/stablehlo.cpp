@@ -150,16 +150,23 @@ void Lowering::check_range(const HloValue& values, std::int64_t limit, std::stri
   const HloValue places = out.select(out.either(is_low, is_high), out.iota({i64, flat}, 0), nowhere);
   const HloValue first = out.reduce("minimum", places, out.integer(flat[0]), {0});
   const HloValue is_bad = out.compare("LT", first, out.integer(flat[0]));
-  const HloValue value = out.reshape(out.row_at(x, first, 0), {1});  // a place past the end is moved into it
-  const HloValue runs = out.slice_along(fault, 0, 3, 1), mark = out.integer(0, i64, {1});
-  const HloValue number = out.integer(std::ssize(checks), i64, {1});
-  const HloValue found = out.concatenate({number, value, mark, runs, out.reshape(first, {1})}, 0);
+  const HloValue value = out.reshape(out.row_at(x, first, 0), {});  // a place past the end is moved into it
+  HloValue found = with_word(fault, 0, out.integer(std::ssize(checks)));
+  found = with_word(with_word(found, 1, value), 4, first);
   fault = out.select(out.both(is_bad, is_fine()), found, fault);
 }
 
-HloValue Lowering::is_fine() {
-  return out.compare("EQ", out.reshape(out.slice_along(fault, 0, 0, 1), {}), out.integer(0));
+/// Word by word as one formula, which is one kernel.
+HloValue Lowering::with_word(const HloValue& state, std::int64_t word, const HloValue& number) {
+  const HloValue is_word = out.compare("EQ", out.iota(state.spec, 0), out.integer(word, i64, state.shape()));
+  return out.select(is_word, out.broadcast(number, state.shape()), state);
 }
+
+HloValue Lowering::word(const HloValue& state, std::int64_t number) {
+  return out.reshape(out.slice_along(state, 0, number, 1), {});
+}
+
+HloValue Lowering::is_fine() { return out.compare("EQ", word(fault, 0), out.integer(0)); }
 
 void DataCheck::fail(std::int64_t value, std::int64_t index) const {
   std::string told = message;
@@ -183,14 +190,11 @@ std::int64_t fingerprint_of(std::string_view text) {
 /// The state after a run: whose fault it is, and the count of runs that were right.
 HloValue final_state(Lowering& to, const HloValue& before) {
   HloWriter& out = to.out;
-  const auto word = [&](const HloValue& state, int k) { return out.slice_along(state, 0, k, 1); };
-  const HloValue fine = to.is_fine();
-  const HloValue came = out.compare("EQ", out.reshape(word(before, 0), {}), out.integer(0));
-  const HloValue mark = out.reshape(out.define({i64, {}}, text("stablehlo.constant ", no_fingerprint)), {1});
-  const HloValue runs = word(to.fault, 3);
-  const HloValue next = out.select(fine, out.add(runs, out.integer(1, i64, {1})), runs);
-  const HloValue whose = out.select(out.both(came, out.negation(fine)), mark, word(to.fault, 2));
-  return out.concatenate({word(to.fault, 0), word(to.fault, 1), whose, next, word(to.fault, 4)}, 0);
+  const HloValue fine = to.is_fine(), came = out.compare("EQ", to.word(before, 0), out.integer(0));
+  const HloValue mark = out.define({i64, {}}, text("stablehlo.constant ", no_fingerprint));
+  const HloValue runs = to.word(to.fault, 3), next = out.add(runs, out.integer(1));
+  const HloValue whose = out.select(out.both(came, out.negation(fine)), mark, to.word(to.fault, 2));
+  return to.with_word(to.with_word(to.fault, 3, out.select(fine, next, runs)), 2, whose);
 }
 
 }  // namespace
@@ -217,7 +221,7 @@ StableHloModule to_stablehlo(const Graph& graph, const StableHloOptions& options
   }
   HloValues results = write_graph(to, graph, inputs);
   if (has_state) {
-    const HloValue fine = to.is_fine();
+    const HloValue fine = to.out.barrier({to.is_fine()})[0];  // found once, not in the kernel of each result
     for (std::size_t k = 0; k < options.donated.size(); ++k)
       if (options.donated[k] >= 0) results[k] = to.out.select(fine, results[k], inputs[at(options.donated[k])]);
     results.push_back(final_state(to, inputs.back()));
