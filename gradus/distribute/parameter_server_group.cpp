@@ -58,6 +58,9 @@ ParameterServerGroup::ParameterServerGroup(const Cluster& cluster, const Paramet
 ParameterServerGroup::~ParameterServerGroup() { end(); }
 
 void ParameterServerGroup::meet() {
+  require<Unavailable>(default_device().kind == DeviceKind::cpu, "ParameterServerStrategy: the default device is ",
+                       default_device(), ", and with parameter servers steps are computed on the processor: leave ",
+                       "GRADUS_DEVICE and set_default_device out, or say set_default_device(cpu())");
   const bool is_chief = cluster_.is_chief();
   if (is_chief) {
     desk_ = std::make_unique<StepDesk>(StepDeskTerms{.ranks = cluster_.ranks(),

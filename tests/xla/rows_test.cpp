@@ -45,7 +45,7 @@ class TallyAtEnd : public ::testing::Environment {
     std::cout << tally().passed << " of " << rows << " rows ran on the device of the plugin; refused:";
     for (const std::string& row : tally().refused) std::cout << ' ' << row << ';';
     std::cout << std::endl;
-    if (rows > 100) EXPECT_GE(tally().passed, 0.97 * rows);
+    if (rows > 100) { EXPECT_GE(tally().passed, 0.97 * rows); }
   }
 };
 [[maybe_unused]] const auto* const tally_at_end = ::testing::AddGlobalTestEnvironment(new TallyAtEnd);

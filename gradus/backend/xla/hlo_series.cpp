@@ -62,7 +62,7 @@ HloSeries operator-(const HloSeries& a) {
 
 HloSeries operator*(const HloSeries& a, const HloSeries& b) {
   HloSeries y = a;
-  const auto place = [&](int i, int j) { return at(i * a.columns_ + j); };
+  const auto place = [&](int i, int j) { return gradus::at(i * a.columns_ + j); };
   for (int i = 0; i < a.rows_; ++i)
     for (int j = 0; j < a.columns_; ++j) {
       HloValue sum;
@@ -80,7 +80,7 @@ HloSeries operator*(const HloSeries& a, const HloSeries& b) {
 
 HloSeries operator/(const HloSeries& a, const HloSeries& b) {
   HloSeries y = a;
-  const auto place = [&](int i, int j) { return at(i * a.columns_ + j); };
+  const auto place = [&](int i, int j) { return gradus::at(i * a.columns_ + j); };
   for (int i = 0; i < a.rows_; ++i)
     for (int j = 0; j < a.columns_; ++j) {
       HloValue rest = a.c_[place(i, j)];

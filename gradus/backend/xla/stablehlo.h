@@ -14,6 +14,9 @@ struct StableHloOptions {
   std::vector<int> donated = {};
   /// Of products and convolutions: all bits of f32. Else the platform's default, which is bf16 on a TPU.
   bool highest_precision = false;
+  /// Whether the platform's maximum and minimum give NaN if there is one, as StableHLO says. XLA's of processors do
+  /// not: then a reduction says itself what it does.
+  bool extrema_keep_nan = true;
   /// So many iterations of a loop of a known number of them are written as one, if its body is small.
   int unrolled = 1;
   /// Switches, for tests: "functions" writes all formulas as recorded.

@@ -114,11 +114,12 @@ constexpr std::array rows{Row{"reshape", write_reshape},
 // ---------------------------------------------------------------- reductions
 
 /// What XLA knows by name. Of maximum and minimum NaN wins, there as here.
-std::string_view name_of_sum(std::string_view op) {
+std::string_view name_of_sum(std::string_view op, bool knows_extrema) {
   if (op == "sum") return "add";
   if (op == "prod") return "multiply";
   if (op == "any") return "or";
   if (op == "all") return "and";
+  if (!knows_extrema) return {};
   if (op == "max") return "maximum";
   if (op == "min") return "minimum";
   return {};
@@ -135,7 +136,7 @@ HloValue write_reduction(const Site& s) {
   const Shape dims{s.in[0].rank() + op.axis()};
   const HloValue x = out.convert(s.in[0], wide);
   const HloValue first = out.constant(wide, op->identity(wide).bits_as(wide));
-  const std::string_view name = name_of_sum(op->name);
+  const std::string_view name = name_of_sum(op->name, !is_floating(wide) || s.to.options.extrema_keep_nan);
   HloValue y;
   if (!name.empty()) {
     y = out.reduce(name, x, first, dims);

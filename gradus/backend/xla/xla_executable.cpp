@@ -42,9 +42,12 @@ std::shared_ptr<XlaExecutable::Sized> XlaExecutable::make(std::span<const std::i
   sized->symbols.assign(symbols.begin(), symbols.end());
   sized->inputs = specs_of(graph_.inputs, symbols);
   sized->outputs = specs_of(graph_.outputs, symbols);
-  sized->module = std::make_shared<const StableHloModule>(
-      to_stablehlo(prepared_for_stablehlo(graph_, symbols, disable_),
-                   {.donated = donated_, .unrolled = kind_ == DeviceKind::gpu ? 16 : 1}, text(kind_)));
+  sized->module =
+      std::make_shared<const StableHloModule>(to_stablehlo(prepared_for_stablehlo(graph_, symbols, disable_),
+                                                           {.donated = donated_,
+                                                            .extrema_keep_nan = kind_ != DeviceKind::plugin,
+                                                            .unrolled = kind_ == DeviceKind::gpu ? 16 : 1},
+                                                           text(kind_)));
   return sized;
 }
 
