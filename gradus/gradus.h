@@ -36,6 +36,7 @@
 #include "gradus/backend/instruction_set.h"
 #include "gradus/backend/kernel.h"
 #include "gradus/backend/kernel_cache.h"
+#include "gradus/backend/plugin.h"
 #include "gradus/base/error.h"
 #include "gradus/base/threads.h"
 #include "gradus/base/version.h"
