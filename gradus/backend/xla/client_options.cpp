@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include "gradus/backend/xla/plugin_files.h"
+#include "gradus/base/input_file.h"
 
 namespace gradus::xla {
 namespace {
@@ -71,9 +72,24 @@ std::vector<pjrt::Option> options_of_gpus() {
   return options;
 }
 
+/// libtpu asks for the machine's metadata, for minutes, where there is no TPU.
+bool has_tpu() {
+  constexpr std::string_view vendor = "0x1ae0";  // of PCI devices: Google
+  std::error_code problem;
+  for (fs::directory_iterator it("/sys/bus/pci/devices", problem), end; !problem && it != end; it.increment(problem))
+    try {
+      if (read_text_file(it->path() / "vendor").starts_with(vendor)) return true;
+    } catch (const Error&) {}  // one that cannot be read
+  return false;
+}
+
 }  // namespace
 
-void before_loading(const std::string& path) {
+void before_loading(const std::string& name, const std::string& path) {
+  if (kind_of_name(name) == DeviceKind::tpu && is_file(path))
+    require<Unavailable>(has_tpu() || !environment("TPU_SKIP_MDS_QUERY").empty(), "plugin ", name, ": ", path,
+                         " is there, but this machine has no TPU");
+  setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0);  // else plugins write a line for most of what they do
   const fs::path packages = nvidia_packages(path);
   if (packages.empty()) return;
   for (const Libraries& each : of_nvidia)

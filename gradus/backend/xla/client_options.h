@@ -4,9 +4,9 @@
 
 namespace gradus::xla {
 
-/// Loads the libraries that the plugin at `path` looks up by name, if they are installed beside it: those of NVIDIA's
-/// packages.
-void before_loading(const std::string& path);
+/// Unavailable if loading would be of no use. Loads the libraries that the plugin at `path` looks up by name, if they
+/// are installed beside it: those of NVIDIA's packages.
+void before_loading(const std::string& name, const std::string& path);
 
 /// A client. Memory of GPUs grows on demand; XLA_PYTHON_CLIENT_PREALLOCATE, XLA_PYTHON_CLIENT_ALLOCATOR and
 /// XLA_CLIENT_MEM_FRACTION say otherwise, as for JAX.

@@ -182,7 +182,7 @@ class Registry final : public DeviceFinder {
   }
 
   void start(Known& known) {
-    before_loading(known.path);
+    before_loading(known.name, known.path);
     known.plugin = std::make_unique<const pjrt::Plugin>(known.name, known.path);
     known.session = make_session(*known.plugin);
     const std::vector<pjrt::Option> flags = compilation_flags(known.path);
