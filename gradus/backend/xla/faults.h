@@ -36,6 +36,8 @@ class Faults {
 
   /// Throws what has failed, once; waits for the runs until now if that is not known.
   void observe();
+  /// The device has failed, and what it would say of data is lost, too: the state begins anew.
+  void forget();
   /// What has failed so that results of run `number` are of no worth; null: nothing that was observed.
   std::exception_ptr failure_of(std::int64_t number);
 
