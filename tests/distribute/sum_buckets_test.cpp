@@ -31,7 +31,7 @@ void give_parts(ShardRun::Sum& sum, ShardRange shards) {
   for (int shard = shards.begin; shard < shards.end; ++shard) {
     const Bytes values = summands(sum.spec.dtype, shard, sum.spec.shape[0]);
     Ref<Buffer> buffer = Buffer::allocate(static_cast<std::int64_t>(values.size()));
-    std::memcpy(buffer->data(), values.data(), values.size());
+    if (!values.empty()) std::memcpy(buffer->data(), values.data(), values.size());
     sum.parts.push_back({shard, std::move(buffer)});
   }
 }

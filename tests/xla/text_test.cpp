@@ -74,6 +74,30 @@ TEST(StableHloText, ConsistsOfKnownTokens) {
   while (std::getline(lines, line)) EXPECT_TRUE(std::regex_match(line, token)) << line;
 }
 
+/// Else the old values would be needed beside the new ones, and all states be copied.
+TEST(StableHloText, WhatIsAssignedIsReadAsItWasChosen) {
+  Sequential model{Dense(4)};
+  model.build({f32, {8, 4}});
+  Adam optimizer;
+  optimizer.build(model.trainable_variables());
+  const auto step = function([&](Tensor x, Tensor labels) {
+    GradientTape tape;
+    Loss loss = Loss::mean(sparse_categorical_crossentropy(labels, model(x, training), from_logits));
+    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+    return loss;
+  });
+  const std::string code = code_of(step.stablehlo({{f32, {8, 4}}, {i32, {8}}}));
+  const std::regex choice(R"(stablehlo\.select %\d+, (%\d+), %arg\d+ : tensor<i1>)");
+  int chosen = 0;
+  for (std::sregex_iterator it(code.begin(), code.end(), choice), end; it != end; ++it, ++chosen) {
+    const std::regex use((*it)[1].str() + "\\b");  // where it is made, and here
+    EXPECT_EQ(std::distance(std::sregex_iterator(code.begin(), code.end(), use), std::sregex_iterator()), 2)
+        << (*it)[1] << "\n"
+        << code;
+  }
+  EXPECT_EQ(chosen, 8);  // two weights with two slots each, the count, and the fault state
+}
+
 TEST(StableHloText, StatesThePrecisionOfEveryProduct) {
   const std::string code = code_of(Net("w").text());
   std::istringstream lines(code);

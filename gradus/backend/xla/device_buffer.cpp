@@ -127,6 +127,7 @@ const void* DeviceBuffer::host() {
     if (const Ref<Buffer> known = mirror()) return known->data();
     const std::int64_t bytes = bytes_of(now->spec());
     const Ref<Buffer> copy = Buffer::allocate(bytes, "copy of a device's tensor");
+    on_.faults.begin_to_observe();
     try {
       if (bytes > 0) {
         const pjrt::EventOwner copied = now->buffer().read(now->spec(), copy->data(), static_cast<std::size_t>(bytes));

@@ -39,13 +39,33 @@ std::exception_ptr Faults::problem_of(const Words& words) const {
   } catch (...) { return std::current_exception(); }
 }
 
+Faults::Reading::Reading(std::shared_ptr<pjrt::BufferOwner> state)
+    : of(std::move(state)), event(of->read(spec_of_words, words.data(), sizeof words)) {}
+
+Faults::Reading::~Reading() {
+  try {
+    event.wait();
+  } catch (...) {}  // who observes has heard of it, or nobody wants to
+}
+
+void Faults::begin_to_observe() {
+  const std::lock_guard lock(guard_);
+  if (!may_be_set_ || (reading_ && reading_->of == state_)) return;
+  try {
+    reading_ = std::make_shared<Reading>(state_);
+  } catch (...) {}  // observe() tells
+}
+
 void Faults::observe() {
   const std::lock_guard lock(guard_);
   if (!may_be_set_) return;
   may_be_set_ = false;
   Words words{};
   try {
-    state_->read(spec_of_words, words.data(), sizeof words).wait();
+    if (!reading_ || reading_->of != state_) reading_ = std::make_shared<Reading>(state_);
+    const std::shared_ptr<Reading> last = std::move(reading_);
+    last->event.wait();
+    words = last->words;
     ++counts().waits;
   } catch (...) {  // the device, not the data
     state_ = nullptr;
@@ -63,6 +83,7 @@ void Faults::observe() {
 
 void Faults::forget() {
   const std::lock_guard lock(guard_);
+  reading_ = nullptr;
   state_ = nullptr;
   may_be_set_ = false;
   checked_.clear();

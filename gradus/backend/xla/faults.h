@@ -2,6 +2,7 @@
 /// next, StableHloModule says what is in it. A program that finds one set changes nothing. It is read when a value of
 /// the device is looked at, and then it is thrown and begins anew.
 #pragma once
+#include <array>
 #include <exception>
 #include <map>
 #include <memory>
@@ -38,6 +39,8 @@ class Faults {
   void observe();
   /// The device has failed, and what it would say of data is lost, too: the state begins anew.
   void forget();
+  /// The state begins to come to the host, so that it comes together with what is read next.
+  void begin_to_observe();
   /// What has failed so that results of run `number` are of no worth; null: nothing that was observed.
   std::exception_ptr failure_of(std::int64_t number);
 
@@ -47,6 +50,15 @@ class Faults {
     std::int64_t first, last;  // runs
     std::exception_ptr problem;
   };
+  /// A state on its way to the host.
+  struct Reading {
+    explicit Reading(std::shared_ptr<pjrt::BufferOwner> state);
+    ~Reading();
+    Reading(const Reading&) = delete;
+    const std::shared_ptr<pjrt::BufferOwner> of;
+    std::array<std::int64_t, fault_words> words{};
+    pjrt::EventOwner event;
+  };
   std::exception_ptr problem_of(const std::array<std::int64_t, fault_words>& words) const;
 
   const pjrt::Session& session_;
@@ -55,6 +67,7 @@ class Faults {
   std::shared_ptr<pjrt::BufferOwner> state_;
   std::int64_t runs_ = 0, first_ = 0;  // so far; before the state began anew
   bool may_be_set_ = false;
+  std::shared_ptr<Reading> reading_;                                        // of state_, or of one before it
   std::map<std::int64_t, std::shared_ptr<const StableHloModule>> checked_;  // that ran since then, by fingerprint
   std::vector<Failed> failed_;
 };

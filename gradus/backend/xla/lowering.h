@@ -24,6 +24,9 @@ class Lowering {
 
   /// Elements of `values` outside [0, limit) set the fault state, unless it is set. `message`: see DataCheck.
   void check_range(const HloValue& values, std::int64_t limit, std::string message);
+  /// One word of a state, and the state with another number there.
+  HloValue word(const HloValue& state, std::int64_t number);
+  HloValue with_word(const HloValue& state, std::int64_t word, const HloValue& number);
   /// True, one boolean, while nothing has failed.
   HloValue is_fine();
   /// The fault state in this block. Blocks that may set it take it in and hand it out.

@@ -1,6 +1,9 @@
 /// The walk over a graph, and the module around it.
 #include "gradus/backend/xla/stablehlo.h"
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
 #include "gradus/backend/xla/formula_text.h"
 #include "gradus/backend/xla/lowering.h"
 #include "gradus/base/hash.h"
@@ -97,43 +100,79 @@ std::string Site::message(std::string_view op, std::string_view what) const {
 
 // ---------------------------------------------------------------- graphs
 
+namespace {
+
+/// Values of a graph as they are written, in one go or some before the others.
+class GraphText {
+ public:
+  /// Called with each value that was written; may put another in its place for what reads it.
+  using Written = std::function<void(int i, HloValue& value)>;
+
+  GraphText(Lowering& to, const Graph& graph, const HloValues& inputs)
+      : to_(to), graph_(graph), values_(graph.values.size()), application_(graph, -1) {
+    for (std::size_t k = 0; k < graph.inputs.size(); ++k) values_[at(graph.inputs[k])] = inputs[k];
+    Applications<int> applications;
+    for (int i = 0; i < graph.size(); ++i)
+      if (graph[i].op.is_control()) application_[i] = applications.find_or_add(graph[i].op, graph[i].in).number;
+  }
+
+  const HloValue& operator[](int i) const { return values_[at(i)]; }
+  const PerValue<int>& applications() const { return application_; }
+
+  /// Writes those of `needed` that are not there yet. All results of a branch or a loop that are ever needed are needed
+  /// at once.
+  void write(const PerValue<bool>& needed, const Written& written = {}) {
+    std::map<int, std::vector<int>> results;
+    for (int i = 0; i < graph_.size(); ++i)
+      if (needed[i] && application_[i] >= 0) results[application_[i]].push_back(i);
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (!needed[i] || graph_[i].is_input() || !values_[at(i)].name.empty()) continue;
+      if (application_[i] < 0) write_one(i);
+      else write_application(i, results[application_[i]]);
+      if (!written) continue;
+      if (application_[i] < 0) written(i, values_[at(i)]);
+      else
+        for (const int result : results[application_[i]]) written(result, values_[at(result)]);
+    }
+  }
+
+ private:
+  Site site_of(int i) const {
+    Site site{to_, graph_, graph_[i], {}, values_};
+    for (const int operand : graph_[i].in) site.in.push_back(values_[at(operand)]);
+    return site;
+  }
+  void write_one(int i) {
+    const Value& v = graph_[i];
+    values_[at(i)] = write_value(site_of(i));
+    internal_check(values_[at(i)].spec == Spec{v.spec.dtype, v.spec.shape}, "StableHLO of ", v.op, " is ",
+                   values_[at(i)].spec, ", expected ", v.spec);
+  }
+  void write_application(int i, const std::vector<int>& results) {
+    const Value& v = graph_[i];
+    std::vector<bool> outputs(at(v.op->outputs(v.op.attributes())));
+    for (const int result : results) outputs[at(graph_[result].op.output())] = true;
+    const HloValues all = write_control(site_of(i), outputs);
+    for (const int result : results) values_[at(result)] = all[at(graph_[result].op.output())];
+  }
+
+  Lowering& to_;
+  const Graph& graph_;
+  HloValues values_;
+  PerValue<int> application_;  // of results of branches and loops
+};
+
+}  // namespace
+
 HloValues write_graph(Lowering& to, const Graph& graph, const HloValues& inputs, const std::vector<bool>& wanted) {
   PerValue<bool> is_wanted(graph);
   for (std::size_t k = 0; k < graph.outputs.size(); ++k)
     if (wanted.empty() || wanted[k]) is_wanted[graph.outputs[k]] = true;
-  // What may fail is computed even if nobody reads it, as on the processor.
-  const PerValue<bool> needed = needed_for(graph, std::move(is_wanted));
-  HloValues values(graph.values.size());
-  for (std::size_t k = 0; k < graph.inputs.size(); ++k) values[at(graph.inputs[k])] = inputs[k];
-
-  Applications<int> applications;
-  PerValue<int> number(graph, -1);
-  std::vector<std::vector<int>> results;  // per application, those that are needed
-  for (int i = 0; i < graph.size(); ++i) {
-    if (!needed[i] || !graph[i].op.is_control()) continue;
-    number[i] = applications.find_or_add(graph[i].op, graph[i].in).number;
-    results.resize(std::max(results.size(), at(number[i]) + 1));
-    results[at(number[i])].push_back(i);
-  }
-  for (int i = 0; i < graph.size(); ++i) {
-    const Value& v = graph[i];
-    if (!needed[i] || v.is_input() || !values[at(i)].name.empty()) continue;
-    Site site{to, graph, v, {}, values};
-    for (const int operand : v.in) site.in.push_back(values[at(operand)]);
-    if (number[i] < 0) {
-      values[at(i)] = write_value(site);
-      internal_check(values[at(i)].spec == Spec{v.spec.dtype, v.spec.shape}, "StableHLO of ", v.op, " is ",
-                     values[at(i)].spec, ", expected ", v.spec);
-      continue;
-    }
-    std::vector<bool> outputs(at(v.op->outputs(v.op.attributes())));
-    for (const int result : results[at(number[i])]) outputs[at(graph[result].op.output())] = true;
-    const HloValues all = write_control(site, outputs);
-    for (const int result : results[at(number[i])]) values[at(result)] = all[at(graph[result].op.output())];
-  }
+  GraphText text(to, graph, inputs);
+  text.write(needed_for(graph, std::move(is_wanted)));
   HloValues outputs;
   for (std::size_t k = 0; k < graph.outputs.size(); ++k)
-    outputs.push_back(wanted.empty() || wanted[k] ? values[at(graph.outputs[k])] : HloValue{});
+    outputs.push_back(wanted.empty() || wanted[k] ? text[graph.outputs[k]] : HloValue{});
   return outputs;
 }
 
@@ -150,16 +189,23 @@ void Lowering::check_range(const HloValue& values, std::int64_t limit, std::stri
   const HloValue places = out.select(out.either(is_low, is_high), out.iota({i64, flat}, 0), nowhere);
   const HloValue first = out.reduce("minimum", places, out.integer(flat[0]), {0});
   const HloValue is_bad = out.compare("LT", first, out.integer(flat[0]));
-  const HloValue value = out.reshape(out.row_at(x, first, 0), {1});  // a place past the end is moved into it
-  const HloValue runs = out.slice_along(fault, 0, 3, 1), mark = out.integer(0, i64, {1});
-  const HloValue number = out.integer(std::ssize(checks), i64, {1});
-  const HloValue found = out.concatenate({number, value, mark, runs, out.reshape(first, {1})}, 0);
+  const HloValue value = out.reshape(out.row_at(x, first, 0), {});  // a place past the end is moved into it
+  HloValue found = with_word(fault, 0, out.integer(std::ssize(checks)));
+  found = with_word(with_word(found, 1, value), 4, first);
   fault = out.select(out.both(is_bad, is_fine()), found, fault);
 }
 
-HloValue Lowering::is_fine() {
-  return out.compare("EQ", out.reshape(out.slice_along(fault, 0, 0, 1), {}), out.integer(0));
+/// Word by word as one formula, which is one kernel.
+HloValue Lowering::with_word(const HloValue& state, std::int64_t word, const HloValue& number) {
+  const HloValue is_word = out.compare("EQ", out.iota(state.spec, 0), out.integer(word, i64, state.shape()));
+  return out.select(is_word, out.broadcast(number, state.shape()), state);
 }
+
+HloValue Lowering::word(const HloValue& state, std::int64_t number) {
+  return out.reshape(out.slice_along(state, 0, number, 1), {});
+}
+
+HloValue Lowering::is_fine() { return out.compare("EQ", word(fault, 0), out.integer(0)); }
 
 void DataCheck::fail(std::int64_t value, std::int64_t index) const {
   std::string told = message;
@@ -183,14 +229,49 @@ std::int64_t fingerprint_of(std::string_view text) {
 /// The state after a run: whose fault it is, and the count of runs that were right.
 HloValue final_state(Lowering& to, const HloValue& before) {
   HloWriter& out = to.out;
-  const auto word = [&](const HloValue& state, int k) { return out.slice_along(state, 0, k, 1); };
-  const HloValue fine = to.is_fine();
-  const HloValue came = out.compare("EQ", out.reshape(word(before, 0), {}), out.integer(0));
-  const HloValue mark = out.reshape(out.define({i64, {}}, text("stablehlo.constant ", no_fingerprint)), {1});
-  const HloValue runs = word(to.fault, 3);
-  const HloValue next = out.select(fine, out.add(runs, out.integer(1, i64, {1})), runs);
-  const HloValue whose = out.select(out.both(came, out.negation(fine)), mark, word(to.fault, 2));
-  return out.concatenate({word(to.fault, 0), word(to.fault, 1), whose, next, word(to.fault, 4)}, 0);
+  const HloValue fine = to.is_fine(), came = out.compare("EQ", to.word(before, 0), out.integer(0));
+  const HloValue mark = out.define({i64, {}}, text("stablehlo.constant ", no_fingerprint));
+  const HloValue runs = to.word(to.fault, 3), next = out.add(runs, out.integer(1));
+  const HloValue whose = out.select(out.both(came, out.negation(fine)), mark, to.word(to.fault, 2));
+  return to.with_word(to.with_word(to.fault, 3, out.select(fine, next, runs)), 2, whose);
+}
+
+/// What may fail is written first. So it is known whether anything failed before the donated results are there, and
+/// those are chosen where they are made: what reads them reads what was chosen, and the old values are needed no
+/// longer.
+HloValues write_with_state(Lowering& to, const Graph& graph, const HloValues& inputs) {
+  PerValue<bool> is_output(graph), may_fail(graph);
+  for (const int output : graph.outputs) is_output[output] = true;
+  const PerValue<bool> needed = needed_for(graph, std::move(is_output));
+  for (int i = 0; i < graph.size(); ++i) may_fail[i] = needed[i] && graph[i].op.may_fail();
+  PerValue<bool> first = needed_for(graph, std::move(may_fail));
+  GraphText text(to, graph, inputs);
+  std::set<int> begun;  // branches and loops of which a result comes first
+  for (int i = 0; i < graph.size(); ++i)
+    if (first[i] && text.applications()[i] >= 0) begun.insert(text.applications()[i]);
+  for (int i = 0; i < graph.size(); ++i)
+    if (needed[i] && begun.contains(text.applications()[i])) first[i] = true;
+  text.write(first);
+
+  const std::vector<int>& donated = to.options.donated;
+  const HloValue fine = to.out.barrier({to.is_fine()})[0];  // found once, not in the kernel of each result
+  const auto chosen = [&](const HloValue& value, std::size_t k) {
+    return to.out.select(fine, value, inputs[at(donated[k])]);
+  };
+  PerValue<int> place(graph, -1);  // of a value that is a donated result: which one
+  for (std::size_t k = 0; k < donated.size(); ++k)
+    if (donated[k] >= 0 && !first[graph.outputs[k]] && !graph[graph.outputs[k]].is_input())
+      place[graph.outputs[k]] = static_cast<int>(k);
+  text.write(needed, [&](int i, HloValue& value) {
+    if (place[i] >= 0) value = chosen(value, at(place[i]));
+  });
+  HloValues results;
+  for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
+    const int i = graph.outputs[k];
+    const bool is_chosen = k >= donated.size() || donated[k] < 0 || place[i] == static_cast<int>(k);
+    results.push_back(is_chosen ? text[i] : chosen(text[i], k));
+  }
+  return results;
 }
 
 }  // namespace
@@ -215,13 +296,8 @@ StableHloModule to_stablehlo(const Graph& graph, const StableHloOptions& options
     add_parameter({i64, {fault_words}}, -1);
     to.fault = inputs.back();
   }
-  HloValues results = write_graph(to, graph, inputs);
-  if (has_state) {
-    const HloValue fine = to.is_fine();
-    for (std::size_t k = 0; k < options.donated.size(); ++k)
-      if (options.donated[k] >= 0) results[k] = to.out.select(fine, results[k], inputs[at(options.donated[k])]);
-    results.push_back(final_state(to, inputs.back()));
-  }
+  HloValues results = has_state ? write_with_state(to, graph, inputs) : write_graph(to, graph, inputs);
+  if (has_state) { results.push_back(final_state(to, inputs.back())); }
   std::vector<std::string> names, types;
   for (const HloValue& result : results) {
     names.push_back(result.name);

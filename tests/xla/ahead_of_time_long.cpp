@@ -1,0 +1,155 @@
+/// Training steps of the bench compile ahead of time for TPUs and an H100, with no such device: where libtpu
+/// (TPU_LIBRARY_PATH) and XLA's CUDA plugin (GRADUS_CUDA_PLUGIN) are there. All Variables are donated.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <regex>
+#include "gradus/backend/xla/pjrt_api.h"
+#include "gradus/base/clock.h"
+#include "gradus/base/error.h"
+
+namespace gradus {
+namespace {
+
+// What the library does not use of the C API.
+struct TopologyCreate {
+  pjrt::Head head{sizeof(TopologyCreate), nullptr};
+  const char* name = nullptr;
+  std::size_t name_size = 0;
+  const pjrt::NamedValue* options = nullptr;
+  std::size_t num_options = 0;
+  void* topology = nullptr;
+};
+struct Compile {
+  pjrt::Head head{sizeof(Compile), nullptr};
+  const void* topology = nullptr;
+  const pjrt::Program* program = nullptr;
+  const char* options = nullptr;
+  std::size_t options_size = 0;
+  pjrt::Client* client = nullptr;
+  pjrt::Executable* executable = nullptr;
+};
+
+/// With the field that newer plugins ask for.
+struct MemoryStats {
+  pjrt::ExecutableMemoryStats stats{};
+  std::int64_t peak_bytes = 0;
+};
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A device that is only described.
+struct Target {
+  const char *name, *plugin, *topology;  // the environment variable that names the plugin's file
+  bool is_gpu = false;
+};
+
+class Compiler {
+ public:
+  explicit Compiler(const Target& target) {
+    setenv("TPU_SKIP_MDS_QUERY", "1", 1);          // no machine of a cloud is asked what it is
+    setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 1);  // no device is taken
+    void* const library = dlopen(std::getenv(target.plugin), RTLD_NOW | RTLD_LOCAL);
+    require<Unavailable>(library, dlerror());
+    api_ = reinterpret_cast<const pjrt::Api* (*)()>(dlsym(library, "GetPjrtApi"))();
+    pjrt::PluginInitialize initialize{{sizeof initialize, nullptr}};
+    check(api_->plugin_initialize(&initialize));
+    const std::string description = contents(GRADUS_H100);
+    const std::vector<pjrt::NamedValue> options{named("target_config", description), named("topology", one_)};
+    TopologyCreate create{.name = target.topology, .name_size = std::string_view(target.topology).size()};
+    if (target.is_gpu) create.options = options.data(), create.num_options = options.size();
+    check(reinterpret_cast<pjrt::Error* (*)(TopologyCreate*)>(api_->topology_create)(&create));
+    topology_ = create.topology;
+  }
+
+  pjrt::ExecutableMemoryStats compiled(std::string text) const {
+    const std::string_view options("\x1a\x04\x20\x01\x28\x01", 6);  // one replica, one partition
+    pjrt::Program program{{sizeof program, nullptr}, text.data(), text.size(), "mlir", 4};
+    Compile call{.topology = topology_, .program = &program, .options = options.data(), .options_size = options.size()};
+    check(reinterpret_cast<pjrt::Error* (*)(Compile*)>(api_->compile)(&call));
+    MemoryStats all;
+    all.stats.head.struct_size = sizeof all;
+    all.stats.executable = call.executable;
+    check(api_->executable_memory_stats(&all.stats));
+    return all.stats;
+  }
+
+ private:
+  static pjrt::NamedValue named(std::string_view name, std::string_view value) {
+    pjrt::NamedValue all{};
+    all.head.struct_size = sizeof all;
+    all.name = name.data(), all.name_size = name.size();
+    all.type = pjrt::NamedValue::Type::text;
+    all.text = value.data(), all.value_size = value.size();
+    return all;
+  }
+  void check(pjrt::Error* error) const {
+    if (!error) return;
+    pjrt::ErrorMessage message{{sizeof message, nullptr}, error};
+    api_->error_message(&message);
+    throw Unavailable(std::string(message.message, message.message_size));
+  }
+  const pjrt::Api* api_ = nullptr;
+  void* topology_ = nullptr;
+  std::string one_ = "1x1x1";
+};
+
+/// The step of a workload as the bench writes it.
+std::string step_of(const std::string& workload) {
+  const auto file = std::filesystem::temp_directory_path() / ("gradus_" + workload + ".mlir");
+  const std::string command = text(GRADUS_BENCH_PROGRAM, " ", workload, " --stablehlo ", file.string(), " > /dev/null");
+  require<Unavailable>(std::system(command.c_str()) == 0, "the bench does not write ", workload);
+  const std::string all = contents(file);
+  std::filesystem::remove(file);
+  return all;
+}
+
+/// Bytes of the arguments that results take over.
+std::int64_t donated_bytes(const std::string& text) {
+  const std::regex argument(R"(tensor<((?:\d+x)*)(f32|f64|i64|i32|bf16|ui32)> \{tf\.aliasing_output)");
+  std::int64_t sum = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), argument), end; it != end; ++it) {
+    std::int64_t bytes = (*it)[2] == "f64" || (*it)[2] == "i64" ? 8 : (*it)[2] == "bf16" ? 2 : 4;
+    std::istringstream dims((*it)[1].str());
+    for (std::int64_t d; dims >> d; dims.get()) bytes *= d;
+    sum += bytes;
+  }
+  return sum;
+}
+
+const Target targets[] = {{"v5e", "TPU_LIBRARY_PATH", "v5e:2x2"},
+                          {"v6e", "TPU_LIBRARY_PATH", "v6e:2x2"},
+                          {"H100", "GRADUS_CUDA_PLUGIN", "", true}};
+const char* const workloads[] = {"mlp_tiny", "lstm", "cnn", "dwsep", "gpt", "gpt_bf16"};
+
+class AheadOfTime : public ::testing::TestWithParam<std::tuple<Target, const char*>> {};
+
+TEST_P(AheadOfTime, ATrainingStepCompilesAndDonatesItsVariables) {
+  const auto& [target, workload] = GetParam();
+  const char* const plugin = std::getenv(target.plugin);
+  if (!plugin || !std::filesystem::exists(plugin))
+    GTEST_SKIP() << "NOT TESTED: set " << target.plugin << " to the file of the plugin";
+  const std::string step = step_of(workload);
+  EXPECT_EQ(step, step_of(workload)) << "the text is another one in another process";
+  const Compiler compiler(target);
+  const double start = steady_seconds();
+  const pjrt::ExecutableMemoryStats stats = compiler.compiled(step);
+  std::cout << workload << " for " << target.name << ": " << steady_seconds() - start << " s, " << stats.alias_bytes
+            << " bytes donated of " << stats.output_bytes << std::endl;
+  EXPECT_GT(donated_bytes(step), 0);
+  EXPECT_GE(stats.alias_bytes, donated_bytes(step));  // tiles of a TPU may be padded
+}
+INSTANTIATE_TEST_SUITE_P(Steps, AheadOfTime,
+                         ::testing::Combine(::testing::ValuesIn(targets), ::testing::ValuesIn(workloads)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param);
+                         });
+
+}  // namespace
+}  // namespace gradus
