@@ -6,6 +6,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/thread_pool.h"
+#include "gradus/data/batch_readers.h"
 #include "gradus/function/resident.h"
 #include "gradus/graph/call_context.h"
 
@@ -167,7 +168,7 @@ void Prefetcher::produce() {
       made.element = pass->at(index);
       // Ahead of the reader, too: what a device is to read is on its way there.
       for (const Tensor& field : made.element)
-        if (field.device().kind != DeviceKind::cpu) resident(field);
+        if (field.device().kind != DeviceKind::cpu && !batch_of_part(field)) resident(field);
     } catch (const StopScope::Stopped&) { return; } catch (...) {
       made.problem = std::current_exception();
     }

@@ -113,7 +113,10 @@ void DeviceBuffer::wait() const {
   try {
     ++counts().waits;
     now->buffer().ready().wait();
-  } catch (const pjrt::Refused&) { throw_for(std::current_exception(), on_, bytes_of(now->spec()), "a program"); }
+  } catch (const pjrt::Refused&) {
+    on_.faults.forget();
+    throw_for(std::current_exception(), on_, bytes_of(now->spec()), "a program");
+  }
   on_.faults.observe();
   valid();
 }
@@ -131,7 +134,10 @@ const void* DeviceBuffer::host() {
         ++counts().waits;
         copied.wait();
       }
-    } catch (const pjrt::Refused&) { throw_for(std::current_exception(), on_, bytes, "a tensor"); }
+    } catch (const pjrt::Refused&) {
+      on_.faults.forget();
+      throw_for(std::current_exception(), on_, bytes, "a tensor");
+    }
     on_.faults.observe();
     valid();
     const std::lock_guard lock(guard_);

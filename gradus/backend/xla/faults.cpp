@@ -72,13 +72,21 @@ void Faults::observe() {
     checked_.clear();
     throw;
   }
-  if (words[0] == 0) return;
+  if (words[0] == 0) return checked_.clear();
   const std::exception_ptr problem = problem_of(words);
   if (failed_.size() == most_kept) failed_.erase(failed_.begin());
   failed_.push_back({first_ + words[3] + 1, runs_, problem});
   state_ = nullptr;
   checked_.clear();
   std::rethrow_exception(problem);
+}
+
+void Faults::forget() {
+  const std::lock_guard lock(guard_);
+  reading_ = nullptr;
+  state_ = nullptr;
+  may_be_set_ = false;
+  checked_.clear();
 }
 
 std::exception_ptr Faults::failure_of(std::int64_t number) {

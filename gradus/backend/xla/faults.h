@@ -37,6 +37,8 @@ class Faults {
 
   /// Throws what has failed, once; waits for the runs until now if that is not known.
   void observe();
+  /// The device has failed, and what it would say of data is lost, too: the state begins anew.
+  void forget();
   /// The state begins to come to the host, so that it comes together with what is read next.
   void begin_to_observe();
   /// What has failed so that results of run `number` are of no worth; null: nothing that was observed.

@@ -40,9 +40,11 @@ class FirstRun final : public ForwardingExecutable {
     ++counts().on_host;
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const Spec& spec = graph()[graph().outputs[k]].spec;
-      Ref<Buffer> there = DeviceBuffer::from_host(on, made[k], {spec.dtype, spec.shape.evaluated(symbols)});
-      if (outputs[k]) DeviceBuffer::in(outputs[k]).take(DeviceBuffer::in(there));
-      else outputs[k] = std::move(there);
+      made[k] = DeviceBuffer::from_host(on, made[k], {spec.dtype, spec.shape.evaluated(symbols)});
+    }
+    for (std::size_t k = 0; k < outputs.size(); ++k) {  // when nothing can fail any more
+      if (outputs[k]) DeviceBuffer::in(outputs[k]).take(DeviceBuffer::in(made[k]));
+      else outputs[k] = std::move(made[k]);
     }
   }
   void wait(std::span<const Ref<Buffer>> outputs) const override {

@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <numeric>
 #include <system_error>
 
@@ -18,6 +20,9 @@ void require_file(const std::string& name, const std::string& path) {
     throw Unavailable(text("plugin ", name, ": ", path, ": ", std::generic_category().message(errno)));
   require<Unavailable>(S_ISREG(found.st_mode), "plugin ", name, ": ", path, " is not a file");
 }
+
+/// The plugin's own statics may be gone: what is destroyed from now on is left to the system.
+std::atomic<bool> is_exiting{false};
 
 std::string problem_of_library() {
   const char* const problem = dlerror();
@@ -43,6 +48,7 @@ Plugin::Plugin(std::string name, std::string path) : name_(std::move(name)), pat
                        "plugin ", name_, ": ", path_, " has version ", api_version(),
                        " of the PJRT C API; this library speaks ", api_major, ".", oldest_minor, " and later ",
                        api_major, ".x");
+  std::atexit([] { is_exiting = true; });  // runs before destructors of the library that was loaded
   auto a = arguments<PluginInitialize>();
   check(api_->plugin_initialize(&a), "initialize");
 }
@@ -84,7 +90,7 @@ EventOwner& EventOwner::operator=(EventOwner&& other) noexcept {
 }
 
 EventOwner::~EventOwner() {
-  if (!event_) return;
+  if (!event_ || is_exiting) return;
   auto a = arguments<EventDestroy>();
   a.event = event_;
   plugin_->exception_of(plugin_->api().event_destroy(&a), "destroy an event");
@@ -135,6 +141,7 @@ void EventOwner::keep(std::shared_ptr<const void> kept) && {
 // ---------------------------------------------------------------- buffers
 
 BufferOwner::~BufferOwner() {
+  if (is_exiting) return;
   auto a = arguments<BufferDestroy>();
   a.buffer = buffer_;
   plugin_.exception_of(plugin_.api().buffer_destroy(&a), "destroy a buffer");
@@ -182,6 +189,7 @@ std::shared_ptr<BufferOwner> BufferOwner::copy_to(Device* device) const {
 // ---------------------------------------------------------------- code
 
 Loaded::~Loaded() {
+  if (is_exiting) return;
   auto a = arguments<LoadedExecutableDestroy>();
   a.executable = executable_;
   plugin_.exception_of(plugin_.api().loaded_executable_destroy(&a), "destroy code");

@@ -23,8 +23,12 @@ struct PluginDevice {
   DeviceAccount account;
   Faults faults;
 
-  /// A run was started that ends with `event`.
-  void note_run(pjrt::EventOwner event) {
+  /// A run was started that makes `result`.
+  void note_run(const pjrt::BufferOwner& result) {
+    pjrt::EventOwner event;
+    try {
+      event = result.ready();
+    } catch (const pjrt::Refused&) { return; }  // whoever reads the result is told
     const std::lock_guard lock(guard_);
     std::swap(last_run_, event);
   }

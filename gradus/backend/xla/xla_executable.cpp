@@ -1,5 +1,6 @@
 #include "gradus/backend/xla/xla_executable.h"
 #include <algorithm>
+#include <cstdlib>
 #include "gradus/backend/backend.h"
 #include "gradus/backend/xla/counts.h"
 #include "gradus/backend/xla/device_buffer.h"
@@ -7,6 +8,15 @@
 
 namespace gradus::xla {
 namespace {
+
+/// GRADUS_MATMUL_PRECISION: what products of f32 are to keep.
+bool asks_for_highest_precision() {
+  const char* const written = std::getenv("GRADUS_MATMUL_PRECISION");
+  const std::string_view asked = written ? written : "";
+  require(asked.empty() || asked == "default" || asked == "highest", "GRADUS_MATMUL_PRECISION: `", asked,
+          "`: expected highest or default");
+  return asked == "highest";
+}
 
 std::int64_t bytes_of_all(std::span<const Spec> specs) {
   std::int64_t sum = 0;
@@ -45,6 +55,7 @@ std::shared_ptr<XlaExecutable::Sized> XlaExecutable::make(std::span<const std::i
   sized->module =
       std::make_shared<const StableHloModule>(to_stablehlo(prepared_for_stablehlo(graph_, symbols, disable_),
                                                            {.donated = donated_,
+                                                            .highest_precision = asks_for_highest_precision(),
                                                             .extrema_keep_nan = kind_ != DeviceKind::plugin,
                                                             .unrolled = kind_ == DeviceKind::gpu ? 16 : 1},
                                                            text(kind_)));
@@ -119,10 +130,11 @@ void XlaExecutable::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffe
                 text("device ", device, " has lost ", before.spec(),
                      ": the program that was to compute its next value there has failed; load a checkpoint"))));
     }
+    state.reset();  // others may run
     throw_for(problem, on, new_bytes, what());
   }
   ++counts().runs;
-  if (!made.empty()) on.note_run(made.back()->ready());
+  if (!made.empty()) on.note_run(*made.back());
   if (state) {
     state->after(std::move(made.back()));
     made.pop_back();
