@@ -1,5 +1,6 @@
 /// The command `gradus`: reads the command line, nothing more.
 #include <CLI/CLI.hpp>
+#include "apps/gradus/advise.h"
 #include "apps/gradus/commands.h"
 #include "apps/gradus/last_words.h"
 #include "apps/gradus/launch.h"
@@ -117,9 +118,10 @@ int run(int count, char** arguments) {
       ->envname("GRADUS_NUM_THREADS")
       ->check(threads_range);
 
-  bool devices_as_json = false;
+  bool devices_as_json = false, with_network = false;
   CLI::App* devices_command = app.add_subcommand("devices", "List where Gradus can compute");
   devices_command->add_flag("--json", devices_as_json, "As JSON");
+  devices_command->add_flag("--network", with_network, "With how fast messages go between ranks of this machine");
 
   RunArguments run_arguments;
   CLI::App* run_command = app.add_subcommand("run", "Run an ONNX model on arrays");
@@ -143,6 +145,9 @@ int run(int count, char** arguments) {
   ProfileArguments profile_arguments;
   CLI::App* profile_command = add_profile(app, profile_arguments);
 
+  AdviseArguments advise_arguments;
+  CLI::App* advise_command = add_advise(app, advise_arguments);
+
   LaunchArguments launch_arguments;
   CLI::App* launch_command = add_launch(app, launch_arguments);
   launch_arguments.program = program_of_launch(count, arguments);
@@ -160,9 +165,10 @@ int run(int count, char** arguments) {
     if (onnx_test_command->parsed()) return onnx_test(onnx_test_arguments);
     if (tune_command->parsed()) return tune(tune_arguments);
     if (profile_command->parsed()) return profile_training(profile_arguments);
+    if (advise_command->parsed()) return advise_training(advise_arguments);
     if (launch_command->parsed()) return launch(launch_arguments);
     if (sample_command->parsed()) return sample(sample_arguments);
-    return list_devices(devices_as_json);
+    return list_devices(devices_as_json, with_network);
   } catch (...) { return report_failure(); }
 }
 

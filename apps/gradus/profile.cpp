@@ -6,6 +6,7 @@
 #include "apps/gradus/profile_pictures.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
+#include "apps/gradus/strategies.h"
 
 namespace gradus::command {
 namespace {
@@ -51,9 +52,14 @@ std::string page_of(const ProfileArguments& arguments, const TrainConfig& config
 }  // namespace
 
 int profile_training(const ProfileArguments& arguments) {
-  const TrainConfig config = config_of(arguments);
+  const Cluster cluster = Cluster::from_environment();
+  require<ConfigError>(cluster.ranks() == 1, "profile: ", cluster.source, " names ", cluster.ranks(),
+                       " ranks; this command profiles one process: leave the launcher out, or call profile() in a "
+                       "program of your own, on each rank");
+  TrainConfig config = config_of(arguments);
   if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
   Experiment experiment = make_experiment(config, load_data(config.data));
+  experiment.options.strategy = strategy_of(config, cluster);
   const RunDirectory run(arguments.output ? *arguments.output
                                           : make_run_directory(arguments.config.stem().string() + "-profile"));
   const ProfileReport report = profiled_steps(experiment, arguments.steps);

@@ -9,6 +9,7 @@
 #include "apps/gradus/interrupt.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
+#include "apps/gradus/strategies.h"
 #include "gradus/distribute/strategy.h"
 #include "gradus/base/input_file.h"
 #include "gradus/train/checkpoint_directory.h"
@@ -147,8 +148,9 @@ Evaluation tested(const Experiment& e, const Data& data) {
 }
 
 /// A trial of a few steps: what would fail later fails now.
-int try_out(const TrainArguments& arguments, const TrainConfig& config) {
+int try_out(const TrainArguments& arguments, TrainConfig config, const Cluster& cluster) {
   Experiment experiment = make_experiment(config, load_data(config.data));
+  if (cluster.ranks() == 1) experiment.options.strategy = strategy_of(config, cluster);
   experiment.options.fast_dev_run = arguments.fast_dev_run;
   experiment.options.verbose = !arguments.quiet;
   const double loss = fitted(experiment).loss.at(0);
@@ -177,29 +179,6 @@ DataFacts checked_facts(const TrainArguments& arguments, const Data& data, const
                      config.data.directory.string(), " are not those that it was trained with: ", other,
                      "; bring those back, or go on with these by --data-changed");
   return facts;
-}
-
-/// Roles that this command has no work for.
-void check_roles(const Cluster& cluster) {
-  require<ConfigError>(cluster.servers() == 0, "train: ", cluster.source, " names ", cluster.servers(),
-                       " parameter servers, but this command trains all ranks in step, without any; leave them out "
-                       "(gradus launch without --servers), or write the loop with ParameterServerStrategy");
-  require<ConfigError>(cluster.task == TaskType::chief || cluster.task == TaskType::worker, "train: ", cluster.source,
-                       " says that this process is of the task ", name_of(cluster.task),
-                       ", which does not train; evaluate a run with gradus eval");
-}
-
-/// On what is trained: several processes, where the environment says so, or the shards of one.
-std::optional<Strategy> strategy_of(TrainConfig& config, const Cluster& cluster) {
-  if (cluster.ranks() > 1 && !config.distribute) config.distribute.emplace();
-  if (!config.distribute) return {};
-  const int micro_shards = static_cast<int>(config.distribute->micro_shards);
-  if (cluster.ranks() > 1)
-    return MultiWorkerMirroredStrategy(cluster, {.micro_shards = micro_shards,
-                                                 .shard_optimizer = config.distribute->shard_optimizer,
-                                                 .bf16_sums = config.distribute->bf16_sums});
-  return MirroredStrategy(
-      {.devices = {default_device()}, .micro_shards = micro_shards, .bf16_sums = config.distribute->bf16_sums});
 }
 
 /// A rank that writes nothing: the first one keeps the run directory.
@@ -281,11 +260,11 @@ TrainArguments as_started_again(TrainArguments arguments) {
 
 int train(const TrainArguments& given) {
   const Cluster cluster = Cluster::from_environment();
-  check_roles(cluster);
+  check_roles(cluster, "train");
   const TrainArguments arguments = as_started_again(given);
   TrainConfig config = resolve(arguments);
   if (config.threads) set_num_threads(static_cast<int>(config.threads));
-  if (arguments.fast_dev_run > 0) return try_out(arguments, config);
+  if (arguments.fast_dev_run > 0) return try_out(arguments, config, cluster);
   const std::optional<Strategy> strategy = strategy_of(config, cluster);
   if (strategy && strategy->own_rank() > 0) return follow_training(arguments, config, *strategy);
   return run_training(arguments, config, run_directory_of(arguments), strategy);

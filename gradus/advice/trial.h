@@ -27,6 +27,8 @@ struct Setting {
 
 /// The first steps of every trial, of which the losses are compared.
 inline constexpr int compared_steps = 3;
+/// All of the first steps: in those behind, programs that come back are compiled.
+inline constexpr int first_steps = 6;
 
 class Trial {
  public:
@@ -54,7 +56,8 @@ class Trial {
   double making_seconds() const { return making_seconds_; }
   /// Of the step.
   Explanation explain() const { return step_->explain(); }
-  std::int64_t parameters() const;
+  /// Of the variables that are trained.
+  std::int64_t trainable_bytes() const;
 
  private:
   class Scopes;
