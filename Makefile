@@ -24,8 +24,13 @@ run: setup build/release/build.ninja
 	cmake --build build/release -j $(JOBS) --target gradus_command
 	$(if $(FASHION_MNIST_DIR),GRADUS_DATA_DIR=$(FASHION_MNIST_DIR)) build/release/bin/gradus train configs/fashion_mnist.toml
 
-test: build
+test: xla-plugin build
 	ctest --preset release
+
+# The processor's PJRT plugin, on which the tests of accelerators run; without it they are skipped.
+.PHONY: xla-plugin
+xla-plugin:
+	@tools/xla_plugin.sh
 
 # What takes longer: the remaining tests, the sanitizers, the fuzz targets.
 test-full: setup-full build

@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", threads, "threads that compute")->capture_default_str()->type_name("N");
   app.add_flag("--object", measures_object,
                "the step as an object file against the library's, with --threads 1: ratio and losses");
+  app.add_option("--stablehlo", stablehlo_file, "write the step as StableHLO there, and measure nothing")
+      ->type_name("FILE");
   app.add_option("--disable", function_options.disable, "compiler passes that are left out, to see their worth")
       ->delimiter(',')
       ->type_name("PASS,...");

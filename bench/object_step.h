@@ -2,6 +2,7 @@
 /// have the same losses.
 #pragma once
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +17,8 @@ namespace gradus::bench {
 
 /// Set by the command line.
 inline bool measures_object = false;
+/// If not empty: the step is not measured, but written there as StableHLO.
+inline std::string stablehlo_file;
 
 /// The object, linked to a shared library and loaded.
 class LoadedStep {
@@ -27,8 +30,9 @@ class LoadedStep {
     handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     require<Unavailable>(handle_ != nullptr, "bench: ", library, " cannot be loaded");
     run_ = reinterpret_cast<Run*>(dlsym(handle_, "step"));
-    state_ = std::aligned_alloc(64, most_bytes);
+    state_ = std::aligned_alloc(std::size_t{2} << 20, most_bytes);
     require<ResourceExhausted>(state_ != nullptr, "bench: no memory for the state");
+    madvise(state_, most_bytes, MADV_HUGEPAGE);  // as the library's own memory
     reinterpret_cast<void (*)(void*)>(dlsym(handle_, "step_init"))(state_);
   }
   LoadedStep(const LoadedStep&) = delete;

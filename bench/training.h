@@ -30,6 +30,10 @@ template <class M, class L> auto train_step(M& model, Optimizer& optimizer, cons
 Figures measure_training(const auto& step, const Tensor& x, const Tensor& y) {
   synchronize();
   if (measures_object) return measure_object(step, x, y);
+  if (!stablehlo_file.empty()) {
+    step.export_stablehlo(stablehlo_file, {x.spec(), y.spec()});
+    return {};
+  }
   std::vector<double> losses;
   Figures figures = measure({.step = [&] { losses.push_back(run_step(step, x, y).item()); },
                              .step_without_reading = [&] { run_step(step, x, y); },

@@ -30,6 +30,7 @@
 #include "gradus/nn/losses.h"
 #include "gradus/optim/optimizer.h"
 #include "gradus/train/task.h"
+#include "gradus/train/fit.h"
 
 #include "gradus/advice/advice.h"
 #include "gradus/backend/instruction_set.h"
@@ -158,7 +159,6 @@
 #include "gradus/train/callback.h"
 #include "gradus/train/callbacks.h"
 #include "gradus/train/checkpoints.h"
-#include "gradus/train/fit.h"
 #include "gradus/train/halving.h"
 #include "gradus/train/history.h"
 #include "gradus/train/keras_files.h"

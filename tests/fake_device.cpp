@@ -204,7 +204,7 @@ class FakeBackend final : public Backend {
     return processor().planned_bytes(std::move(graph), symbols);
   }
   TargetModel target() const override { return {.name = "fake"}; }
-  Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host) override {
+  Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host, const Spec&) override {
     ++to_device;
     auto memory = std::make_shared<FakeMemory>(host->bytes());
     const auto event = std::make_shared<Event>();

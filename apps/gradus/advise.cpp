@@ -6,9 +6,10 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config_changes.h"
 #include "apps/gradus/experiment.h"
-#include "apps/gradus/strategies.h"
+#include "apps/gradus/ranks.h"
 #include "gradus/advice/ranks.h"
 #include "gradus/advice/trial.h"
+#include "gradus/backend/plugin.h"
 #include "gradus/base/input_file.h"
 #include "gradus/distribute/network_rates.h"
 #include "gradus/formats/atomic_file.h"
@@ -194,14 +195,13 @@ std::string to_json(const Advice& advice, const std::vector<ConfigChange>& chang
 }  // namespace
 
 int advise_training(const AdviseArguments& arguments) {
-  const Cluster cluster = Cluster::from_environment();
-  require<ConfigError>(cluster.ranks() == 1, "advise: ", cluster.source, " names ", cluster.ranks(),
-                       " ranks; trials are of one process: ask on one of the machines, without a launcher");
+  require_one_process("advise");
   check(arguments);
   TrainConfig config = config_of(arguments);
   if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
+  if (!config.device.empty()) set_default_device(device_named(config.device));
   Experiment experiment = make_experiment(config, load_data(config.data));
-  experiment.options.strategy = strategy_of(config, cluster);
+  experiment.options.strategy = strategy_of(config, Cluster());
   const AdviseOptions options{.max_seconds = arguments.max_seconds,
                               .allow_lower_precision = arguments.allow_lower_precision,
                               .fit = experiment.options,

@@ -15,6 +15,7 @@ struct TrainArguments {
   std::optional<std::filesystem::path> data_directory, output;
   std::optional<std::filesystem::path> resume = {};  // a run directory, in place of a configuration
   std::optional<std::int64_t> epochs, batch_size, seed, threads;
+  std::optional<std::string> device = {};  // in place of the configuration's
   std::vector<std::string> settings = {};  // "optimizer.learning_rate=0.1"
   std::int64_t fast_dev_run = 0;           // steps of a trial that writes nothing; 0: a training
   bool json = false, quiet = false;
@@ -59,10 +60,19 @@ struct CompileArguments {
   bool train = false, predict = false;  // the training step; predictions, as without both
   std::optional<std::int64_t> batch_size;
   std::string instruction_set;
-  std::optional<std::filesystem::path> data_directory;
+  std::optional<std::filesystem::path> data_directory, weights;  // weights: a file of their own
 };
 /// Writes a model as an object file and a header in C, and says on stdout where they are.
 int compile_object(const CompileArguments& arguments);
+
+struct ExportArguments {
+  std::filesystem::path source, stablehlo;  // as for compile; the file
+  bool train = false, predict = false;
+  std::optional<std::int64_t> batch_size;
+  std::optional<std::filesystem::path> data_directory;
+};
+/// Writes a model as text of StableHLO, and says on stdout where it is.
+int export_text(const ExportArguments& arguments);
 
 struct OnnxTestArguments {
   std::vector<std::filesystem::path> directories;

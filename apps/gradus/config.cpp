@@ -299,6 +299,7 @@ template <class Key> void visit_training(TrainConfig& c, const Key& key) {
   key.any("disable", c.disable);
   key.any("validate_each_epoch", c.validate_each_epoch);
   key.choice("policy", c.policy, policies);
+  key.any("device", c.device);
   key.choice("task", c.task, tasks);
   key.choice("loss", c.loss, losses);
   key.any("class_weight", c.class_weight);

@@ -89,6 +89,7 @@ struct TrainConfig {
   std::vector<std::string> disable = {};  // passes of the compiler
   bool validate_each_epoch = false;
   std::string policy = "float32";
+  std::string device = {};                // that computes: "gpu:0", "xla"; empty: the default device
   std::vector<double> class_weight = {};  // in training: how much examples of each class count; empty: all the same
   std::string task = "automatic";         // "classification", "regression", or as the loss, else the labels, say
   std::string loss = "automatic";         // of classes sparse_categorical_crossentropy, of numbers mean_squared_error

@@ -3,12 +3,40 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
+#include "gradus/backend/plugin.h"
 #include "gradus/distribute/network_rates.h"
 #include "gradus/gradus.h"
 
 namespace gradus::command {
-
 namespace {
+
+std::string gibibytes(std::size_t bytes) {
+  return bytes == 0 ? "memory unknown" : text(std::setprecision(4), static_cast<double>(bytes) / GiB, " GiB");
+}
+/// Of a version of several lines: the first.
+std::string first_line(const std::string& all) { return all.substr(0, all.find('\n')); }
+
+nlohmann::json json_of(const PluginInfo& plugin) {
+  nlohmann::json all{{"plugin", plugin.name}, {"path", plugin.path}};
+  if (!plugin.problem.empty()) all["problem"] = plugin.problem;
+  if (!plugin.platform.empty())
+    all.update({{"platform", plugin.platform},
+                {"platform_version", plugin.platform_version},
+                {"pjrt_version", plugin.api_version}});
+  return all;
+}
+
+void print(const PluginInfo& plugin) {
+  if (!plugin.problem.empty()) {
+    std::cout << "plugin " << plugin.name << "  cannot be used: " << plugin.problem << '\n';
+    return;
+  }
+  int number = 0;
+  for (const PluginDeviceInfo& each : plugin.devices)
+    std::cout << each.device << "  " << each.model << "  " << gibibytes(each.memory_bytes) << "  plugin " << plugin.name
+              << ':' << number++ << " (" << first_line(plugin.platform_version) << ", PJRT " << plugin.api_version
+              << ", " << plugin.path << ")\n";
+}
 
 nlohmann::json networks_as_json() {
   nlohmann::json all = nlohmann::json::array();
@@ -37,23 +65,31 @@ void print_networks(const nlohmann::json& networks) {
 }  // namespace
 
 int list_devices(bool json, bool network) {
-  nlohmann::json all = nlohmann::json::array();
-  for (const Device& device : devices(DeviceKind::cpu)) {
-    const MemoryUse memory = memory_use(device);
-    all.push_back({{"device", text(device)},
-                   {"instructions", instruction_set()},
-                   {"threads", num_threads()},
-                   {"memory_bytes", memory.limit_bytes}});
-  }
-  const nlohmann::json networks = network ? networks_as_json() : nlohmann::json();
-  if (json) {
-    std::cout << (network ? nlohmann::json{{"devices", all}, {"networks", networks}} : all).dump() << '\n';
+  const Device processor = cpu(0);
+  const std::size_t memory = memory_use(processor).limit_bytes;
+  const std::vector<PluginInfo> found = plugins();
+  if (!json) {
+    std::cout << processor << "  " << instruction_set() << "  " << num_threads() << " threads  " << gibibytes(memory)
+              << '\n';
+    for (const PluginInfo& plugin : found) print(plugin);
+    if (network) print_networks(networks_as_json());
     return ok;
   }
-  for (const auto& device : all)
-    std::cout << device["device"].get<std::string>() << "  " << device["instructions"].get<std::string>() << "  "
-              << device["threads"] << " threads  " << device["memory_bytes"].get<double>() / GiB << " GiB\n";
-  print_networks(networks);
+  nlohmann::json all = nlohmann::json::array();
+  all.push_back({{"device", text(processor)},
+                 {"instructions", instruction_set()},
+                 {"threads", num_threads()},
+                 {"memory_bytes", memory}});
+  for (const PluginInfo& plugin : found) {
+    for (const PluginDeviceInfo& each : plugin.devices) {
+      nlohmann::json device = json_of(plugin);
+      device.update({{"device", text(each.device)}, {"model", each.model}, {"memory_bytes", each.memory_bytes}});
+      all.push_back(std::move(device));
+    }
+    if (!plugin.problem.empty()) all.push_back(json_of(plugin));
+  }
+  if (network) all = nlohmann::json{{"devices", std::move(all)}, {"networks", networks_as_json()}};
+  std::cout << all.dump() << '\n';
   return ok;
 }
 

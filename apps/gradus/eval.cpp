@@ -6,22 +6,27 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/model.h"
+#include "apps/gradus/ranks.h"
 
 namespace gradus::command {
 
 int eval(const EvalArguments& arguments) {
+  const Cluster cluster = workers_for("eval");
   TrainConfig config = read_config(arguments.run / "config.toml");
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   if (const std::int64_t threads = arguments.threads.value_or(config.threads))
     set_num_threads(static_cast<int>(threads));
+  const std::optional<Strategy> strategy = strategy_of(config, cluster);
   const Data data = load_data(config.data, arguments.run);
   Sequential model = make_model(config, data.outputs());
   model.build(data.input);
   load_safetensors(arguments.run / "weights.safetensors", model);
-  const EvaluateOptions options{.metrics = {make_metric(data)}, .sample_weight = is_weighted(config)};
+  const EvaluateOptions options{
+      .metrics = {make_metric(data)}, .sample_weight = is_weighted(config), .strategy = strategy};
   const LossFunction loss = make_loss(config, data);
   const Evaluation result =
       std::visit([&](const auto& test) { return evaluate(model, loss, test, options); }, test_batches(config, data));
+  if (!cluster.is_chief()) return ok;
   const double metric = result.metrics.at(0).second;
   if (arguments.json) {
     std::string key = "test_" + metric_of(data);

@@ -7,6 +7,7 @@
 #include "apps/gradus/output.h"
 #include "apps/gradus/profile.h"
 #include "apps/gradus/ranges.h"
+#include "apps/gradus/ranks.h"
 #include "apps/gradus/tune.h"
 
 using namespace gradus::command;
@@ -30,6 +31,7 @@ CLI::App* add_train(CLI::App& app, TrainArguments& a) {
   command->add_option("--threads", a.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")
       ->check(threads_range);
+  command->add_option("--device", a.device, "Device that computes, as `gradus devices` prints it, such as gpu:0");
   command->add_option("--fast-dev-run", a.fast_dev_run, "A trial of so many steps that writes nothing")
       ->check(size_range);
   command->add_flag("--json", a.json, "Result as one JSON line");
@@ -50,18 +52,31 @@ CLI::App* add_predict(CLI::App& app, PredictArguments& a) {
   return command;
 }
 
+/// What `compile` and `export` both take.
+void add_exported(CLI::App& command, auto& a) {
+  command.add_option("source", a.source, "Configuration, run directory or ONNX model")->required();
+  CLI::Option* train = command.add_flag("--train", a.train, "The training step");
+  command.add_flag("--predict", a.predict, "Predictions (the default)")->excludes(train);
+  command.add_option("--batch-size", a.batch_size, "Rows of the arguments (the configuration's; of predictions 1)")
+      ->check(size_range);
+  command.add_option("--data-dir", a.data_directory, "Directory of the data")->envname("GRADUS_DATA_DIR");
+}
+
 CLI::App* add_compile(CLI::App& app, CompileArguments& a) {
   CLI::App* command =
       app.add_subcommand("compile", "Write a model as an object file and a C header, for programs without Gradus");
-  command->add_option("source", a.source, "Configuration, run directory or ONNX model")->required();
+  add_exported(*command, a);
   command->add_option("-o,--output", a.stem, "STEM of STEM.o and STEM.h; its last part names the functions")
       ->required();
-  CLI::Option* train = command->add_flag("--train", a.train, "The training step");
-  command->add_flag("--predict", a.predict, "Predictions (the default)")->excludes(train);
-  command->add_option("--batch-size", a.batch_size, "Rows of the arguments (the configuration's; of predictions 1)")
-      ->check(size_range);
   command->add_option("--instruction-set", a.instruction_set, "avx2 or avx512 (default: this machine's)");
-  command->add_option("--data-dir", a.data_directory, "Directory of the data")->envname("GRADUS_DATA_DIR");
+  command->add_option("--weights", a.weights, "FILE for the values of weights, which are part of STEM.o otherwise");
+  return command;
+}
+
+CLI::App* add_export(CLI::App& app, ExportArguments& a) {
+  CLI::App* command = app.add_subcommand("export", "Write a model as text of StableHLO, for compilers of accelerators");
+  add_exported(*command, a);
+  command->add_option("--stablehlo", a.stablehlo, "The file")->required();
   return command;
 }
 
@@ -100,6 +115,9 @@ int run(int count, char** arguments) {
   CLI::App* predict_command = add_predict(app, predict_arguments);
   CompileArguments compile_arguments;
   CLI::App* compile_command = add_compile(app, compile_arguments);
+
+  ExportArguments export_arguments;
+  CLI::App* export_command = add_export(app, export_arguments);
   InspectArguments inspect_arguments;
   CLI::App* inspect_command = add_inspect(app, inspect_arguments);
 
@@ -156,9 +174,13 @@ int run(int count, char** arguments) {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
   try {
+    for (const CLI::App* alone :
+         {compile_command, run_command, tune_command, profile_command, advise_command, sample_command})
+      if (alone->parsed()) require_one_process(alone->get_name());
     if (train_command->parsed()) return train(train_arguments);
     if (predict_command->parsed()) return predict_examples(predict_arguments);
     if (compile_command->parsed()) return compile_object(compile_arguments);
+    if (export_command->parsed()) return export_text(export_arguments);
     if (inspect_command->parsed()) return inspect(inspect_arguments);
     if (eval_command->parsed()) return eval(eval_arguments);
     if (run_command->parsed()) return run_model(run_arguments);

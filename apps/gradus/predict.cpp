@@ -6,6 +6,7 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/findings.h"
 #include "apps/gradus/model.h"
+#include "apps/gradus/ranks.h"
 #include "gradus/formats/atomic_file.h"
 
 namespace gradus::command {
@@ -93,14 +94,14 @@ Questions read_questions(const PredictArguments& arguments, const DataConfig& co
 
 /// Scores or numbers, f32 [examples, ...].
 Tensor answers_to(const Questions& questions, const Module& model, const TrainConfig& config, const Spec& input,
-                  const std::string& source) {
+                  const std::string& source, const std::optional<Strategy>& strategy) {
   Tensors parts;
   for (std::int64_t begin = 0; begin == 0 || begin < questions.count; begin += part) {
     const Tensor x = prepared(questions.rows(begin, std::min(begin + part, questions.count)), config.data);
     Spec given = x.spec();
     given.shape.set(0, any_size);
     require<DataError>(given == input, source, ": the model was trained on ", input, ", this is ", given);
-    parts.push_back(cast(model(x, inference), f32));
+    parts.push_back(cast(strategy ? predict(model, x, {.strategy = strategy}) : model(x, inference), f32));
     parts.back().observed();  // of one part no more than its answers stays in memory
   }
   return concat(parts);
@@ -132,17 +133,20 @@ std::string table_of(const Questions& questions, const Tensor& answers, const Da
 }  // namespace
 
 int predict_examples(const PredictArguments& arguments) {
-  const TrainConfig config = read_config(arguments.run / "config.toml");
+  const Cluster cluster = workers_for("predict");
+  TrainConfig config = read_config(arguments.run / "config.toml");
   require(config.data.kind != "text", arguments.run.string(),
           ": this run is of a text; gradus sample goes on with one");
   if (const std::int64_t threads = arguments.threads.value_or(config.threads))
     set_num_threads(static_cast<int>(threads));
+  const std::optional<Strategy> strategy = strategy_of(config, cluster);
   const DataFacts facts = read_facts(arguments.run / "data.json");
   const Questions questions = read_questions(arguments, config.data, facts);
   Sequential model = make_model(config, static_cast<std::int64_t>(facts.classes.size()));
   model.build(facts.input);
   load_safetensors(arguments.run / "weights.safetensors", model);
-  const Tensor answers = answers_to(questions, model, config, facts.input, arguments.input.string());
+  const Tensor answers = answers_to(questions, model, config, facts.input, arguments.input.string(), strategy);
+  if (!cluster.is_chief()) return ok;
   if (arguments.output && arguments.output->extension() == ".npy") {
     save_npy(*arguments.output, facts.of_classes ? softmax(answers) : answers);
     return ok;

@@ -7,10 +7,10 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/interrupt.h"
+#include "apps/gradus/ranks.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
-#include "apps/gradus/strategies.h"
-#include "gradus/distribute/strategy.h"
+#include "gradus/backend/plugin.h"
 #include "gradus/base/input_file.h"
 #include "gradus/train/checkpoint_directory.h"
 
@@ -31,6 +31,7 @@ TrainConfig resolve(const TrainArguments& arguments) {
                                    {"threads", arguments.threads}})
     if (value) settings.push_back(text(key, '=', *value));
   TrainConfig config = read_config(arguments.resume ? *arguments.resume / "config.toml" : arguments.config, settings);
+  if (arguments.device) config.device = *arguments.device;
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   // The run may be resumed from anywhere.
   if (config.data.directory.empty()) config.data.directory = ".";
@@ -259,11 +260,11 @@ TrainArguments as_started_again(TrainArguments arguments) {
 }  // namespace
 
 int train(const TrainArguments& given) {
-  const Cluster cluster = Cluster::from_environment();
-  check_roles(cluster, "train");
+  const Cluster cluster = workers_for("train");
   const TrainArguments arguments = as_started_again(given);
   TrainConfig config = resolve(arguments);
   if (config.threads) set_num_threads(static_cast<int>(config.threads));
+  if (!config.device.empty()) set_default_device(device_named(config.device));
   if (arguments.fast_dev_run > 0) return try_out(arguments, config, cluster);
   const std::optional<Strategy> strategy = strategy_of(config, cluster);
   if (strategy && strategy->own_rank() > 0) return follow_training(arguments, config, *strategy);

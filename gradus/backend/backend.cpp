@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include "gradus/base/error.h"
+#include "gradus/tensor/device_finder.h"
 
 namespace gradus {
 namespace {
@@ -22,9 +23,14 @@ std::string kinds_served() {
 }  // namespace
 
 Backend& backend_of(DeviceKind kind) {
-  Backend* const backend = backends()[static_cast<std::size_t>(kind)].load(std::memory_order_acquire);
+  const std::atomic<Backend*>& place = backends()[static_cast<std::size_t>(kind)];
+  Backend* backend = place.load(std::memory_order_acquire);
+  if (!backend) [[unlikely]] {
+    find_devices(kind);
+    backend = place.load(std::memory_order_acquire);
+  }
   require<Unavailable>(backend != nullptr, "device of kind ", kind, ": no backend serves it; there are ",
-                       kinds_served());
+                       kinds_served(), device_finder() ? device_finder()->problems(kind) : "");
   return *backend;
 }
 
@@ -33,9 +39,16 @@ void register_backend(DeviceKind kind, Backend& backend, int count) {
   set_device_count(kind, count);
 }
 
-Ref<Buffer> copy_between(const Ref<Buffer>& source, const Device& from, const Device& to) {
+Ref<Buffer> copy_between(const Ref<Buffer>& source, const Device& from, const Device& to, const Spec& spec) {
   if (from == to) return source;
-  return backend_of(to).from_host(to, Buffer::on_host(source));
+  Backend& backend = backend_of(to);
+  if (from.kind == to.kind && source->device_memory()) return backend.from_device(to, source, spec);
+  return backend.from_host(to, Buffer::on_host(source), spec);
+}
+
+void synchronize_devices() {
+  for (auto& backend : backends())
+    if (Backend* const there = backend.load(std::memory_order_acquire)) there->synchronize();
 }
 
 }  // namespace gradus

@@ -22,8 +22,15 @@ class Backend {
   /// The numbers by which passes decide; explain() prints them.
   virtual TargetModel target() const = 0;
 
-  /// Memory of `device` with the bytes of `host`, a buffer of the host that is not written any more.
-  virtual Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host) = 0;
+  /// Memory of `device` with the bytes of `host`, a buffer of the host that is not written any more. They are elements
+  /// of `spec`, whose sizes are known.
+  virtual Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host, const Spec& spec) = 0;
+  /// Memory of `to` with the bytes of `source`, which another device of the kind has.
+  virtual Ref<Buffer> from_device(const Device& to, const Ref<Buffer>& source, const Spec& spec) {
+    return from_host(to, Buffer::on_host(source), spec);
+  }
+  /// Returns when all devices have done what they were given. Throws what has gone wrong there, if nobody was told yet.
+  virtual void synchronize() {}
 
   // Tiers: code has to be generated before it runs, an interpreter begins at once.
   /// True if one run of `graph` should be over before code for it would be there and have run. Deterministic.
@@ -32,8 +39,10 @@ class Backend {
   virtual double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
 };
 
-/// The bits of `source`, which is on `from`, on another device. Waits for what they depend on.
-Ref<Buffer> copy_between(const Ref<Buffer>& source, const Device& from, const Device& to);
+/// The bits of `source`, elements of `spec` on `from`, on another device. Waits for what they depend on.
+Ref<Buffer> copy_between(const Ref<Buffer>& source, const Device& from, const Device& to, const Spec& spec);
+/// Backend::synchronize() of all that are there.
+void synchronize_devices();
 
 /// The one that serves devices of this kind. Unavailable, with the kinds that there are, if none does.
 Backend& backend_of(DeviceKind kind);

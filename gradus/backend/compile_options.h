@@ -19,6 +19,9 @@ struct CompileOptions {
   TargetModel target = {};
   bool keeps_code = false;  // for an object file (backend/object.h): its code is made for it alone
   bool profile = false;     // kernels() says how long they really take
+  /// Of a function's program, per output of the graph: the place among the inputs of the value that it is the next one
+  /// of, as of a Variable; -1: it is no next value; -2: it is one, but the program does not read the value before.
+  std::vector<int> replaces = {};
 };
 
 }  // namespace gradus

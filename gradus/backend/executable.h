@@ -30,6 +30,10 @@ class Executable {
   /// from run() at once; and this returns at once, too, unless data may make the run fail. Nobody may look at outputs,
   /// or act on them, before.
   virtual void wait(std::span<const Ref<Buffer>> /*outputs*/) const {}
+  /// True if nobody has to wait before Variables hold the outputs: those that are the next values of inputs
+  /// (CompileOptions::replaces) have the old bits if the run fails, later runs then change nothing either, and whoever
+  /// looks at what such a run has made gets the error.
+  virtual bool keeps_old_values() const { return false; }
 
   virtual const Graph& graph() const = 0;
   /// Per output: the position among the inputs of the one whose buffer it may take over, or -1.
@@ -53,6 +57,9 @@ class Executable {
   virtual int measured_team() const = 0;
 
   virtual double compile_seconds() const = 0;
+  /// The values of the symbols for which there is code now, in the order of their first use. Empty: one code serves
+  /// all.
+  virtual std::vector<std::vector<std::int64_t>> compiled_sizes() const { return {}; }
   /// The bytes that it takes in a cache: graph, steps and code.
   virtual std::size_t footprint() const = 0;
 
@@ -66,6 +73,8 @@ class ForwardingExecutable : public Executable {
   explicit ForwardingExecutable(std::shared_ptr<const Executable> inner) : inner_(std::move(inner)) {}
 
   void wait(std::span<const Ref<Buffer>> outputs) const override { inner_->wait(outputs); }
+  bool keeps_old_values() const override { return inner_->keeps_old_values(); }
+  std::vector<std::vector<std::int64_t>> compiled_sizes() const override { return inner_->compiled_sizes(); }
   const Graph& graph() const override { return inner_->graph(); }
   const std::vector<int>& may_overwrite() const override { return inner_->may_overwrite(); }
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override { return inner_->kernels(symbols); }

@@ -12,7 +12,8 @@ namespace gradus {
 struct ObjectField {
   std::string name;  // as the Variable has it
   Spec spec;
-  Ref<Buffer> now;  // its initial value
+  Ref<Buffer> now;           // its initial value
+  bool is_constant = false;  // a captured tensor, which no step writes
 };
 
 /// What is to become an object file. All sizes are known, and the graph names no device.
@@ -38,10 +39,12 @@ struct ObjectStep {
   std::vector<Result> results;
   std::uint64_t random_state = 0;
   std::string instruction_set = {};  // "avx2", "avx512"; empty: that of this machine
+  std::string weights_file = {};     // if it has a name, initial values are there and not in the object
 };
 
 struct ObjectText {
   std::string object, header;
+  std::string weights = {};  // the state up to the memory to work in, if they are in a file of their own
 };
 
 /// InvalidArgument that names the op, if something of the graph cannot come along. Unavailable without binutils.

@@ -237,7 +237,9 @@ class PlacedProgram final : public ExecutableOfParts {
     parts_ = std::move(cut).parts();
     std::vector<PartOfProgram> all;
     for (const Part& part : parts_) all.push_back({&backend_of(part.device), &part.graph});
-    executables_ = compile_parts(all, options);
+    CompileOptions of_parts = options;
+    of_parts.replaces.clear();  // which names outputs of the whole: parts wait for what may fail
+    executables_ = compile_parts(all, of_parts);
     for (std::size_t p = 0; p < parts_.size(); ++p) parts_[p].executable = executables_[p];
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
   }
@@ -255,7 +257,7 @@ class PlacedProgram final : public ExecutableOfParts {
       run_stage({parts_.data() + first, past - first}, values, given, symbols);
       first = past;
     }
-    for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = output(k, values);
+    for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = output(k, values, symbols);
   }
 
   const Graph& graph() const override { return graph_; }
@@ -295,7 +297,7 @@ class PlacedProgram final : public ExecutableOfParts {
     const auto run_part = [&](std::size_t p) {
       const Device& device = parts[p].device;
       std::vector<Ref<Buffer>> inputs;
-      for (const PartInput& input : parts[p].inputs) inputs.push_back(brought(input, values, device));
+      for (const PartInput& input : parts[p].inputs) inputs.push_back(brought(input, values, device, symbols));
       for (const int output : parts[p].outputs) {
         const auto place = given.find(output);
         made[p].push_back(place == given.end() ? Ref<Buffer>() : place->second);
@@ -309,15 +311,20 @@ class PlacedProgram final : public ExecutableOfParts {
     for (std::size_t p = 0; p < parts.size(); ++p)
       for (std::size_t k = 0; k < made[p].size(); ++k) values[parts[p].outputs[k]] = std::move(made[p][k]);
   }
-  Ref<Buffer> brought(const PartInput& input, const PerValue<Ref<Buffer>>& values, const Device& to) const {
+  Spec spec_of(int i, std::span<const std::int64_t> symbols) const {
+    return {graph_[i].spec.dtype, graph_[i].spec.shape.evaluated(symbols)};
+  }
+  Ref<Buffer> brought(const PartInput& input, const PerValue<Ref<Buffer>>& values, const Device& to,
+                      std::span<const std::int64_t> symbols) const {
     const Ref<Buffer>& there = values[input.value];
     if (!input.is_copied) return there;
-    return copy_between(there, graph_[input.value].spec.device.physical(), to);
+    return copy_between(there, graph_[input.value].spec.device.physical(), to, spec_of(input.value, symbols));
   }
-  Ref<Buffer> output(std::size_t k, const PerValue<Ref<Buffer>>& values) const {
+  Ref<Buffer> output(std::size_t k, const PerValue<Ref<Buffer>>& values, std::span<const std::int64_t> symbols) const {
     const int source = sources_[k], origin = Cut::origin_of(graph_, source);
     const auto on = [&](int i) { return graph_[i].spec.device.physical(); };
-    return source == origin ? values[source] : copy_between(values[origin], on(origin), on(source));
+    return source == origin ? values[source]
+                            : copy_between(values[origin], on(origin), on(source), spec_of(origin, symbols));
   }
 
   Graph graph_;
@@ -361,6 +368,7 @@ bool is_interpreted_sooner(const Graph& graph, const CompileOptions& options) {
   const std::vector<Device> devices = devices_of(graph);
   if (devices.size() > 1) return false;
   const Device device = devices.empty() ? Placement().physical() : devices.front();
+  if (device.kind != DeviceKind::cpu) return false;  // the processor would have to do it for the device
   return backend_of(device).is_interpreted_sooner(graph, options.symbols);
 }
 

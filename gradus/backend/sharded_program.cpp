@@ -232,7 +232,7 @@ class Cut {
 class ShardedProgram final : public ExecutableOfParts {
  public:
   ShardedProgram(Graph graph, const CompileOptions& options)
-      : fingerprint_(hash_of(graph)), divided_(divided(std::move(graph))), options_(options) {
+      : fingerprint_(hash_of(graph)), divided_(divided(std::move(graph))), options_(of_parts(options)) {
     Cut cut(graph_, divided_.exchanges);
     parts_ = cut.parts();
     sums_ = cut.sums();
@@ -374,7 +374,8 @@ class ShardedProgram final : public ExecutableOfParts {
       outputs.push_back(place == values.given.end() ? Ref<Buffer>() : place->second);
     }
     const Device device = default_device();
-    for (Ref<Buffer>& input : inputs) input = on_device(input, device);
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      inputs[k] = on_device(inputs[k], device, spec_of(part.inputs[k], values.symbols));
     part.executable->run(inputs, outputs, values.symbols, device);
     part.executable->wait(outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) values.of_all[part.outputs[k]] = std::move(outputs[k]);
@@ -408,19 +409,24 @@ class ShardedProgram final : public ExecutableOfParts {
     std::vector<Ref<Buffer>> inputs, outputs(part.outputs.size());
     for (const int input : part.inputs) {
       const Ref<Buffer>& found = lengths_[input] < 0 ? values.of_all[input] : own_of(input, s, values);
-      inputs.push_back(on_device(found, device));
+      inputs.push_back(on_device(found, device, spec_of(input, values.symbols)));
     }
     const auto executable = executable_of(part, device);
     executable->run(inputs, outputs, values.symbols, device);
     executable->wait(outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) own[part.outputs[k]] = Buffer::on_host(std::move(outputs[k]));
   }
+  /// They name outputs of the whole: parts wait for what may fail.
+  static CompileOptions of_parts(CompileOptions options) {
+    options.replaces.clear();
+    return options;
+  }
   std::shared_ptr<const Executable> executable_of(const Part& part, const Device& device) const {
     return device.kind == kind_ ? part.executable : compile_once(backend_of(device), part.graph, options_);
   }
-  static Ref<Buffer> on_device(const Ref<Buffer>& buffer, const Device& device) {
+  static Ref<Buffer> on_device(const Ref<Buffer>& buffer, const Device& device, const Spec& spec) {
     if (device.kind == DeviceKind::cpu) return Buffer::on_host(buffer);
-    return buffer->device_memory() ? buffer : backend_of(device).from_host(device, buffer);
+    return buffer->device_memory() ? buffer : backend_of(device).from_host(device, buffer, spec);
   }
 
   Spec spec_of(int i, std::span<const std::int64_t> symbols) const {

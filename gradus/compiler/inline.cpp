@@ -1,5 +1,7 @@
 /// Calls of regions give way to what they call, and attention in blocks to what it stands for.
 #include <algorithm>
+#include <functional>
+#include <utility>
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/applications.h"
 #include "gradus/graph/region.h"
@@ -11,22 +13,22 @@ namespace gradus {
 namespace {
 
 /// What a value that is to give way stands for; else empty.
-using RegionOf = Region (*)(const Graph& graph, const Value& v);
+using RegionOf = std::function<Region(const Graph& graph, const Value& v)>;
 
 Region called_region(const Graph&, const Value& v) {
   return v.op && v.op->inlined ? v.op->inlined(v.op.attributes()) : Region();
 }
 bool is_attention(const Value& v) { return v.op && (v.op.as<BlockedAttention>() || v.op.as<AttentionGradient>()); }
-Region attention_region(const Graph& graph, const Value& v) {
+Region attention_region(const Graph& graph, const Value& v, SumOrder order) {
   if (!is_attention(v)) return {};
   std::vector<Spec> specs;
   for (int operand : v.in) specs.push_back(graph[operand].spec);
-  return attention_definition(v.op, specs);
+  return attention_definition(v.op, specs, order);
 }
 
 class Inliner {
  public:
-  explicit Inliner(RegionOf region_of) : region_of_(region_of) {}
+  explicit Inliner(RegionOf region_of) : region_of_(std::move(region_of)) {}
   /// Copies `graph`, whose inputs stand for `inputs` of what is made; gives its outputs.
   std::vector<int> copy(const Graph& graph, std::span<const int> inputs, std::uint32_t scope) {
     GraphRewriter places(graph, made);
@@ -74,7 +76,7 @@ class Inliner {
 };
 
 void replace_by_regions(Graph& graph, RegionOf region_of) {
-  Inliner inliner(region_of);
+  Inliner inliner(std::move(region_of));
   inliner.copy_whole(graph);
   graph = std::move(inliner.made);
 }
@@ -86,9 +88,12 @@ void inline_calls(Graph& graph) {
   if (std::ranges::any_of(graph.values, calls)) replace_by_regions(graph, called_region);
 }
 
-void compose_attention(Graph& graph) {
+void compose_attention(Graph& graph) { compose_attention(graph, SumOrder::contract); }
+
+void compose_attention(Graph& graph, SumOrder order) {
   inline_calls(graph);
-  if (std::ranges::any_of(graph.values, is_attention)) replace_by_regions(graph, attention_region);
+  if (std::ranges::any_of(graph.values, is_attention))
+    replace_by_regions(graph, [order](const Graph& of, const Value& v) { return attention_region(of, v, order); });
 }
 
 }  // namespace gradus

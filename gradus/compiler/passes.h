@@ -9,6 +9,8 @@
 
 namespace gradus {
 
+enum class SumOrder;  // ops/attention_ops.h
+
 /// Calls of regions give way to what they call (inline.cpp). Cannot be disabled: nothing else runs them.
 void inline_calls(Graph& graph);
 /// Moves out of loops what is the same in every iteration (hoist.cpp).
@@ -16,6 +18,8 @@ void hoist(Graph& graph);
 /// Calls give way, and attention in blocks to products around a softmax (inline.cpp): for what knows nothing else, and
 /// where "attention" is disabled.
 void compose_attention(Graph& graph);
+/// Likewise for a device that adds up products in an order of its own.
+void compose_attention(Graph& graph, SumOrder order);
 /// Evaluates what depends on constants alone (fold.cpp).
 void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place

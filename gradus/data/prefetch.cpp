@@ -6,6 +6,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/thread_pool.h"
+#include "gradus/function/resident.h"
 #include "gradus/graph/call_context.h"
 
 namespace gradus {
@@ -164,6 +165,9 @@ void Prefetcher::produce() {
       const FieldScope<&CallContext::log> logs(making.log());
       if (!pass) pass = stage_->open(epoch_);
       made.element = pass->at(index);
+      // Ahead of the reader, too: what a device is to read is on its way there.
+      for (const Tensor& field : made.element)
+        if (field.device().kind != DeviceKind::cpu) resident(field);
     } catch (const StopScope::Stopped&) { return; } catch (...) {
       made.problem = std::current_exception();
     }

@@ -58,6 +58,9 @@ ParameterServerGroup::ParameterServerGroup(const Cluster& cluster, const Paramet
 ParameterServerGroup::~ParameterServerGroup() { end(); }
 
 void ParameterServerGroup::meet() {
+  require<Unavailable>(default_device().kind == DeviceKind::cpu, "ParameterServerStrategy: the default device is ",
+                       default_device(), ", and with parameter servers steps are computed on the processor: leave ",
+                       "GRADUS_DEVICE and set_default_device out, or say set_default_device(cpu())");
   const bool is_chief = cluster_.is_chief();
   if (is_chief) {
     desk_ = std::make_unique<StepDesk>(StepDeskTerms{.ranks = cluster_.ranks(),
@@ -121,10 +124,16 @@ void ParameterServerGroup::meet() {
   if (is_chief)
     for (ParameterClient& server : servers_) server.begin();
   if (!cluster_.in_process) {
+    is_beating_ = true;
     main_->start_beating([this](const std::exception_ptr& why) {
+      {
+        const std::lock_guard lock(mutex_);
+        is_beating_ = false;
+      }
       try {
         std::rethrow_exception(why);
       } catch (const LeftOff&) {  // all is done, or this process leaves
+        changed_.notify_all();
       } catch (...) { note_failure(why); }
     });
     main_->agree(0);  // servers know of the training
@@ -173,7 +182,7 @@ void ParameterServerGroup::end() {
   if (desk_ && desk_server_) {
     desk_->close(in_order ? "rank 0 has ended the training" : text("rank 0: ", why), in_order);
     desk_->wait_until_told(std::chrono::steady_clock::now() +
-                           std::min<std::chrono::milliseconds>(2s, cluster_.heartbeat));
+                           std::min<std::chrono::milliseconds>(2s, cluster_.timeout));
     desk_server_->stop(1s);
   }
 }
@@ -266,7 +275,8 @@ void ParameterServerGroup::note_failure(const std::exception_ptr& error) {
   } catch (...) {}
   {
     std::unique_lock lock(mutex_);
-    if (is_gone) changed_.wait_for(lock, 300ms, [&] { return is_over_ || !failure_.empty(); });
+    const auto has_heard = [&] { return !is_beating_ || is_over_ || !failure_.empty(); };
+    if (is_gone) changed_.wait_for(lock, 2 * cluster_.heartbeat, has_heard);
     if (failure_.empty()) {
       failure_ = why;
       error_ = error;

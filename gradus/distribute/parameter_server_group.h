@@ -93,7 +93,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   void take_values();
   void wait_for_all() { note_committed(main_->round(scheduled_, scheduled_).committed); }
   void note_committed(std::uint64_t committed);
-  /// The first one counts; but why rank 0 is gone another thread may hear at the same time.
+  /// The first one counts; but why rank 0 is gone the thread that beats hears (StepDesk::note_told).
   void note_failure(const std::exception_ptr& error);
   void check_usable(std::string_view what);
   template <class Work> auto attempt(Work work);
@@ -127,6 +127,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   std::exception_ptr error_;
   std::string failure_;  // what it says; empty: there is none
   bool is_over_ = false;
+  bool is_beating_ = false;  // a thread says that this process lives
   std::vector<std::thread> threads_;
 };
 

@@ -71,7 +71,7 @@ void StepDesk::reply_to(std::uint64_t call, MessageReader reader, const Answer& 
   require<DataError>(!incarnation.empty(), source, ": the incarnation is empty");
   Seat& seat = seats_[number];
   if (!failure_.empty()) {
-    seat.is_told = true;
+    note_told(seat, kind);
     replies.emplace_back(answer, end_reply());
     return;
   }
@@ -315,7 +315,7 @@ void StepDesk::answer_held(Replies& replies, bool all) {
   std::erase_if(held_, [&](Held& held) {
     std::optional<std::string> bytes;
     if (all) {
-      seats_[held.seat].is_told = true;
+      note_told(seats_[held.seat], held.kind);
       bytes = end_reply();
     } else {
       bytes = answer_to(held, held.until <= now);
@@ -324,6 +324,12 @@ void StepDesk::answer_held(Replies& replies, bool all) {
     replies.emplace_back(std::move(held.answer), std::move(*bytes));
     return true;
   });
+}
+
+/// A process that beats has heard of the end when its beat has: its other threads wait for that (note_failure).
+void StepDesk::note_told(Seat& seat, StepQuestion kind) {
+  using enum StepQuestion;
+  if (kind == beat || kind == join || kind == leave || kind == StepQuestion::fail) seat.is_told = true;
 }
 
 void StepDesk::fail(const std::string& why, Replies& replies) {
@@ -388,8 +394,7 @@ void StepDesk::close(const std::string& why, bool in_order) {
 
 void StepDesk::wait_until_told(Deadline deadline) {
   std::unique_lock lock(mutex_);
-  const auto has_heard = [](const Seat& seat) { return seat.is_told || !seat.is_taken(); };
-  while (!std::ranges::all_of(seats_, has_heard) && Clock::now() < deadline)
+  while (!std::ranges::all_of(seats_, &Seat::is_told) && Clock::now() < deadline)
     changed_.wait_until(lock, std::min(deadline, Clock::now() + std::chrono::milliseconds(20)));
 }
 

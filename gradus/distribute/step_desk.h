@@ -41,7 +41,7 @@ class StepDesk : public RpcHandler {
   void open(std::uint64_t step, std::uint64_t version, std::uint64_t fingerprint);
   /// Everybody is told that the training has failed, or is over.
   void close(const std::string& why, bool in_order);
-  /// Until each process has heard of the end, has left or is lost, or the deadline.
+  /// Until each process, one that is still to come too, has heard of the end, has left or is lost, or the deadline.
   void wait_until_told(Deadline deadline);
   /// How often a step was handed out.
   std::uint64_t handed_out();
@@ -95,6 +95,7 @@ class StepDesk : public RpcHandler {
   std::string end_reply() const;
   std::string waiting_for(const Held& held) const;
   void answer_held(Replies& replies, bool all = false);
+  static void note_told(Seat& seat, StepQuestion kind);
   void fail(const std::string& why, Replies& replies);
   void lose(Seat& seat, const std::string& why);
   /// Others do its steps.

@@ -96,6 +96,17 @@ std::string target_of(const std::vector<Kernel>& kernels) {
   return all;
 }
 
+/// "for 64, 40": of programs with open sizes that have code for each.
+std::string sizes_of(const Executable& program) {
+  std::string all;
+  for (const std::vector<std::int64_t>& symbols : program.compiled_sizes()) {
+    std::string one;
+    for (const std::int64_t size : symbols) one += text(one.empty() ? "" : "x", size);
+    all += (all.empty() ? "code for the sizes " : ", ") + one;
+  }
+  return all;
+}
+
 }  // namespace
 
 void describe(const Variant& variant, Explanation& e) {
@@ -128,6 +139,10 @@ void describe(const Variant& variant, Explanation& e) {
   });
   e.peak_bytes = peak_bytes(*variant.root, symbols);
   e.target = target_of(e.kernels);
+  for_each_segment(*variant.root, [&](const Segment& segment) {
+    const std::string sizes = sizes_of(segment.program->compiled());
+    if (!sizes.empty() && e.target.find(sizes) == std::string::npos) e.target += "; " + sizes;
+  });
   e.graph_text =
       variant.root->is_leaf() ? to_text(variant.root->program->compiled().graph()) : Joiner(*variant.root).text();
 }

@@ -1,60 +1,17 @@
 #include "gradus/function/export_object.h"
-#include <unistd.h>
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
-#include <fcntl.h>
-#include <system_error>
+#include <map>
+#include <optional>
 #include "gradus/backend/object.h"
+#include "gradus/function/pending_file.h"
 #include "gradus/function/resident.h"
 #include "gradus/ops/random_state.h"
 
 namespace gradus {
 namespace {
 
+constexpr std::int64_t least_in_file = 4096;                    // smaller ones are part of the object
 constexpr std::int64_t most_captured = std::int64_t{64} << 20;  // bytes of one tensor
-
-/// A file under a name that is not its own yet.
-class PendingFile {
- public:
-  PendingFile(std::filesystem::path file, std::string_view bytes) : file_(std::move(file)) {
-    static std::atomic<int> count = 0;
-    temporary_ = text(file_.string(), ".", getpid(), ".", ++count, ".part");
-    const int descriptor = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor < 0) fail();
-    while (!bytes.empty()) {
-      const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        const int reason = errno;
-        close(descriptor);
-        unlink(temporary_.c_str());
-        errno = reason;
-        fail();
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-    close(descriptor);
-  }
-  ~PendingFile() {
-    if (!temporary_.empty()) unlink(temporary_.c_str());
-  }
-  PendingFile(const PendingFile&) = delete;
-
-  void put_in_place() {
-    if (std::rename(temporary_.c_str(), file_.c_str()) != 0) fail();
-    temporary_.clear();
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw Unavailable(
-        text("export_object: ", file_.string(), " cannot be written: ", std::generic_category().message(errno)));
-  }
-  std::filesystem::path file_;
-  std::string temporary_;
-};
 
 /// The name in C: the file's, if that is one.
 std::string function_name(const std::filesystem::path& stem) {
@@ -69,21 +26,11 @@ std::string function_name(const std::filesystem::path& stem) {
   return name;
 }
 
-/// The program for the processor, whatever logical device it names.
-Graph without_devices(Graph graph, const std::string& title) {
-  for (Value& v : graph.values) {
-    require(!v.op.is_copy(), title,
-            ": export_object: the step computes on several devices, and an object file on one: "
-            "leave out DeviceScope and to()");
-    v.spec.device = {};
-  }
-  return graph;
-}
-
 class StepOfSegment {
  public:
-  StepOfSegment(const Segment& segment, Graph graph, const std::string& title) : segment_(segment), title_(title) {
-    step_.graph = without_devices(std::move(graph), title);
+  StepOfSegment(const Segment& segment, Graph graph, const std::string& title, bool has_weights_file)
+      : segment_(segment), title_(title), has_weights_file_(has_weights_file) {
+    step_.graph = without_devices(std::move(graph), title, "export_object");
     for (std::size_t i = 0; i < segment.cells.size(); ++i) order_.push_back(i);
     std::ranges::sort(order_, {}, [&](std::size_t i) { return segment.cells[i].cell->id; });
     fields_.resize(order_.size());
@@ -105,7 +52,7 @@ class StepOfSegment {
     spec.device = {};
     return spec;
   }
-  ObjectStep::Input input_of(const Source& source) const {
+  ObjectStep::Input input_of(const Source& source) {
     using Kind = ObjectStep::Input::Kind;
     const auto index = static_cast<std::size_t>(source.index);
     switch (source.kind) {
@@ -115,14 +62,30 @@ class StepOfSegment {
       default: break;
     }
     const Tensor& capture = segment_.captures[index];
-    require<ResourceExhausted>(bytes_of(capture.spec()) <= most_captured, title_, ": export_object: a captured tensor ",
-                               capture.spec(), " has ", bytes_of(capture.spec()), " bytes, and an object file takes ",
-                               most_captured, " at most of each: hold it in a Variable, or give it as an argument");
+    if (has_weights_file_ && bytes_of(capture.spec()) > least_in_file) return field_of(capture);
+    require<ResourceExhausted>(
+        bytes_of(capture.spec()) <= most_captured, title_, ": export_object: a captured tensor ", capture.spec(),
+        " has ", bytes_of(capture.spec()), " bytes, and an object file takes ", most_captured,
+        " at most of each: let weights go to a file of their own ({.weights = FILE}, gradus compile "
+        "--weights FILE), hold it in a Variable, or give it as an argument");
     return {.kind = Kind::constant, .constant = resident(capture)};
+  }
+
+  /// A part of the state, once for each tensor.
+  ObjectStep::Input field_of(const Tensor& capture) {
+    const auto [place, is_new] = captured_.try_emplace(capture.node().get(), step_.fields.size());
+    if (is_new)
+      step_.fields.push_back({.name = text("captured_", captured_.size() - 1),
+                              .spec = plain(capture.spec()),
+                              .now = resident(capture),
+                              .is_constant = true});
+    return {.kind = ObjectStep::Input::Kind::field, .index = place->second};
   }
 
   const Segment& segment_;
   const std::string& title_;
+  const bool has_weights_file_;
+  std::map<const Node*, std::size_t> captured_;  // their fields
   ObjectStep step_;
   std::vector<std::size_t> order_, fields_;  // cells by age; of each cell its field
 };
@@ -133,19 +96,23 @@ ObjectFiles write_object_files(const FunctionOptions& function, const std::strin
                                const std::filesystem::path& stem, const std::vector<Spec>& arguments,
                                const ObjectOptions& options, Draft draft) {
   const std::string name = function_name(stem);
-  auto [segment, graph] = std::move(draft).take_leaf(title);
-  ObjectStep step = StepOfSegment(*segment, std::move(graph), title).take();
+  auto [segment, graph] = std::move(draft).take_leaf(title, "export_object");
+  ObjectStep step = StepOfSegment(*segment, std::move(graph), title, !options.weights.empty()).take();
   step.name = name;
   step.arguments = arguments;
   step.disable = function.disable;
   step.max_bytes = static_cast<std::int64_t>(function.max_bytes);
   step.random_state = random_state();
   step.instruction_set = options.instruction_set;
+  step.weights_file = options.weights.filename().string();
   const ObjectText made = make_object(step);
-  const ObjectFiles files{stem.string() + ".o", stem.string() + ".h"};
-  PendingFile object(files.object, made.object), header(files.header, made.header);
+  const ObjectFiles files{stem.string() + ".o", stem.string() + ".h", options.weights};
+  PendingFile object("export_object", files.object, made.object), header("export_object", files.header, made.header);
+  std::optional<PendingFile> weights;
+  if (!files.weights.empty()) weights.emplace("export_object", files.weights, made.weights);
   object.put_in_place();
   header.put_in_place();
+  if (weights) weights->put_in_place();
   return files;
 }
 

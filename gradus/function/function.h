@@ -94,6 +94,14 @@ template <class F> class Function {
   ObjectFiles export_object(const std::filesystem::path& stem, std::vector<Spec> specs = {},
                             ObjectOptions options = {}) const;
 
+  /// The step for arguments of these specs as text for accelerators: StableHLO, which compilers of XLA take. What it
+  /// reads and assigns, Variables and the random state, are further arguments and results; comments at its head say
+  /// which. The same step gives the same text. Errors as export_object's; Unavailable for an op that has no such form,
+  /// which is named with its dtype.
+  std::string stablehlo(std::vector<Spec> specs = {}) const;
+  /// Writes stablehlo(specs) into `file`, which appears whole or not at all.
+  void export_stablehlo(const std::filesystem::path& file, std::vector<Spec> specs = {}) const;
+
   /// A report: kernels, memory, variants, and the reasons of retraces.
   Explanation explain() const { return core().traced.explain(); }
 
@@ -109,6 +117,8 @@ template <class F> class Function {
     const FunctionOptions options;
     TracedFunction traced;
   };
+  /// Calls use(body, specs) with the step as a function of as many tensors as there are specs. `what` opens errors.
+  template <class Use> auto with_body(std::string_view what, std::vector<Spec> specs, const Use& use) const;
   Core& core() const {
     require(static_cast<bool>(core_), "function: this function is empty: it was moved from; call the one that it was ",
             "moved to, or assign a function to it first");
@@ -149,25 +159,45 @@ Called called_for_export(const F& f, [[maybe_unused]] In in, std::index_sequence
 }  // namespace detail
 
 template <class F>
-ObjectFiles Function<F>::export_object(const std::filesystem::path& stem, std::vector<Spec> specs,
-                                       ObjectOptions options) const {
+template <class Use>
+auto Function<F>::with_body(std::string_view what, std::vector<Spec> specs, const Use& use) const {
   Core& core = this->core();
   if (specs.empty()) specs = core.options.input_signature;
-  const auto with = [&]<std::size_t n>(auto self, std::integral_constant<std::size_t, n>) -> ObjectFiles {
+  using Result = decltype(use(std::declval<const Body&>(), specs));
+  const auto with = [&]<std::size_t n>(auto self, std::integral_constant<std::size_t, n>) -> Result {
     if constexpr (n > detail::most_exported_arguments) {
-      throw InvalidArgument(text("export_object: the step does not take ", specs.size(),
+      throw InvalidArgument(text(what, ": the step does not take ", specs.size(),
                                  " Tensors: give a spec for each argument; what is no Tensor, capture"));
     } else {
       if constexpr (detail::takes_tensors<F>(std::make_index_sequence<n>())) {
         if (specs.size() == n) {
           const Body body = [&](In in) { return detail::called_for_export(core.f, in, std::make_index_sequence<n>()); };
-          return core.traced.export_object(stem, specs, options, {}, body);
+          return use(body, specs);
         }
       }
       return self(self, std::integral_constant<std::size_t, n + 1>());
     }
   };
   return with(with, std::integral_constant<std::size_t, 0>());
+}
+
+template <class F>
+ObjectFiles Function<F>::export_object(const std::filesystem::path& stem, std::vector<Spec> specs,
+                                       ObjectOptions options) const {
+  return with_body("export_object", std::move(specs), [&](const Body& body, const std::vector<Spec>& given) {
+    return core().traced.export_object(stem, given, options, {}, body);
+  });
+}
+
+template <class F> std::string Function<F>::stablehlo(std::vector<Spec> specs) const {
+  return with_body("stablehlo", std::move(specs), [&](const Body& body, const std::vector<Spec>& given) {
+    return core().traced.stablehlo(given, {}, body);
+  });
+}
+
+template <class F>
+void Function<F>::export_stablehlo(const std::filesystem::path& file, std::vector<Spec> specs) const {
+  write_stablehlo(file, stablehlo(std::move(specs)));
 }
 
 template <class F>

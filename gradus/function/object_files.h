@@ -10,6 +10,7 @@ namespace gradus {
 /// What export_object has written: machine code, and its interface as a header in C99.
 struct ObjectFiles {
   std::filesystem::path object, header;
+  std::filesystem::path weights = {};  // empty unless ObjectOptions::weights asks for it
 };
 
 /// Options of export_object.
@@ -17,6 +18,10 @@ struct ObjectOptions {
   /// "avx2" or "avx512"; empty: that of this machine. NAME_supported() tells a program if its processor has it. AMX is
   /// never used. Unavailable if this machine cannot run it.
   std::string instruction_set = {};
+  /// A file for the values of Variables and of captured tensors, which are part of the object otherwise. There is no
+  /// NAME_init then: the program reads the file, of NAME_weights_bytes bytes, to where its state begins. So captured
+  /// tensors may have any size, and another file of the same step gives other weights.
+  std::filesystem::path weights = {};
 };
 
 /// Assigns what a program has written of the state of an exported step, the bytes of its struct, to the variables of

@@ -126,7 +126,7 @@ void OneCall::run(const Executable& program) {
   ++dispatches_;
   ++Pending::mine().dispatches();
   program.run(frame().inputs, frame().outputs, symbols_);
-  program.wait(frame().outputs);
+  if (!program.keeps_old_values()) program.wait(frame().outputs);
 }
 
 bool OneCall::take_way(Segment& segment) {

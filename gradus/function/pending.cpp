@@ -309,7 +309,7 @@ void Pending::copy_now(const Ref<Node>& node) {
   const Tensor source(node->inputs[0]);
   Buffer& there = source.observed();
   const Device from = source.device(), to = node->spec.device.physical();
-  node->value.set(from == to ? Ref<Buffer>(&there) : copy_between(Ref<Buffer>(&there), from, to));
+  node->value.set(from == to ? Ref<Buffer>(&there) : copy_between(Ref<Buffer>(&there), from, to, source.spec()));
   std::lock_guard lock(guard_);
   if (recording_ > 0) {
     kept_.push_back(node);
@@ -488,7 +488,10 @@ struct Apart::Queues : OfThread<Lease>::Another {};
 Apart::Apart() : queues_(std::make_unique<Queues>()) {}
 Apart::~Apart() = default;
 
-void synchronize() { Pending::flush_all(); }
+void synchronize() {
+  Pending::flush_all();
+  synchronize_devices();
+}
 
 void LazyEvaluation::observe(Node& node) {
   if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->flush();

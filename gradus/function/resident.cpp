@@ -8,7 +8,7 @@ Ref<Buffer> resident(const Tensor& x) {
   const Device device = x.device();
   if (device.kind == DeviceKind::cpu || value->device_memory()) return value;
   // Its memory there keeps the host's, which spans may show.
-  Ref<Buffer> there = backend_of(device).from_host(device, value);
+  Ref<Buffer> there = backend_of(device).from_host(device, value, x.spec());
   x.node()->value.set(there);
   return there;
 }

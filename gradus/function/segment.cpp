@@ -187,6 +187,17 @@ const UsedCell* Segment::find_changed() const {
   return changed == cells.end() ? nullptr : &*changed;
 }
 
+std::vector<int> Segment::replaces(std::size_t graph_outputs) const {
+  std::vector<int> all(graph_outputs, -1);
+  for (const Assignment& a : assignments) {
+    const auto read = std::ranges::find_if(sources, [&](const Source& source) {
+      return source.kind == Source::Kind::cell && static_cast<std::size_t>(source.index) == a.cell;
+    });
+    all[a.output] = read == sources.end() ? -2 : static_cast<int>(read - sources.begin());
+  }
+  return all;
+}
+
 void Segment::tell_of_reading() const {
   for (const Source& source : sources)
     if (source.kind == Source::Kind::cell)
@@ -261,11 +272,10 @@ void Draft::check_copies() const {
             "in every call; copy the model that holds it outside of the function");
 }
 
-std::pair<std::unique_ptr<Segment>, Graph> Draft::take_leaf(const std::string& title) && {
+std::pair<std::unique_ptr<Segment>, Graph> Draft::take_leaf(const std::string& title, std::string_view what) && {
   check_cells();
   check_copies();
-  require(parts_.size() == 1, title,
-          ": export_object: a C++ branch reads the value of a Tensor, which is known at each ",
+  require(parts_.size() == 1, title, ": ", what, ": a C++ branch reads the value of a Tensor, which is known at each ",
           "run alone: compute both ways and choose with where, or make it a cond or a while_loop");
   Part& part = parts_.front();
   for (const Tensor& capture : part.segment->captures) capture.observed();
@@ -282,7 +292,9 @@ std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
     Segment& segment = *part->segment;
     for (const Tensor& capture : segment.captures) capture.observed();
     try {
-      segment.program = std::make_unique<TieredProgram>(std::move(part->graph), options);
+      CompileOptions own = options;
+      own.replaces = segment.replaces(part->graph.outputs.size());
+      segment.program = std::make_unique<TieredProgram>(std::move(part->graph), std::move(own));
     } catch (const BudgetTooSmall& error) {
       if (!too_small || error.smallest() > too_small->smallest()) too_small = error;
     }

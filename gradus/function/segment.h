@@ -55,7 +55,9 @@ struct Segment {
     std::size_t cell;  // in cells
     std::size_t output;
   };
-  std::vector<Assignment> assignments;    // by the id of the cell, so that locks are taken in one order
+  std::vector<Assignment> assignments;  // by the id of the cell, so that locks are taken in one order
+  /// CompileOptions::replaces, for a program of so many outputs.
+  std::vector<int> replaces(std::size_t graph_outputs) const;
   std::shared_ptr<const void> structure;  // of the user's result
 
   bool is_leaf() const { return !predicate.defined(); }
@@ -91,7 +93,7 @@ class Draft {
   void check_copies() const;
   std::unique_ptr<Segment> compile(const CompileOptions& options) &&;
   /// The one segment, without its program, and what that computes. InvalidArgument if the C++ branches on values.
-  std::pair<std::unique_ptr<Segment>, Graph> take_leaf(const std::string& title) &&;
+  std::pair<std::unique_ptr<Segment>, Graph> take_leaf(const std::string& title, std::string_view what) &&;
 
  private:
   struct Part {

@@ -8,6 +8,7 @@
 #include "gradus/function/active_call.h"
 #include "gradus/function/arguments.h"
 #include "gradus/function/export_object.h"
+#include "gradus/function/export_stablehlo.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/variant_maker.h"
 #include "gradus/ops/call_keys.h"
@@ -198,19 +199,19 @@ Called TracedFunction::call(In arguments, const StaticArguments& statics, const 
   return state.call(signature, arguments, body);
 }
 
-ObjectFiles TracedFunction::export_object(const std::filesystem::path& stem, std::vector<Spec> arguments,
-                                          const ObjectOptions& options, const StaticArguments& statics,
-                                          const Body& body) {
+template <class Use>
+auto TracedFunction::with_draft(const char* what, std::vector<Spec> arguments, const StaticArguments& statics,
+                                const Body& body, const Use& use) {
   State& state = *state_;
   const ActiveCall active(state.setup.title, &state);
-  require(!Context::current(), state.setup.title, ": export_object: called while a function is traced");
+  require(!Context::current(), state.setup.title, ": ", what, ": called while a function is traced");
   Signature signature{.statics = statics, .mode = current_mode()};
   Tensors values;
   for (std::size_t k = 0; k < arguments.size(); ++k) {
     arguments[k].device = {};
-    require(std::ranges::all_of(arguments[k].shape, [](std::int64_t d) { return d >= 0; }), state.setup.title,
-            ": export_object: argument ", k, " is ", arguments[k],
-            ": an object file is for known sizes: give a number for each");
+    require(std::ranges::all_of(arguments[k].shape, [](std::int64_t d) { return d >= 0; }), state.setup.title, ": ",
+            what, ": argument ", k, " is ", arguments[k],
+            ": what is exported is for known sizes: give a number for each");
     values.push_back(fill(arguments[k].shape, 0, arguments[k].dtype));
     signature.specs.push_back(arguments[k]);
   }
@@ -222,11 +223,25 @@ ObjectFiles TracedFunction::export_object(const std::filesystem::path& stem, std
   try {
     Draft draft = state.maker.draft(request);
     request.values.undo();
-    return write_object_files(state.setup.options, state.setup.title, stem, arguments, options, std::move(draft));
+    return use(std::move(draft), arguments);
   } catch (...) {
     request.values.undo();
     throw;
   }
+}
+
+ObjectFiles TracedFunction::export_object(const std::filesystem::path& stem, std::vector<Spec> arguments,
+                                          const ObjectOptions& options, const StaticArguments& statics,
+                                          const Body& body) {
+  return with_draft("export_object", std::move(arguments), statics, body, [&](Draft draft, const auto& specs) {
+    return write_object_files(state_->setup.options, state_->setup.title, stem, specs, options, std::move(draft));
+  });
+}
+
+std::string TracedFunction::stablehlo(std::vector<Spec> arguments, const StaticArguments& statics, const Body& body) {
+  return with_draft("stablehlo", std::move(arguments), statics, body, [&](Draft draft, const auto&) {
+    return stablehlo_text(state_->setup.options, state_->setup.title, std::move(draft));
+  });
 }
 
 Explanation TracedFunction::explain() const {

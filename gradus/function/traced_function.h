@@ -65,11 +65,20 @@ class TracedFunction {
   /// `arguments`: of all of them, Tensors, which `body` takes.
   ObjectFiles export_object(const std::filesystem::path& stem, std::vector<Spec> arguments,
                             const ObjectOptions& options, const StaticArguments& statics, const Body& body);
+  /// The text of Function::stablehlo, for such arguments.
+  std::string stablehlo(std::vector<Spec> arguments, const StaticArguments& statics, const Body& body);
   Explanation explain() const;
 
  private:
+  /// use(draft, arguments) of what is traced for known sizes; `what` opens errors.
+  template <class Use>
+  auto with_draft(const char* what, std::vector<Spec> arguments, const StaticArguments& statics, const Body& body,
+                  const Use& use);
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Writes a text of StableHLO into `file`, which appears whole or not at all; Unavailable if it cannot be written.
+void write_stablehlo(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace gradus

@@ -61,8 +61,9 @@ Tensor apart_again(const Tensor& x, const Shape& like) {
   return exchanged(reshape(x, {like[0], like[2], like[1], like[3]}));
 }
 
-/// bf16 as f32, along `axis` in the order in which products of pairs add up: of each pair the odd one first.
-Tensor in_order_of_pairs(const Tensor& x, int axis) {
+/// bf16 as f32, along `axis`, over which a product sums, in the order in which pairs add up: of each the odd one first.
+Tensor for_sums(const Tensor& x, int axis, SumOrder order) {
+  if (order == SumOrder::any) return cast(x, f32);
   const std::int64_t n = x.shape()[axis];
   const Tensor i = iota({n}, i64), even = i / 2 * 2, other = even + even + 1 - i;
   return gather(cast(x, f32), where(other < extent(n, i64), other, i), axis);
@@ -76,24 +77,26 @@ Tensor softmax_by_reciprocal(const Tensor& scores) {
 }
 
 /// Of bf16: [batch, heads, queries, keys] in f32.
-template <class Op> Tensor weights_of_pairs(const Op& op, const Tensor& q, const Tensor& k, const Tensor& mask) {
+template <class Op>
+Tensor narrow_weights(const Op& op, const Tensor& q, const Tensor& k, const Tensor& mask, SumOrder order) {
   const Shape scores{q.shape()[0], q.shape()[2], q.shape()[1], k.shape()[1]};
   const Tensor products =
-      matmul(grouped(in_order_of_pairs(q, 3), k.shape()[2]), transpose(exchanged(in_order_of_pairs(k, 3))));
+      matmul(grouped(for_sums(q, 3, order), k.shape()[2]), transpose(exchanged(for_sums(k, 3, order))));
   return attention_weights(reshape(products, scores) * op.scale, {.mask = mask, .causal = op.causal},
                            softmax_by_reciprocal);
 }
 
 template <class Op>
-Tensor composed_of_pairs(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
-  const Tensor weights = cast(weights_of_pairs(op, q, k, mask), bf16);
-  return exchanged(cast(weighted_values(in_order_of_pairs(weights, 3), exchanged(in_order_of_pairs(v, 1))), bf16));
+Tensor composed_narrow(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                       SumOrder order) {
+  const Tensor weights = cast(narrow_weights(op, q, k, mask, order), bf16);
+  return exchanged(cast(weighted_values(for_sums(weights, 3, order), exchanged(for_sums(v, 1, order))), bf16));
 }
 
 /// Attention by other ops.
 template <class Op>
-Tensor composed(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
-  if (q.dtype() == bf16) return composed_of_pairs(op, q, k, v, mask);
+Tensor composed(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, SumOrder order) {
+  if (q.dtype() == bf16) return composed_narrow(op, q, k, v, mask, order);
   return exchanged(
       attention_steps(exchanged(q), exchanged(k), exchanged(v), {.mask = mask, .causal = op.causal, .scale = op.scale})
           .output);
@@ -118,21 +121,21 @@ Tensors taken_apart(const Tensor& joined, In sources) {
 }
 
 /// Of bf16. Chains over the queries of heads that share keys are those of one head after the other.
-Tensor composed_gradient_of_pairs(const AttentionGradient& op, In in) {
+Tensor composed_narrow_gradient(const AttentionGradient& op, In in, SumOrder order) {
   const Tensor &q = in[query], &k = in[key], &v = in[value], &dy = in[3];
   const std::int64_t groups = k.shape()[2];
-  const Tensor weights = weights_of_pairs(op, q, k, op.masked ? in[4] : Tensor());
+  const Tensor weights = narrow_weights(op, q, k, op.masked ? in[4] : Tensor(), order);
   const Shape& scores = weights.shape();
   const auto rows = [&](const Tensor& x) {
     return reshape(x, {scores[0], groups, dimension::multiply(scores[1] / groups, scores[2]), scores[3]});
   };
   const Tensor by_weights =
-      reshape(matmul(grouped(in_order_of_pairs(dy, 3), groups), transpose(exchanged(in_order_of_pairs(v, 3)))), scores);
+      reshape(matmul(grouped(for_sums(dy, 3, order), groups), transpose(exchanged(for_sums(v, 3, order)))), scores);
   const Tensor along_keys = reduce_sum(by_weights * weights, {.axis = {-1}, .keepdims = true});
   const Tensor by_scores = cast(weights * (by_weights - along_keys) * op.scale, bf16);
-  const Tensor by_query = matmul(rows(in_order_of_pairs(by_scores, 3)), exchanged(in_order_of_pairs(k, 1)));
+  const Tensor by_query = matmul(rows(for_sums(by_scores, 3, order)), exchanged(for_sums(k, 1, order)));
   const auto summed_over_queries = [&](const Tensor& factors, const Tensor& x) {
-    return exchanged(matmul(transpose(rows(in_order_of_pairs(factors, 2))), grouped(in_order_of_pairs(x, 1), groups)));
+    return exchanged(matmul(transpose(rows(for_sums(factors, 2, order))), grouped(for_sums(x, 1, order), groups)));
   };
   const Tensors parts{cast(apart_again(by_query, q.shape()), bf16), cast(summed_over_queries(by_scores, q), bf16),
                       cast(summed_over_queries(cast(weights, bf16), dy), bf16)};
@@ -140,8 +143,8 @@ Tensor composed_gradient_of_pairs(const AttentionGradient& op, In in) {
 }
 
 /// The gradients by query, key and value of in[0 ... 3], the last of which is the cotangent, by other ops.
-Tensor composed_gradient(const AttentionGradient& op, In in) {
-  if (in[query].dtype() == bf16) return composed_gradient_of_pairs(op, in);
+Tensor composed_gradient(const AttentionGradient& op, In in, SumOrder order) {
+  if (in[query].dtype() == bf16) return composed_narrow_gradient(op, in, order);
   const std::int64_t groups = in[key].shape()[2];
   const AttentionSteps steps =
       attention_steps(exchanged(in[query]), exchanged(in[key]), exchanged(in[value]),
@@ -217,7 +220,7 @@ Tensors BlockedAttention::vjp(In in, const Tensor&, const Tensor& dy) const {
     return gradients;
   }
   const Tensors own = as_arguments(in);
-  const Tensor y = composed(*this, own[query], own[key], own[value], own[3]);
+  const Tensor y = composed(*this, own[query], own[key], own[value], own[3], SumOrder::contract);
   const Tensors seed{dy};
   gradients.push_back(Transforms::vjp(In(&y, 1), In(own).last(1), seed, own)[0]);
   return gradients;
@@ -225,7 +228,7 @@ Tensors BlockedAttention::vjp(In in, const Tensor&, const Tensor& dy) const {
 
 Tensors AttentionGradient::vjp(In in, const Tensor&, const Tensor& dy) const {
   const Tensors own = as_arguments(in);
-  const Tensor gradient = composed_gradient(*this, own);
+  const Tensor gradient = composed_gradient(*this, own, SumOrder::contract);
   const bool by_mask = masked && in[4].dtype() != boolean;
   const Tensors seed{dy};
   Tensors gradients = Transforms::vjp(In(&gradient, 1), In(own).first(by_mask ? 5 : 4), seed, own);
@@ -239,16 +242,16 @@ Tensor AttentionGradient::batch(In in, std::uint32_t mask, std::int64_t n) const
 int BlockedAttention::carries(Specs, int, int axis) const { return axis == -4 ? -4 : 0; }
 int AttentionGradient::carries(Specs, int, int axis) const { return axis == -4 ? -2 : 0; }
 
-Region attention_definition(const AnyOp& op, Specs in) {
+Region attention_definition(const AnyOp& op, Specs in, SumOrder order) {
   const auto region = [&](const std::function<Tensor(In)>& f) {
     const RegionTrace trace(op->name, in, [&](In x) { return Tensors{f(x)}; });
     return capture(trace).region;
   };
   if (const auto* forward = op.as<BlockedAttention>())
     return region(
-        [&](In x) { return composed(*forward, x[query], x[key], x[value], forward->masked ? x[3] : Tensor()); });
+        [&](In x) { return composed(*forward, x[query], x[key], x[value], forward->masked ? x[3] : Tensor(), order); });
   if (const auto* gradient = op.as<AttentionGradient>())
-    return region([&](In x) { return composed_gradient(*gradient, x); });
+    return region([&](In x) { return composed_gradient(*gradient, x, order); });
   return {};
 }
 

@@ -43,7 +43,13 @@ struct AttentionGradient {
   int carries(Specs in, int operand, int axis) const;
 };
 
+/// The order in which a sum of products adds up.
+enum class SumOrder {
+  contract,  // that of the numeric contract, so that the definition has the bits of the kernel
+  any,       // as a device likes
+};
+
 /// A region that computes `op` by other ops, for operands of these specs. Empty unless `op` is one of the two above.
-Region attention_definition(const AnyOp& op, Specs in);
+Region attention_definition(const AnyOp& op, Specs in, SumOrder order = SumOrder::contract);
 
 }  // namespace gradus

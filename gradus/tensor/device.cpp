@@ -1,23 +1,36 @@
 #include "gradus/tensor/device.h"
 #include <atomic>
 #include <charconv>
+#include <cstdlib>
 #include "gradus/base/error.h"
+#include "gradus/tensor/device_finder.h"
 
 namespace gradus {
 namespace {
 
 constexpr std::array<std::string_view, device_kinds.size()> kind_names{"cpu", "gpu", "tpu", "plugin"};
 
-constinit std::array<std::atomic<int>, device_kinds.size()> counts{1, 0, 0, 0};
+constexpr int unknown = -1;  // nobody has looked yet
+constinit std::array<std::atomic<int>, device_kinds.size()> counts{1, unknown, unknown, unknown};
+constinit std::atomic<DeviceFinder*> finder{nullptr};
 
-int count_of(DeviceKind kind) { return counts[static_cast<std::size_t>(kind)].load(std::memory_order_acquire); }
+std::atomic<int>& place_of(DeviceKind kind) { return counts[static_cast<std::size_t>(kind)]; }
+int count_of(DeviceKind kind) {
+  find_devices(kind);
+  return std::max(0, place_of(kind).load(std::memory_order_acquire));
+}
 
+/// Those that were found; nothing is loaded for a message.
 std::string present() {
   std::string all;
   for (const DeviceKind kind : device_kinds)
-    for (const Device& device : devices(kind)) all += text(all.empty() ? "" : ", ", device);
+    for (int i = 0; i < place_of(kind).load(std::memory_order_acquire); ++i)
+      all += text(all.empty() ? "" : ", ", Device{kind, i});
   return all;
 }
+
+/// While GRADUS_DEVICE is read: whether its device is there is found out when that is first used.
+constinit bool is_starting = false;
 
 Device present_device(DeviceKind kind, int index) {
   const Device device{kind, index};
@@ -56,16 +69,28 @@ void require_present(const Device& device) {
   }
   require<Unavailable>(device.index >= 0 && device.index < count_of(device.kind), "device ", device,
                        ": there is none such; there are ", present(), ", and cpu:1 to cpu:", Device::most - 1,
-                       ", which share the processor");
+                       ", which share the processor", device_finder() ? device_finder()->problems(device.kind) : "");
 }
 
 void set_device_count(DeviceKind kind, int count) {
-  counts[static_cast<std::size_t>(kind)].store(std::min(count, Device::most), std::memory_order_release);
+  place_of(kind).store(std::min(count, Device::most), std::memory_order_release);
+}
+
+void set_device_finder(DeviceFinder& found) { finder.store(&found, std::memory_order_release); }
+DeviceFinder* device_finder() { return finder.load(std::memory_order_acquire); }
+
+void find_devices(DeviceKind kind) {
+  DeviceFinder* const to_ask = device_finder();
+  if (!to_ask || place_of(kind).load(std::memory_order_acquire) != unknown) [[likely]]
+    return;
+  to_ask->find(kind);
+  int still = unknown;
+  place_of(kind).compare_exchange_strong(still, 0, std::memory_order_acq_rel);  // there is none
 }
 
 Device default_device() { return DeviceScope::current().physical(); }
 void set_default_device(const Device& device) {
-  require_present(device);
+  if (!is_starting) require_present(device);
   Placement::process_code_.store(Placement(device).code(), std::memory_order_release);
 }
 
@@ -82,6 +107,40 @@ Device device_from_text(std::string_view written) {
   }
   throw InvalidArgument(text('`', written, "` is not a device such as cpu:1"));
 }
+
+namespace {
+
+AskedDevice& asked() {
+  static AskedDevice device;
+  return device;
+}
+
+/// GRADUS_DEVICE: a kind or a plugin, with or without a number.
+const bool has_read_environment = [] {
+  const char* const written = std::getenv("GRADUS_DEVICE");
+  if (!written || !*written) return false;
+  const std::string_view all = written, name = all.substr(0, all.find(':'));
+  int index = 0;
+  if (name.size() < all.size()) {
+    const auto [end, problem] = std::from_chars(all.data() + name.size() + 1, all.data() + all.size(), index);
+    if (problem != std::errc() || end != all.data() + all.size() || index < 0 || index >= Device::most) index = -1;
+  }
+  Device device{DeviceKind::plugin, std::max(0, index)};
+  bool is_kind = false;
+  for (const DeviceKind kind : device_kinds)
+    if (name == kind_names[static_cast<std::size_t>(kind)]) device.kind = kind, is_kind = true;
+  if (name == "cuda") device.kind = DeviceKind::gpu, is_kind = true;
+  if (index < 0) device = {DeviceKind::plugin, Device::most - 1};  // it is told when that is looked for
+  if (index < 0 || !is_kind) asked() = {std::string(index < 0 ? all : name), std::max(0, index)};
+  is_starting = true;
+  set_default_device(device);
+  is_starting = false;
+  return true;
+}();
+
+}  // namespace
+
+const AskedDevice& asked_device() { return asked(); }
 
 DeviceScope::DeviceScope(const Device& device) : before_(current_) {
   require_present(device);

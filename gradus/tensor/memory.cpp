@@ -6,6 +6,7 @@
 #include <limits>
 #include <mutex>
 #include <vector>
+#include "gradus/tensor/device_finder.h"
 #include "gradus/tensor/failing_allocation.h"
 #include "gradus/tensor/heap.h"
 #include "gradus/tensor/out_of_memory.h"
@@ -105,12 +106,10 @@ constinit std::array<Ledger, Device::most> ledgers{};
 int Ledger::device() const { return static_cast<int>(this - ledgers.data()); }
 
 Ledger& ledger_of(int device) { return ledgers[static_cast<std::size_t>(device)]; }
-/// Of a logical device of the processor. Other kinds have no accounts yet.
-Ledger& ledger_of(std::string_view asked, const Device& device) {
+/// Whoever keeps the account of `device`; null: it is a logical device of the processor.
+DeviceFinder* keeper_of(const Device& device) {
   require_present(device);
-  require<Unavailable>(device.kind == DeviceKind::cpu, asked, ": devices of kind ", device.kind,
-                       " have no account of memory");
-  return ledger_of(device.index);
+  return device.kind == DeviceKind::cpu ? nullptr : device_finder();
 }
 /// Before the heap holds more than all devices together may have, it gives memory back.
 std::int64_t bound_of_all() {
@@ -137,7 +136,8 @@ void erase(auto*& head, auto& item) {
 }  // namespace
 
 MemoryUse memory_use(Device device) {
-  Ledger& ledger = ledger_of("memory_use", device);
+  if (DeviceFinder* const keeper = keeper_of(device)) return keeper->memory_use(device);
+  Ledger& ledger = ledger_of(device.index);
   const std::lock_guard lock(ledger.mutex);
   ledger.settle_all();
   return {static_cast<std::size_t>(ledger.live()), static_cast<std::size_t>(ledger.peak),
@@ -145,14 +145,16 @@ MemoryUse memory_use(Device device) {
 }
 
 void reset_peak_memory(Device device) {
-  Ledger& ledger = ledger_of("reset_peak_memory", device);
+  if (DeviceFinder* const keeper = keeper_of(device)) return keeper->reset_peak_memory(device);
+  Ledger& ledger = ledger_of(device.index);
   const std::lock_guard lock(ledger.mutex);
   ledger.settle_all();
   ledger.peak = ledger.live();
 }
 
 void set_memory_limit(Device device, std::size_t bytes) {
-  Ledger& ledger = ledger_of("set_memory_limit", device);
+  if (DeviceFinder* const keeper = keeper_of(device)) return keeper->set_memory_limit(device, bytes);
+  Ledger& ledger = ledger_of(device.index);
   {
     const std::lock_guard lock(ledger.mutex);
     ledger.limit = static_cast<std::int64_t>(std::min(bytes, std::size_t{std::numeric_limits<std::int64_t>::max()}));

@@ -1,6 +1,7 @@
-/// `gradus compile`: models and training steps as object files.
+/// `gradus compile` and `gradus export`: models and training steps as object files, and as text for accelerators.
 #include <gtest/gtest.h>
 #include <cmath>
+#include <fstream>
 #include "gradus/onnx/export.h"
 #include "gradus/ops/elementwise.h"
 #include "tests/apps/command_fixture.h"
@@ -16,6 +17,10 @@ class CompileCommand : public CommandTest {
   }
   LoadedObject loaded(const std::string& name) const {
     return LoadedObject({root_ / (name + ".o"), root_ / (name + ".h")});
+  }
+  std::string contents(const std::string& name) const {
+    std::ifstream file(root_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
   void write_images_and_config() const {
     write_images("train", 64, 8);
@@ -35,6 +40,24 @@ TEST_F(CompileCommand, AnOnnxModelBecomesAnObject) {
   EXPECT_EQ(std::vector<float>(y, y + 4), std::vector<float>({2, 4, 6, 8}));
   EXPECT_NE(compiled({.source = root_ / "double.onnx", .stem = root_ / "twice", .train = true}), ok);
   expect_error("no training step");
+}
+
+TEST_F(CompileCommand, ExportsText) {
+  const auto exported = [&](const ExportArguments& arguments) {
+    return status_of([&] { return export_text(arguments); });
+  };
+  export_onnx(root_ / "double.onnx", [](auto in) { return Tensors{in[0] + in[0]}; }, {{f32, {2, 2}}});
+  ASSERT_EQ(exported({.source = root_ / "double.onnx", .stablehlo = root_ / "twice.mlir"}), ok) << errors_;
+  expect_output((root_ / "twice.mlir").string());
+  EXPECT_NE(contents("twice.mlir").find("stablehlo.add %arg0, %arg0 : tensor<2x2xf32>"), std::string::npos);
+  EXPECT_NE(exported({.source = root_ / "double.onnx", .stablehlo = root_ / "t.mlir", .train = true}), ok);
+  expect_error("no training step");
+  write_images_and_config();
+  ASSERT_EQ(exported({.source = root_ / "config.toml", .stablehlo = root_ / "step.mlir", .train = true}), ok)
+      << errors_;
+  const std::string step = contents("step.mlir");
+  for (const char* const expected : {"func.func public @main", "tf.aliasing_output", "Variable"})
+    EXPECT_NE(step.find(expected), std::string::npos) << expected << "\n" << step.substr(0, 2000);
 }
 
 TEST_F(CompileCommand, AConfigurationGivesPredictionsAndATrainingStep) {

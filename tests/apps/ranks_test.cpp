@@ -66,11 +66,36 @@ TEST_F(TrainingOnRanks, HasTheBitsOfOneProcess) {
   EXPECT_EQ(weights("one"), weights("resumed"));
 }
 
+/// Rank 0 says what one process would say, and the others nothing.
+TEST_F(TrainingOnRanks, EvaluatesAndPredicts) {
+  const std::string run = (root_ / "run").string();
+  train({(root_ / "config.toml").string(), "--output", run, "--epochs", "1"}, 1);
+  for (const std::vector<std::string>& rest :
+       {std::vector<std::string>{"eval", run, "--json"}, {"predict", run, (root_ / "test_images").string()}}) {
+    EXPECT_EQ(this->run(rest), ok) << errors_;
+    const std::string alone = output_;
+    std::vector<std::string> launched{"launch", "-n", "3", "--", GRADUS_COMMAND};
+    launched.insert(launched.end(), rest.begin(), rest.end());
+    EXPECT_EQ(this->run(launched), ok) << output_ << errors_;
+    std::string said, line;
+    std::istringstream lines(alone);
+    while (std::getline(lines, line)) said += "[0] " + line + '\n';
+    EXPECT_EQ(output_, said);
+  }
+}
+
+TEST_F(TrainingOnRanks, AreRefusedWhereEachWouldDoAll) {
+  const std::string config = (root_ / "config.toml").string(), output = (root_ / "refused").string();
+  EXPECT_EQ(run({"launch", "-n", "2", "--", GRADUS_COMMAND, "tune", config, "--output", output}), failed);
+  expect_error("tune: GRADUS_CLUSTER names 2 ranks, and each would do all of it; start one process");
+  EXPECT_FALSE(std::filesystem::exists(output));
+}
+
 TEST_F(TrainingOnRanks, RefusesRolesThatDoNotTrain) {
   const std::string config = (root_ / "config.toml").string(), output = (root_ / "refused").string();
   EXPECT_EQ(run({"launch", "-n", "2", "--servers", "1", "--", GRADUS_COMMAND, "train", config, "--output", output}),
             failed);
-  expect_error("GRADUS_CLUSTER names 1 parameter servers, but this command trains all ranks in step");
+  expect_error("GRADUS_CLUSTER names 1 parameter servers, but this command has all ranks in step");
   {
     const VariablesOfTest variables{
         {"TF_CONFIG", R"({"cluster": {"worker": ["127.0.0.1:1"]}, "task": {"type": "evaluator", "index": 0}})"}};

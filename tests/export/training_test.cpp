@@ -14,10 +14,12 @@
 #include "gradus/ops/creation.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/incomplete.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/optim/optimizers.h"
 
@@ -155,6 +157,41 @@ TEST(Export, AStateThatAProgramHasWrittenComesBack) {
   EXPECT_EQ(static_cast<float>(step(from_values(x, {4, 3}), from_values(y, {4})).item()), theirs);
 }
 
+/// Weights and large captured tensors are in a file, whose length the header says, and steps are the same.
+TEST(Export, WeightsGoToAFileOfTheirOwn) {
+  const Threads one(1);
+  const auto folder = export_folder();
+  const Tensor table = random::normal({1 << 12, 1 << 12}), small = ones({4});  // 64 MiB, and no more than a few bytes
+  Sequential model{Dense(4, relu), Dropout(0.2), Dense(1)};
+  model.build({f32, {2, 8}});
+  Adam optimizer;
+  const auto step = gradus::function([&](Tensor x, Tensor rows) {
+    GradientTape tape;
+    const Tensor looked_up = slice(gather(table, rows), {0, 0}, {2, 4}) + small;
+    const Loss loss = Loss::mean(square(model(concat({x, looked_up}, 1), training)));
+    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+    return loss;
+  });
+  const std::vector<Spec> specs{{f32, {2, 4}}, {i32, {2}}};
+  const ObjectFiles with = step.export_object(folder / "step", specs, {.weights = folder / "step.weights"});
+  EXPECT_EQ(with.weights, folder / "step.weights");
+  EXPECT_LT(std::filesystem::file_size(with.object), 8 << 20);
+  const auto length = std::filesystem::file_size(with.weights);
+  EXPECT_GT(length, 64 << 20);
+  const std::string header = read_text_file(with.header);
+  EXPECT_NE(header.find(text("step_weights_bytes = ", length, " }")), std::string::npos) << header;
+  EXPECT_EQ(header.find("step_init"), std::string::npos);
+  const LoadedObject object(with);
+  const std::vector<float> x(8, 0.5F);
+  for (int k = 0; k < 5; ++k) {
+    const std::vector<std::int32_t> rows{k, 4095 - k};
+    const float theirs = object.step(x.data(), rows.data());
+    EXPECT_EQ(static_cast<float>(step(from_values(x, {2, 4}), from_values(rows, {2})).item()), theirs);
+  }
+  object.expect_equals(model.variables() + optimizer.variables());
+  EXPECT_EQ(object.layout().fields.size(), model.variables().size() + optimizer.variables().size());
+}
+
 TEST(Export, PredictionsAndSeveralResultsGoThroughPointers) {
   const Threads one(1);
   Sequential model{Dense(8, relu), Dense(4)};
@@ -242,7 +279,9 @@ TEST(Export, MistakesAreTold) {
   says([&] { special.export_object(folder / "special", {{f32, {2}}}); }, "igamma");
   const Tensor large = zeros({1 << 12, 1 << 13});
   const auto captures = function([&](Tensor x) { return reduce_sum(large) + x; });
-  says([&] { captures.export_object(folder / "captures", {{f32, {1}}}); }, "captured tensor");
+  says([&] { captures.export_object(folder / "captures", {{f32, {1}}}); }, "--weights FILE");
+  says([&] { captures.export_object(folder / "captures", {{f32, {1}}}, {.weights = folder / "no" / "w"}); },
+       "cannot be written");
 }
 
 TEST(Export, ASignatureOfKnownSizesIsEnough) {

@@ -5,7 +5,7 @@
 #include "gradus/graph/graph.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "tests/function/allocations.h"
+#include "tests/allocations.h"
 
 namespace gradus {
 namespace {

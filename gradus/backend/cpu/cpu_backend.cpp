@@ -17,7 +17,7 @@ class CpuBackend final : public Backend {
     return gradus::planned_bytes(std::move(graph), symbols);
   }
   TargetModel target() const override { return {}; }
-  Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host) override {
+  Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host, const Spec&) override {
     const OnLogicalDevice account(device.index);
     Ref<Buffer> copy = Buffer::allocate(host->bytes());
     if (host->bytes() > 0) std::memcpy(copy->data(), host->data(), static_cast<std::size_t>(host->bytes()));

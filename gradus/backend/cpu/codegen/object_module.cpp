@@ -23,7 +23,7 @@ class ModuleWriter {
     constant(made_.facts)->setName("gradus_object_facts");
     known_[made_.facts.get()]->setLinkage(GlobalValue::ExternalLinkage);
     write_step();
-    write_init();
+    if (made_.init) write_init();
     write_supported();
     return object_for(*module_, isa);
   }

@@ -97,6 +97,7 @@ std::string struct_of(const HeaderText& h) {
 std::string layout_of(const HeaderText& h) {
   std::string all = text("/* Layout of the state, for load_object_state of Gradus: bytes ", h.bytes, "\n");
   for (std::size_t k = 0; k < h.step.fields.size(); ++k) {
+    if (h.step.fields[k].is_constant) continue;
     const Spec& spec = h.step.fields[k].spec;
     all += text("   field ", h.offsets[k], " ", spec.dtype, " ", spec.shape.rank());
     for (const std::int64_t d : spec.shape) all += text(" ", d);
@@ -111,6 +112,16 @@ std::string failures_of(const HeaderText& h) {
   std::string all = "/* What `failure` says ({index} is failure_index, {value} is failure_value):\n";
   for (std::size_t k = 0; k < h.failures.size(); ++k) all += text("   ", k + 1, ": ", for_comment(h.failures[k]), "\n");
   return all + "   The state is as it was before such a call, and what it returns is NaN. */\n";
+}
+
+/// How a state gets its first values.
+std::string beginning_of(const HeaderText& h) {
+  const std::string& name = h.step.name;
+  if (h.step.weights_file.empty())
+    return text("/* Writes the values of when it was compiled. */\nvoid ", name, "_init(struct ", name,
+                "_state* state);\n");
+  return text("/* The first values of a state are in a file of so many bytes, ", for_comment(h.step.weights_file),
+              ": fread them to where it\n   begins. */\nenum { ", name, "_weights_bytes = ", h.workspace, " };\n");
 }
 
 std::string guard_of(const std::string& name) {
@@ -142,7 +153,7 @@ std::string to_c(const HeaderText& h) {
       "used by one thread at a time. */\n#ifndef ", guard, "\n#define ", guard,
       "\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
       "/* Where it begins is free; calls are fastest where that is a multiple of 64. */\n", struct_of(h), "\n",
-      "/* Writes the values of when it was compiled. */\nvoid ", name, "_init(struct ", name, "_state* state);\n",
+      beginning_of(h),
       "/* 1 if this processor has the instructions that the code needs, else 0: then nothing else may be called. ",
       "*/\nint ", name, "_supported(void);\n/* One run. */\n", signature(h), ";\n\n", failures_of(h), layout_of(h),
       "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");

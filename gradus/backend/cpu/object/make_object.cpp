@@ -1,6 +1,7 @@
 /// A step becomes an object file: it is compiled, bound to one thread, and what it runs is written down.
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
@@ -231,22 +232,35 @@ class ObjectMaker {
                                                  (returns() == Returns::nothing ? 0 : 1),
                                      .returns = returns(),
                                      .step = step_image(),
-                                     .init = init_image(bytes),
+                                     .init = has_weights_file() ? nullptr : init_image(bytes),
                                      .facts = facts_image(isa),
                                      .symbol_of = [this](KernelFunction run) { return symbol(run); }};
     std::vector<std::string> objects = objects_;
     objects.push_back(object_of_module(module, isa));
-    const std::vector<std::string> functions{step_.name, step_.name + "_init", step_.name + "_supported"};
-    return {linked(objects, functions, isa, title_), to_c({.step = step_,
-                                                           .returns = returns(),
-                                                           .offsets = offsets_,
-                                                           .random_state = random_state_,
-                                                           .failure = failure_,
-                                                           .workspace = workspace_start_,
-                                                           .workspace_bytes = workspace_bytes,
-                                                           .bytes = bytes,
-                                                           .failures = failures_,
-                                                           .instruction_set = set})};
+    std::vector<std::string> functions{step_.name, step_.name + "_supported"};
+    if (!has_weights_file()) functions.push_back(step_.name + "_init");
+    return {linked(objects, functions, isa, title_),
+            to_c({.step = step_,
+                  .returns = returns(),
+                  .offsets = offsets_,
+                  .random_state = random_state_,
+                  .failure = failure_,
+                  .workspace = workspace_start_,
+                  .workspace_bytes = workspace_bytes,
+                  .bytes = bytes,
+                  .failures = failures_,
+                  .instruction_set = set}),
+            has_weights_file() ? weights() : std::string()};
+  }
+  bool has_weights_file() const { return !step_.weights_file.empty(); }
+  /// The state as NAME_init would write it, up to the workspace.
+  std::string weights() const {
+    std::string all(at(workspace_start_), 0);
+    for (std::size_t k = 0; k < step_.fields.size(); ++k)
+      if (const auto size = at(bytes_of(step_.fields[k].spec)))
+        std::memcpy(all.data() + offsets_[k], step_.fields[k].now->host(), size);
+    if (random_state_ >= 0) std::memcpy(all.data() + random_state_, &step_.random_state, sizeof step_.random_state);
+    return all;
   }
   Image step_image() {
     Step step;

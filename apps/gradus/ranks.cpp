@@ -1,11 +1,13 @@
-/// Strategies of the command.
-#include "apps/gradus/strategies.h"
+#include "apps/gradus/ranks.h"
 
 namespace gradus::command {
 namespace {
 
-/// Of this process; none: the default device alone.
+/// Logical devices of this process, among which its shards are divided; none: the default device alone.
 std::vector<Device> devices_of(const TrainConfig& config) {
+  require<ConfigError>(config.replicas == 1 || config.device.empty(), "train.replicas: ", config.replicas,
+                       " logical devices of the processor, but train.device is ", config.device,
+                       "; expected one of the two");
   std::vector<Device> devices;
   for (int replica = 0; replica < config.replicas && config.replicas > 1; ++replica) devices.push_back(cpu(replica));
   return devices;
@@ -13,13 +15,16 @@ std::vector<Device> devices_of(const TrainConfig& config) {
 
 }  // namespace
 
-void check_roles(const Cluster& cluster, std::string_view command) {
+Cluster workers_for(std::string_view command) {
+  Cluster cluster = Cluster::from_environment();
   require<ConfigError>(cluster.servers() == 0, command, ": ", cluster.source, " names ", cluster.servers(),
-                       " parameter servers, but this command trains all ranks in step, without any; leave them out "
+                       " parameter servers, but this command has all ranks in step, without any; leave them out "
                        "(gradus launch without --servers), or write the loop with ParameterServerStrategy");
   require<ConfigError>(cluster.task == TaskType::chief || cluster.task == TaskType::worker, command, ": ",
                        cluster.source, " says that this process is of the task ", name_of(cluster.task),
-                       ", which does not train; evaluate a run with gradus eval");
+                       ", which has no part in it; evaluate a run with gradus eval in a process of its own, without ",
+                       cluster.source);
+  return cluster;
 }
 
 std::optional<Strategy> strategy_of(TrainConfig& config, const Cluster& cluster) {
@@ -38,6 +43,13 @@ std::optional<Strategy> strategy_of(TrainConfig& config, const Cluster& cluster)
   return MirroredStrategy({.devices = devices.empty() ? std::vector{default_device()} : devices,
                            .micro_shards = micro_shards,
                            .bf16_sums = config.distribute->bf16_sums});
+}
+
+void require_one_process(std::string_view command) {
+  const Cluster cluster = Cluster::from_environment();
+  require<ConfigError>(cluster.ranks() == 1, command, ": ", cluster.source, " names ", cluster.ranks(),
+                       " ranks, and each would do all of it; start one process (train, eval and predict work on "
+                       "several)");
 }
 
 }  // namespace gradus::command

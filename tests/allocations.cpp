@@ -1,5 +1,5 @@
 /// In a file of its own, where no compiler sees who calls it.
-#include "tests/function/allocations.h"
+#include "tests/allocations.h"
 #include <cstddef>
 #include <cstdlib>
 #include <new>

@@ -1,0 +1,36 @@
+/// Plugins: libraries that drive accelerators, by the PJRT C API. They are found by themselves (docs/accelerators.md),
+/// and loaded when a device of theirs is first asked for.
+#pragma once
+#include <string>
+#include <vector>
+#include "gradus/tensor/device.h"
+
+namespace gradus {
+
+/// Loads the plugin in the file `path` under a name, by which device_named() and GRADUS_DEVICE know it, and returns its
+/// devices. A plugin that is loaded already is not loaded again. Unavailable, with the reason, if that fails: no such
+/// file, not a plugin, another version of the interface, a client that cannot be made.
+std::vector<Device> load_plugin(const std::string& path, const std::string& name);
+
+/// The device of a name: its text ("gpu:0", "cpu:1"), a kind ("gpu", "cuda", "tpu") or a plugin ("xla", "xla:1"), which
+/// is loaded if it was not. InvalidArgument if it is no such name, Unavailable if there is no such device.
+Device device_named(std::string_view name);
+
+/// A device of a plugin.
+struct PluginDeviceInfo {
+  Device device;
+  std::string model;             // as the plugin calls it: "NVIDIA H100 80GB HBM3"
+  std::size_t memory_bytes = 0;  // 0: the plugin does not say
+};
+/// A plugin that was found.
+struct PluginInfo {
+  std::string name, path;
+  std::string platform, platform_version;  // "cuda"; as the plugin says it
+  std::string api_version;                 // of the PJRT C API: "0.115"
+  std::vector<PluginDeviceInfo> devices;
+  std::string problem;  // not empty: why it cannot be used
+};
+/// All plugins that are found; loads them.
+std::vector<PluginInfo> plugins();
+
+}  // namespace gradus

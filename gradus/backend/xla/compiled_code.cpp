@@ -1,0 +1,145 @@
+#include "gradus/backend/xla/compiled_code.h"
+#include <unistd.h>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <unordered_map>
+#include "gradus/backend/xla/counts.h"
+#include "gradus/base/clock.h"
+#include "gradus/base/hash.h"
+#include "gradus/base/input_file.h"
+#include "gradus/graph/activity_scope.h"
+
+namespace gradus::xla {
+namespace {
+
+/// Of the text on a device.
+class Cache {
+ public:
+  std::shared_ptr<const CompiledCode> find(const PluginDevice& on, const StableHloModule& module) {
+    const std::lock_guard lock(guard_);
+    for (auto [it, last] = known_.equal_range(module.fingerprint); it != last; ++it) {
+      const auto code = it->second.code.lock();
+      if (code && it->second.on == &on && code->module->text == module.text) return code;
+    }
+    return nullptr;
+  }
+  void add(const PluginDevice& on, std::shared_ptr<const CompiledCode> code) {
+    std::shared_ptr<const CompiledCode> oldest;  // dies after the lock
+    const std::lock_guard lock(guard_);
+    std::erase_if(known_, [](const auto& entry) { return entry.second.code.expired(); });
+    known_.emplace(code->module->fingerprint, Known{&on, code});
+    newest_.push_back(std::move(code));
+    if (newest_.size() <= most_kept) return;
+    oldest = std::move(newest_.front());
+    newest_.pop_front();
+  }
+
+ private:
+  static constexpr std::size_t most_kept = 64;  // though nobody uses them
+  struct Known {
+    const PluginDevice* on;
+    std::weak_ptr<const CompiledCode> code;
+  };
+  std::mutex guard_;
+  std::unordered_multimap<std::int64_t, Known> known_;
+  std::deque<std::shared_ptr<const CompiledCode>> newest_;
+};
+Cache& cache() {
+  static auto* only = new Cache;
+  return *only;
+}
+
+// ---------------------------------------------------------------- on disk
+
+std::uint64_t hash_of_code(std::string_view bytes) {
+  return hash_of_bytes(std::as_bytes(std::span(bytes.data(), bytes.size())));
+}
+
+/// A file of the folder: a line that says what it is for, one with the length and hash of the code, an empty one, the
+/// code.
+class CodeFile {
+ public:
+  CodeFile(const PluginDevice& on, const StableHloModule& module) {
+    const char* const folder = std::getenv("GRADUS_XLA_CACHE");
+    if (!folder || !*folder) return;
+    std::string options;
+    for (const char c : on.options) options += text(static_cast<int>(static_cast<unsigned char>(c)), ',');
+    key_ = text("gradus-xla-1 ", on.session.platform(), '|', on.session.platform_version(), '|',
+                on.session.plugin().api_version(), '|', on.session.description_of(on.handle), '|', options, '|',
+                module.text.size(), '|', hash_of_code(module.text));
+    std::ranges::replace(key_, '\n', ' ');
+    path_ = std::filesystem::path(folder) / text(std::hex, hash_of_code(key_), ".xla");
+  }
+  std::unique_ptr<const pjrt::Loaded> load(const PluginDevice& on) const {
+    if (path_.empty()) return nullptr;
+    std::string all;
+    try {
+      all = read_text_file(path_);
+    } catch (const Error&) { return nullptr; }  // it was not stored, or by another user
+    const std::size_t end = all.find("\n\n");
+    if (end == std::string::npos) return nullptr;
+    const std::string bytes = all.substr(end + 2);
+    if (all.substr(0, end) != head_of(bytes)) return nullptr;
+    try {
+      return on.session.load(bytes, on.options);
+    } catch (const pjrt::Refused&) { return nullptr; }  // then it is compiled
+  }
+  /// A cache that cannot be written is no cache: nothing else depends on it.
+  void store(const pjrt::Loaded& loaded) const {
+    if (path_.empty()) return;
+    const std::string bytes = loaded.serialized();
+    if (bytes.empty()) return;
+    std::error_code ignored;
+    std::filesystem::create_directories(path_.parent_path(), ignored);
+    const std::filesystem::path beside = path_.string() + text('.', getpid());
+    const std::string all = head_of(bytes) + "\n\n" + bytes;
+    std::FILE* const out = std::fopen(beside.c_str(), "wb");
+    if (!out) return;
+    const bool is_whole = std::fwrite(all.data(), 1, all.size(), out) == all.size();
+    if (std::fclose(out) == 0 && is_whole) std::filesystem::rename(beside, path_, ignored);
+    else std::filesystem::remove(beside, ignored);
+  }
+
+ private:
+  std::string head_of(const std::string& bytes) const {
+    return text(key_, '\n', bytes.size(), ' ', hash_of_code(bytes));
+  }
+  std::string key_;
+  std::filesystem::path path_;  // empty: nobody asked for files
+};
+
+std::unique_ptr<const pjrt::Loaded> compile(PluginDevice& on, const StableHloModule& module) {
+  const CompileActivity activity(text("compile for ", on.device));
+  try {
+    ++counts().compilations;
+    return on.session.compile(module.text, on.options);
+  } catch (const pjrt::Refused& refused) {
+    if (refused.code() == pjrt::Code::resource_exhausted) on.account.fail(0, "a program", refused.what());
+    throw Unavailable(text("device ", on.device, ": the plugin does not compile a program: ", refused.what()));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const CompiledCode> compiled_code(PluginDevice& on, std::shared_ptr<const StableHloModule> module) {
+  if (auto known = cache().find(on, *module)) return known;
+  const double begin = steady_seconds();
+  const CodeFile file(on, *module);
+  std::unique_ptr<const pjrt::Loaded> loaded = file.load(on);
+  if (!loaded) {
+    loaded = compile(on, *module);
+    file.store(*loaded);
+  }
+  auto code = std::make_shared<CompiledCode>();
+  code->module = std::move(module);
+  code->temporary_bytes = loaded->temporary_bytes();
+  code->loaded = std::move(loaded);
+  code->seconds = steady_seconds() - begin;
+  cache().add(on, code);
+  return code;
+}
+
+}  // namespace gradus::xla

@@ -1,0 +1,73 @@
+/// What data have done wrong on a device that nobody waits for. The programs of a device hand a state from one to the
+/// next, StableHloModule says what is in it. A program that finds one set changes nothing. It is read when a value of
+/// the device is looked at, and then it is thrown and begins anew.
+#pragma once
+#include <array>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+#include "gradus/backend/xla/pjrt.h"
+#include "gradus/backend/xla/stablehlo.h"
+
+namespace gradus::xla {
+
+class Faults {
+ public:
+  Faults(const pjrt::Session& session, pjrt::Device* device) : session_(session), device_(device) {}
+  Faults(const Faults&) = delete;
+
+  /// A run of a program with a state: others of the device wait. The state goes in as the last argument.
+  class Run {
+   public:
+    Run(Faults& faults, const std::shared_ptr<const StableHloModule>& module);
+    pjrt::Buffer* before() const { return faults_.state_->get(); }
+    /// The run was started; its last result.
+    void after(std::shared_ptr<pjrt::BufferOwner> state);
+    /// By which failure_of() knows its results.
+    std::int64_t number() const { return number_; }
+
+   private:
+    Faults& faults_;
+    const std::lock_guard<std::mutex> lock_;
+    const std::int64_t number_;
+    const bool has_checks_;
+  };
+
+  /// Throws what has failed, once; waits for the runs until now if that is not known.
+  void observe();
+  /// The state begins to come to the host, so that it comes together with what is read next.
+  void begin_to_observe();
+  /// What has failed so that results of run `number` are of no worth; null: nothing that was observed.
+  std::exception_ptr failure_of(std::int64_t number);
+
+ private:
+  static constexpr std::size_t most_kept = 64;
+  struct Failed {
+    std::int64_t first, last;  // runs
+    std::exception_ptr problem;
+  };
+  /// A state on its way to the host.
+  struct Reading {
+    explicit Reading(std::shared_ptr<pjrt::BufferOwner> state);
+    ~Reading();
+    Reading(const Reading&) = delete;
+    const std::shared_ptr<pjrt::BufferOwner> of;
+    std::array<std::int64_t, fault_words> words{};
+    pjrt::EventOwner event;
+  };
+  std::exception_ptr problem_of(const std::array<std::int64_t, fault_words>& words) const;
+
+  const pjrt::Session& session_;
+  pjrt::Device* const device_;
+  std::mutex guard_;  // of what follows
+  std::shared_ptr<pjrt::BufferOwner> state_;
+  std::int64_t runs_ = 0, first_ = 0;  // so far; before the state began anew
+  bool may_be_set_ = false;
+  std::shared_ptr<Reading> reading_;                                        // of state_, or of one before it
+  std::map<std::int64_t, std::shared_ptr<const StableHloModule>> checked_;  // that ran since then, by fingerprint
+  std::vector<Failed> failed_;
+};
+
+}  // namespace gradus::xla

@@ -1,0 +1,70 @@
+/// A device of a plugin: where it is, what it holds, what has failed there.
+#pragma once
+#include "gradus/backend/xla/device_account.h"
+#include "gradus/backend/xla/faults.h"
+#include "gradus/backend/xla/pjrt.h"
+
+namespace gradus::xla {
+
+struct PluginDevice {
+  PluginDevice(const Device& named, const pjrt::Session& its_session, pjrt::Device* its_handle,
+               std::span<const pjrt::Option> flags)
+      : device(named),
+        session(its_session),
+        handle(its_handle),
+        options(pjrt::compile_options(session.id_of(handle), flags)),
+        account(named, session.memory_of(handle).limit),
+        faults(session, handle) {}
+
+  const Device device;
+  const pjrt::Session& session;
+  pjrt::Device* const handle;
+  const std::string options;  // of compilations for it
+  DeviceAccount account;
+  Faults faults;
+
+  /// A run was started that ends with `event`.
+  void note_run(pjrt::EventOwner event) {
+    const std::lock_guard lock(guard_);
+    std::swap(last_run_, event);
+  }
+  /// Returns when what it was given is done, well or not.
+  void wait_for_runs() {
+    pjrt::EventOwner last;
+    {
+      const std::lock_guard lock(guard_);
+      std::swap(last, last_run_);
+    }
+    last.wait();
+  }
+
+ private:
+  std::mutex guard_;
+  pjrt::EventOwner last_run_;
+};
+
+/// A buffer of a device, in the device's account.
+class Holding {
+ public:
+  /// `origin`: what it is of, for errors about memory.
+  Holding(PluginDevice& on, std::shared_ptr<pjrt::BufferOwner> buffer, const Spec& spec, const char* origin);
+  Holding(const Holding&) = delete;
+  ~Holding() { leave(); }
+  /// A run has taken its memory, which others account for now.
+  void leave() const {
+    if (!std::exchange(has_left_, true)) on_.account.remove(holder_);
+  }
+
+  PluginDevice& on() const { return on_; }
+  pjrt::BufferOwner& buffer() const { return *buffer_; }
+  const Spec& spec() const { return spec_; }
+
+ private:
+  PluginDevice& on_;
+  const std::shared_ptr<pjrt::BufferOwner> buffer_;
+  const Spec spec_;  // names no device
+  const DeviceAccount::Holder holder_;
+  mutable bool has_left_ = false;
+};
+
+}  // namespace gradus::xla

@@ -1,0 +1,285 @@
+/// Loading, when a device is first asked for, and the list of devices.
+#include "gradus/backend/xla/plugins.h"
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <filesystem>
+#include "gradus/backend/backend.h"
+#include "gradus/backend/xla/client_options.h"
+#include "gradus/backend/xla/plugin_files.h"
+#include "gradus/backend/xla/xla_backend.h"
+#include "gradus/tensor/device_finder.h"
+
+namespace gradus::xla {
+namespace {
+
+constexpr std::size_t kinds = device_kinds.size();
+std::size_t number_of(DeviceKind kind) { return static_cast<std::size_t>(kind); }
+
+/// Where a plugin with this platform's devices lists them.
+DeviceKind kind_of_platform(const std::string& platform, const std::string& name) {
+  if (platform == "cuda" || platform == "rocm" || platform == "gpu" || platform == "CUDA" || platform == "ROCM")
+    return DeviceKind::gpu;
+  if (platform == "tpu") return DeviceKind::tpu;
+  return platform == "cpu" || platform == "Host" ? DeviceKind::plugin : kind_of_name(name);
+}
+
+/// A plugin, or why it is none.
+struct Known {
+  std::string name, path, problem;
+  std::unique_ptr<const pjrt::Plugin> plugin;
+  std::unique_ptr<const pjrt::Session> session;
+  std::vector<Device> devices;
+};
+
+class Registry final : public DeviceFinder {
+ public:
+  static Registry& all() {
+    static auto* only = new Registry;
+    return *only;
+  }
+
+  /// The plugin of this file; loads it unless that was done.
+  const Known& load(const std::string& name, const std::string& path) {
+    const std::lock_guard lock(guard_);
+    return load_now(name, path);
+  }
+
+  void find(DeviceKind kind) override {
+    const std::lock_guard lock(guard_);
+    look_for_files();
+    // What GRADUS_DEVICE names comes first, since the default device is its first one.
+    std::ranges::stable_partition(files_, [](const PluginFile& file) { return file.name == asked_device().name; });
+    for (const PluginFile& file : files_)
+      if (kind_of_name(file.name) == kind || is_named_by_user(file)) load_if_first_of_name(file);
+  }
+  /// Every plugin that can be found.
+  void find_all() {
+    for (const DeviceKind kind : device_kinds)
+      if (kind != DeviceKind::cpu) find_devices(kind);
+    const std::lock_guard lock(guard_);
+    look_for_files();
+    for (const PluginFile& file : files_) load_if_first_of_name(file);
+  }
+  /// The plugin of this name, if there is one; loads it.
+  const Known* named(std::string_view name) {
+    const std::lock_guard lock(guard_);
+    look_for_files();
+    for (const PluginFile& file : files_)
+      if (file.name == name) load_if_first_of_name(file);
+    const Known* found = nullptr;
+    for (const auto& known : known_)
+      if (known->name == name && (!found || !found->problem.empty())) found = known.get();
+    return found;
+  }
+  std::vector<std::string> names() {
+    const std::lock_guard lock(guard_);
+    look_for_files();
+    std::vector<std::string> all;
+    for (const PluginFile& file : files_) all.push_back(file.name);
+    for (const auto& known : known_) all.push_back(known->name);
+    std::ranges::sort(all);
+    all.erase(std::ranges::unique(all).begin(), all.end());
+    return all;
+  }
+
+  std::string problems(DeviceKind kind) const override {
+    const std::lock_guard lock(guard_);
+    std::string all;
+    for (const auto& known : known_)
+      if (!known->problem.empty() && (kind_of_name(known->name) == kind || known->name == asked_device().name))
+        all += "; " + known->problem;
+    const std::string& asked = asked_device().name;
+    if (kind != DeviceKind::plugin || asked.empty()) return all;
+    const auto found =
+        std::ranges::find(known_, asked, [](const auto& known) -> const std::string& { return known->name; });
+    if (found == known_.end()) {
+      all += text("; GRADUS_DEVICE names `", asked, "`, which is neither a device nor a plugin that was found",
+                  known_.empty() ? "" : ": these are ");
+      for (std::size_t k = 0; k < known_.size(); ++k) all += text(k ? ", " : "", known_[k]->name);
+    } else if (!(*found)->devices.empty() && (*found)->devices.front().kind != DeviceKind::plugin) {
+      all += text("; GRADUS_DEVICE names `", asked, "`, whose devices are of another kind: write ",
+                  (*found)->devices.front());
+    }
+    return all;
+  }
+
+  MemoryUse memory_use(const Device& device) override {
+    MemoryUse use = device_of_plugin(device).account.use();
+    return use;
+  }
+  void reset_peak_memory(const Device& device) override { device_of_plugin(device).account.reset_peak(); }
+  void set_memory_limit(const Device& device, std::size_t bytes) override {
+    device_of_plugin(device).account.set_limit(bytes);
+  }
+
+  PluginDevice* device(const Device& device) const {
+    if (device.index < 0 || device.index >= Device::most) return nullptr;
+    return devices_[number_of(device.kind)][static_cast<std::size_t>(device.index)].load(std::memory_order_acquire);
+  }
+  std::vector<PluginInfo> list() const {
+    const std::lock_guard lock(guard_);
+    std::vector<PluginInfo> all;
+    for (const auto& known : known_) {
+      PluginInfo info{.name = known->name, .path = known->path, .problem = known->problem};
+      if (known->plugin) info.api_version = known->plugin->api_version();
+      if (known->session) {
+        info.platform = known->session->platform();
+        info.platform_version = known->session->platform_version();
+      }
+      for (const Device& each : known->devices) {
+        PluginDevice& there = *device(each);
+        info.devices.push_back({each, there.session.description_of(there.handle), there.account.use().limit_bytes});
+      }
+      all.push_back(std::move(info));
+    }
+    return all;
+  }
+
+ private:
+  Registry() { set_device_finder(*this); }
+
+  void look_for_files() {
+    if (std::exchange(has_looked_, true)) return;
+    files_ = plugin_files();
+  }
+  static bool is_named_by_user(const PluginFile& file) {
+    return file.found_in == "PJRT_NAMES_AND_LIBRARY_PATHS" && kind_of_name(file.name) == DeviceKind::plugin;
+  }
+  /// Of two files of one name, as those of CUDA 12 and 13, one is used.
+  void load_if_first_of_name(const PluginFile& file) {
+    for (const auto& known : known_)
+      if (known->name == file.name && (known->problem.empty() || known->path == file.path.string())) return;
+    if (file.problem.empty()) {
+      load_now(file.name, file.path.string());
+      return;
+    }
+    auto wrong = std::make_unique<Known>();
+    wrong->name = file.name;
+    wrong->path = file.path.string();
+    wrong->problem = file.problem;
+    known_.push_back(std::move(wrong));
+  }
+
+  const Known& load_now(const std::string& name, const std::string& path) {
+    std::error_code ignored;
+    const auto is_it = [&](const auto& known) {
+      return known->path == path || std::filesystem::equivalent(known->path, path, ignored);
+    };
+    const auto found = std::ranges::find_if(known_, is_it);
+    if (found != known_.end() && (*found)->problem.empty()) return **found;
+    auto made = std::make_unique<Known>();
+    made->name = name;
+    made->path = path;
+    try {
+      start(*made);
+    } catch (const Error& error) { made->problem = error.what(); }
+    Known& kept = *made;
+    if (found != known_.end()) *found = std::move(made);  // it failed before
+    else known_.push_back(std::move(made));
+    return kept;
+  }
+
+  void start(Known& known) {
+    before_loading(known.path);
+    known.plugin = std::make_unique<const pjrt::Plugin>(known.name, known.path);
+    known.session = make_session(*known.plugin);
+    const std::vector<pjrt::Option> flags = compilation_flags(known.path);
+    const DeviceKind kind = kind_of_platform(known.session->platform(), known.name);
+    auto& all = devices_[number_of(kind)];
+    require<Unavailable>(!known.session->devices().empty(), "plugin ", known.name, ": it has no devices");
+    for (pjrt::Device* const handle : known.session->devices()) {
+      int& count = counts_[number_of(kind)];
+      if (count == Device::most) break;
+      const Device device{kind, count};
+      all[static_cast<std::size_t>(count)].store(new PluginDevice(device, *known.session, handle, flags),
+                                                 std::memory_order_release);
+      ++count;
+      known.devices.push_back(device);
+    }
+    register_backend(kind, backend_of_kind(kind), counts_[number_of(kind)]);
+  }
+
+  mutable std::recursive_mutex guard_;  // of what follows but devices_
+  bool has_looked_ = false;
+  std::vector<PluginFile> files_;
+  std::vector<std::unique_ptr<Known>> known_;
+  std::array<int, kinds> counts_{};
+  std::array<std::array<std::atomic<PluginDevice*>, Device::most>, kinds> devices_{};
+};
+
+const bool is_there = (Registry::all(), true);
+
+}  // namespace
+
+PluginDevice& device_of_plugin(const Device& device) {
+  PluginDevice* const found = Registry::all().device(device);
+  if (!found) [[unlikely]] {
+    require_present(device);
+    throw Unavailable(text("device ", device, ": it is no device of a plugin"));
+  }
+  return *found;
+}
+
+std::vector<PluginDevice*> devices_of_plugins(DeviceKind kind) {
+  std::vector<PluginDevice*> all;
+  for (int i = 0; i < Device::most; ++i) {
+    PluginDevice* const there = Registry::all().device({kind, i});
+    if (!there) break;
+    all.push_back(there);
+  }
+  return all;
+}
+
+}  // namespace gradus::xla
+
+namespace gradus {
+
+std::vector<Device> load_plugin(const std::string& path, const std::string& name) {
+  require(!name.empty() && name.find_first_of(":,") == std::string::npos, "load_plugin: `", name,
+          "` is no name: write letters and digits, as in xla");
+  for (const DeviceKind kind : device_kinds)
+    require(name != text(kind) && name != "cuda", "load_plugin: `", name, "` is the name of a kind of devices");
+  const xla::Known& known = xla::Registry::all().load(name, path);
+  require<Unavailable>(known.problem.empty(), known.problem);
+  return known.devices;
+}
+
+Device device_named(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  const std::string first(name.substr(0, colon));
+  int index = 0;
+  if (colon != std::string_view::npos) {
+    const std::string_view number = name.substr(colon + 1);
+    const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), index);
+    require(problem == std::errc() && end == number.data() + number.size() && index >= 0 && index < Device::most, "`",
+            name, "` is not the name of a device, such as gpu:0");
+  }
+  for (const DeviceKind kind : device_kinds) {
+    if (first != text(kind) && !(first == "cuda" && kind == DeviceKind::gpu)) continue;
+    const Device device{kind, index};
+    require_present(device);
+    return device;
+  }
+  const xla::Known* const known = xla::Registry::all().named(first);
+  if (!known) {
+    std::string names;
+    for (const std::string& each : xla::Registry::all().names()) names += ", " + each;
+    throw InvalidArgument(text("`", name,
+                               "` is neither a device, such as gpu:0, nor a plugin; known are cpu, gpu, tpu, "
+                               "plugin",
+                               names));
+  }
+  require<Unavailable>(known->problem.empty(), known->problem);
+  require<Unavailable>(static_cast<std::size_t>(index) < known->devices.size(), "device ", name, ": plugin ", first,
+                       " has ", known->devices.size(), " devices");
+  return known->devices[static_cast<std::size_t>(index)];
+}
+
+std::vector<PluginInfo> plugins() {
+  xla::Registry::all().find_all();
+  return xla::Registry::all().list();
+}
+
+}  // namespace gradus

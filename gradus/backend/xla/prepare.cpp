@@ -1,0 +1,90 @@
+/// Graphs as the text is made from them: passed, of known sizes, down to the bodies of branches and loops.
+#include <algorithm>
+#include <map>
+#include "gradus/backend/xla/stablehlo.h"
+#include "gradus/base/numbered.h"
+#include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
+#include "gradus/graph/extents.h"
+#include "gradus/ops/attention_ops.h"
+#include "gradus/ops/control_ops.h"
+
+namespace gradus::xla {
+namespace {
+
+class Preparation {
+ public:
+  Preparation(std::span<const std::int64_t> symbols, std::vector<std::string> disable)
+      : symbols_(symbols), disable_(std::move(disable)) {
+    // By definition: what knows blocks of attention is a processor.
+    if (!is_disabled(disable_, "attention")) disable_.emplace_back("attention");
+  }
+
+  Graph prepared(Graph graph) {
+    compose_attention(graph, SumOrder::any);
+    run_graph_passes(graph, disable_);
+    fix_sizes(graph);
+    if (!is_disabled(disable_, "residuals")) keep_residuals(graph);
+    std::map<const OpRecord*, AnyOp> known;  // siblings have equal regions
+    for (Value& v : graph.values)
+      if (v.op && !v.op.regions().empty()) v.op = with_regions(v.op, [&](const Region& r) { return of_passed(r); });
+    return graph;
+  }
+
+ private:
+  void fix_sizes(Graph& graph) {
+    if (graph.symbols() == 0) return;
+    std::vector<std::int64_t> numbers;
+    for (Value& v : graph.values) {
+      v.spec.shape = v.spec.shape.evaluated(symbols_);
+      if (!v.op) continue;
+      if (!v.op.regions().empty()) v.op = with_regions(v.op, [&](const Region& r) { return of_known_sizes(r); });
+      numbers.clear();
+      if (!Extents::add(v.op, numbers)) continue;
+      for (std::int64_t& d : numbers)
+        if (dimension::is_symbolic(d)) d = dimension::evaluate(d, symbols_);
+      v.op = Extents::replaced(v.op, numbers);
+    }
+  }
+
+  /// Calls within have given way before, since nothing else looks into them.
+  Region of_known_sizes(const Region& region) {
+    if (!region || region.symbols() == 0) return region;
+    Graph graph = region.graph();
+    inline_calls(graph);
+    fix_sizes(graph);
+    return Region(std::move(graph));
+  }
+  Region of_passed(const Region& region) { return region ? Region(prepared(region.graph())) : region; }
+
+  template <class Change> static AnyOp with_regions(const AnyOp& op, Change change) {
+    if (const Cond* cond = op.as<Cond>()) {
+      Cond other = *cond;
+      other.if_true = change(cond->if_true), other.if_false = change(cond->if_false);
+      return AnyOp::of(other);
+    }
+    if (const Scan* scan = op.as<Scan>()) {
+      Scan other = *scan;
+      other.body = change(scan->body), other.last = change(scan->last);
+      return AnyOp::of(other);
+    }
+    if (const While* loop = op.as<While>()) {
+      While other = *loop;
+      other.condition = change(loop->condition), other.body = change(loop->body);
+      return AnyOp::of(other);
+    }
+    return op;
+  }
+
+  std::span<const std::int64_t> symbols_;
+  std::vector<std::string> disable_;
+};
+
+}  // namespace
+
+Graph prepared_for_stablehlo(Graph graph, std::span<const std::int64_t> symbols,
+                             const std::vector<std::string>& disable) {
+  return Preparation(symbols, disable).prepared(std::move(graph));
+}
+
+}  // namespace gradus::xla

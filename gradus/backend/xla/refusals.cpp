@@ -1,0 +1,18 @@
+/// What is not written as StableHLO, and why.
+#include <array>
+#include "gradus/backend/xla/lowering.h"
+
+namespace gradus::xla {
+namespace {
+
+constexpr std::string_view shards = "it joins the shards of a batch, which a strategy brings together";
+constexpr std::array refused{Refusal{"of_shard", shards},   Refusal{"on_shard", shards},
+                             Refusal{"all_reduce", shards}, Refusal{"join_in", shards},
+                             Refusal{"all_gather", shards}, Refusal{"join_gather", shards},
+                             Refusal{"from_shard", shards}, Refusal{"join_from", shards}};
+
+}  // namespace
+
+std::span<const Refusal> refusals() { return refused; }
+
+}  // namespace gradus::xla

@@ -1,0 +1,61 @@
+/// A graph as StableHLO text, which every PJRT plugin compiles: the text half of the backend of accelerators. No MLIR
+/// library is needed. lowering.h has the tables by which ops are written.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "gradus/graph/graph.h"
+
+namespace gradus::xla {
+
+struct StableHloOptions {
+  /// Per output of the graph: the input whose memory it takes over (tf.aliasing_output), or -1. Empty: none.
+  std::vector<int> donated = {};
+  /// Of products and convolutions: all bits of f32. Else the platform's default, which is bf16 on a TPU.
+  bool highest_precision = false;
+  /// Whether the platform's maximum and minimum give NaN if there is one, as StableHLO says. XLA's of processors do
+  /// not: then a reduction says itself what it does.
+  bool extrema_keep_nan = true;
+  /// So many iterations of a loop of a known number of them are written as one, if its body is small.
+  int unrolled = 1;
+  /// Switches, for tests: "functions" writes all formulas as recorded.
+  std::vector<std::string> disable = {};
+};
+
+/// What can be at fault in the data.
+struct DataCheck {
+  std::string message;  // with {value} and {index} in the places of numbers
+  /// Throws the OutOfRange that the processor throws.
+  [[noreturn]] void fail(std::int64_t value, std::int64_t index) const;
+};
+
+/// The words of a fault state, each an i64.
+inline constexpr std::int64_t fault_words = 5;
+
+struct StableHloModule {
+  std::string text;  // deterministic: the same bytes at every run
+  /// Number k + 1 in the fault state's first word means checks[k].
+  std::vector<DataCheck> checks;
+  /// Whether the module has one more argument and one more result, both last: the fault state, i64[fault_words]:
+  ///   0: the number of a check, or 0 as long as nothing failed;
+  ///   1: the offending value;
+  ///   2: the fingerprint of the module that failed;
+  ///   3: how many runs were right: the argument's and one, until one fails;
+  ///   4: the position of the offending value.
+  /// If the argument's first word is not 0, it is passed on. If that of the result is not 0, each donated result is
+  /// what its input was. A module that donates has a state even if it has no checks: it may run behind one that failed.
+  bool has_fault_state = false;
+  std::int64_t fingerprint = 0;  // of the text
+};
+
+/// `graph` as it is to be given to to_stablehlo(): after the graph passes with attention by definition, loops with
+/// what their gradients need, all sizes known: `symbols` are the values of its symbols. Regions likewise.
+Graph prepared_for_stablehlo(Graph graph, std::span<const std::int64_t> symbols,
+                             const std::vector<std::string>& disable = {});
+
+/// Throws before anything runs, naming op, dtype and device, for what cannot be written: Unavailable. `device` is the
+/// name in that message.
+StableHloModule to_stablehlo(const Graph& graph, const StableHloOptions& options = {}, std::string_view device = "xla");
+
+}  // namespace gradus::xla
