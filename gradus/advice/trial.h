@@ -51,7 +51,7 @@ class Trial {
   bool is_warm() const { return is_warm_; }
   /// The most bytes that were alive at once in the first steps, above what lived before.
   std::size_t bytes() const { return bytes_; }
-  /// Of the last first step; of the making of the trial, the first steps included.
+  /// The least of the first steps; of the making of the trial, these included.
   double step_seconds() const { return step_seconds_; }
   double making_seconds() const { return making_seconds_; }
   /// Of the step.
