@@ -89,7 +89,8 @@ struct SampleArguments {
 };
 int sample(const SampleArguments& arguments);
 
-int list_devices(bool json);
+/// Where Gradus can compute; with `network` also how fast messages go between ranks of this machine.
+int list_devices(bool json, bool network);
 
 /// Within a handler: says on stderr what was thrown, and gives its exit status.
 int report_failure();

@@ -36,6 +36,9 @@ struct KeyReader {
     r.read(key, value);
     if (value.empty()) r.fail(key, "is empty");
   }
+  void number_within(std::string_view key, std::int64_t& value, std::int64_t limit) const {
+    r.read(key, value, 0, limit);
+  }
   void any(std::string_view key, auto& value) const { r.read(key, value); }
   void penalty(std::string_view key, std::optional<PenaltyConfig>& value) const {
     if (!r.find(key)) return;
@@ -61,6 +64,7 @@ struct KeyWriter {
     add(t, key, value);
   }
   void needed(std::string_view key, const std::string& value) const { add(t, key, value); }
+  void number_within(std::string_view key, std::int64_t value, std::int64_t) const { add(t, key, value); }
   void any(std::string_view key, const auto& value) const { add(t, key, value); }
   void penalty(std::string_view key, const std::optional<PenaltyConfig>& value) const {
     if (!value) return;
@@ -120,6 +124,13 @@ template <class Key> void visit_keys(DataConfig& d, const Key& key) {
   key.any("sample_weight", d.sample_weight);
 }
 
+/// How batches are made.
+template <class Key> void visit_making(DataConfig& d, const Key& key) {
+  key.any("prefetch", d.prefetch);
+  key.number_within("num_parallel_calls", d.num_parallel_calls, 1024);
+  key.any("cache", d.cache);
+}
+
 DataConfig read_data(ConfigReader r) {
   DataConfig data;
   std::string directory;
@@ -127,6 +138,7 @@ DataConfig read_data(ConfigReader r) {
   r.read("directory", directory);
   data.directory = directory;
   visit_keys(data, KeyReader{r});
+  visit_making(data, KeyReader{r});
   if (data.test_x.empty() != data.test_y.empty())
     r.fail(data.test_x.empty() ? "test_y" : "test_x", "needs the other of test_x and test_y");
   if (data.kind == "images" && data.channels != 1 && data.channels != 3 && data.channels != 4)
@@ -281,6 +293,10 @@ template <class Key> void visit_training(TrainConfig& c, const Key& key) {
   key.size("epochs", c.epochs, false, 1'000'000);
   key.size("batch_size", c.batch_size, false);
   key.any("micro_batch", c.micro_batch);
+  key.any("max_bytes", c.max_bytes);
+  key.size("replicas", c.replicas, false, 63);
+  key.any("run_eagerly", c.run_eagerly);
+  key.any("disable", c.disable);
   key.any("validate_each_epoch", c.validate_each_epoch);
   key.choice("policy", c.policy, policies);
   key.any("device", c.device);
@@ -359,6 +375,7 @@ std::string to_toml(const TrainConfig& given) {
   add(data, "kind", config.data.kind);
   add(data, "directory", config.data.directory.string());
   visit_keys(config.data, KeyWriter{data});
+  visit_making(config.data, KeyWriter{data});
   for (LayerConfig& layer : config.layers) {
     TomlTable table;
     add(table, "type", layer.type);

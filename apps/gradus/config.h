@@ -36,6 +36,10 @@ struct DataConfig {
   /// What labels are for: "classification", "regression", or "automatic": integers and words are classes. No key of
   /// [data]: train.task and train.loss decide.
   std::string task = "automatic";
+  // How batches for training are made; it changes no result.
+  std::optional<bool> prefetch = {};    // while the model computes; none: those of images alone
+  std::int64_t num_parallel_calls = 0;  // threads that make them, of those made ahead; 0: as many as help
+  bool cache = false;                   // examples are kept in memory once they were made
   double test_share = 0.1;  // where nothing else is for testing: of a text its end, else drawn once and for all
 };
 /// l1 * sum(|x|) + l2 * sum(x^2)
@@ -79,6 +83,10 @@ struct TrainConfig {
   std::vector<LayerConfig> layers;
   OptimizerConfig optimizer;
   std::int64_t epochs = 1, batch_size = 32, micro_batch = 0;
+  std::int64_t max_bytes = 0;             // that a step keeps between its kernels; 0: no limit
+  std::int64_t replicas = 1;              // logical devices of this process among which a batch is divided
+  bool run_eagerly = false;               // op by op
+  std::vector<std::string> disable = {};  // passes of the compiler
   bool validate_each_epoch = false;
   std::string policy = "float32";
   std::string device = {};                // that computes: "gpu:0", "xla"; empty: the default device

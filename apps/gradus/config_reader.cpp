@@ -82,6 +82,12 @@ void ConfigReader::read(std::string_view key, std::optional<double>& value) {
   if (has(key)) value = number;
 }
 
+void ConfigReader::read(std::string_view key, std::optional<bool>& value) {
+  bool is_so = false;
+  read(key, is_so);
+  if (has(key)) value = is_so;
+}
+
 void ConfigReader::read(std::string_view key, char& value) {
   std::string letter(1, value);
   read(key, letter);

@@ -35,6 +35,7 @@ class ConfigReader {
   // By the type alone, for fields.
   void read(std::string_view key, double& value);
   void read(std::string_view key, std::optional<double>& value);
+  void read(std::string_view key, std::optional<bool>& value);
   template <std::integral I>
     requires(!std::same_as<I, bool>)
   void read(std::string_view key, I& value) {
@@ -112,6 +113,9 @@ template <class T> void add(TomlTable& table, std::string_view key, const T& val
   table.emplace_back(std::string(key), detail::toml_of(value));
 }
 inline void add(TomlTable& table, std::string_view key, const std::optional<double>& value) {
+  if (value) add(table, key, *value);
+}
+inline void add(TomlTable& table, std::string_view key, const std::optional<bool>& value) {
   if (value) add(table, key, *value);
 }
 inline void add(TomlTable& table, std::string_view key, TomlTable value) {

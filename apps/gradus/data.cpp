@@ -390,27 +390,36 @@ namespace {
 
 /// A number to predict, which becomes [1].
 bool is_single(const Spec& y) { return y.dtype == f32 && y.shape.rank() == 0; }
-/// Images are decoded while the model computes.
+/// Images are decoded while the model computes, unless the configuration says otherwise.
 template <std::size_t N> Dataset<N> made_ahead(const Dataset<N>& made, const DataConfig& config) {
-  return config.kind == "images" ? made.prefetch() : made;
+  return config.prefetch.value_or(config.kind == "images") ? made.prefetch() : made;
+}
+MapOptions map_options(const DataConfig& config) {
+  const auto calls = static_cast<int>(config.num_parallel_calls);
+  return {.num_parallel_calls = calls > 0 ? calls : autotune};
 }
 
 }  // namespace
 
 Dataset<2> batches(const Dataset<2>& raw, const DataConfig& config, std::int64_t batch_size) {
-  if (config.kind == "text") return raw.batch(batch_size);
+  if (config.kind == "text") return made_ahead(raw.batch(batch_size), config);
   const bool single = is_single(raw.element_spec()[1]);
-  const Dataset<2> made = raw.batch(batch_size).map([config, single](Tensor x, Tensor y) {
-    return std::pair{prepared(x, config), single ? expand_dims(y, -1) : y};
-  });
+  const Dataset<2> made =
+      raw.batch(batch_size)
+          .map([config, single](Tensor x,
+                                Tensor y) { return std::pair{prepared(x, config), single ? expand_dims(y, -1) : y}; },
+               map_options(config));
   return made_ahead(made, config);
 }
 
 Dataset<3> batches(const Dataset<3>& raw, const DataConfig& config, std::int64_t batch_size) {
   const bool single = is_single(raw.element_spec()[1]);
-  const Dataset<3> made = raw.batch(batch_size).map([config, single](Tensor x, Tensor y, Tensor weight) {
-    return std::tuple{prepared(x, config), single ? expand_dims(y, -1) : y, weight};
-  });
+  const Dataset<3> made = raw.batch(batch_size)
+                              .map(
+                                  [config, single](Tensor x, Tensor y, Tensor weight) {
+                                    return std::tuple{prepared(x, config), single ? expand_dims(y, -1) : y, weight};
+                                  },
+                                  map_options(config));
   return made_ahead(made, config);
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
 #include "gradus/backend/plugin.h"
+#include "gradus/distribute/network_rates.h"
 #include "gradus/gradus.h"
 
 namespace gradus::command {
@@ -37,9 +38,33 @@ void print(const PluginInfo& plugin) {
               << ", " << plugin.path << ")\n";
 }
 
+nlohmann::json networks_as_json() {
+  nlohmann::json all = nlohmann::json::array();
+  for (const NetworkRates& rates : measure_local_networks()) {
+    if (!rates.problem.empty()) all.push_back({{"network", rates.name}, {"problem", rates.problem}});
+    else
+      all.push_back({{"network", rates.name},
+                     {"latency_seconds", rates.latency},
+                     {"message_seconds", rates.message_seconds},
+                     {"bytes_per_second", rates.bytes_per_second}});
+  }
+  return all;
+}
+
+void print_networks(const nlohmann::json& networks) {
+  for (const auto& network : networks) {
+    std::cout << network["network"].get<std::string>() << "  ";
+    if (network.contains("problem")) std::cout << "not measured: " << network["problem"].get<std::string>() << '\n';
+    else
+      std::cout << text(std::fixed, std::setprecision(2), network["latency_seconds"].get<double>() * 1e6,
+                        " us latency  ", network["message_seconds"].get<double>() * 1e6, " us a message  ",
+                        network["bytes_per_second"].get<double>() / 1e9, " GB/s\n");
+  }
+}
+
 }  // namespace
 
-int list_devices(bool json) {
+int list_devices(bool json, bool network) {
   const Device processor = cpu(0);
   const std::size_t memory = memory_use(processor).limit_bytes;
   const std::vector<PluginInfo> found = plugins();
@@ -47,6 +72,7 @@ int list_devices(bool json) {
     std::cout << processor << "  " << instruction_set() << "  " << num_threads() << " threads  " << gibibytes(memory)
               << '\n';
     for (const PluginInfo& plugin : found) print(plugin);
+    if (network) print_networks(networks_as_json());
     return ok;
   }
   nlohmann::json all = nlohmann::json::array();
@@ -62,6 +88,7 @@ int list_devices(bool json) {
     }
     if (!plugin.problem.empty()) all.push_back(json_of(plugin));
   }
+  if (network) all = nlohmann::json{{"devices", std::move(all)}, {"networks", networks_as_json()}};
   std::cout << all.dump() << '\n';
   return ok;
 }

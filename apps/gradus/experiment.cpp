@@ -18,6 +18,11 @@ Dataset<3> with_class_weights(const Dataset<3>& batches, const std::vector<doubl
       [table](Tensor x, Tensor y, Tensor weight) { return std::tuple{x, y, gather(table, y) * weight}; });
 }
 
+/// Examples that are made once, if the configuration says so.
+template <std::size_t N> Dataset<N> kept(const Dataset<N>& examples, const DataConfig& config) {
+  return config.cache ? examples.cache() : examples;
+}
+
 Dataset<2> without_weights(const Batches& batches) {
   if (const auto* plain = std::get_if<Dataset<2>>(&batches)) return *plain;
   return std::get<Dataset<3>>(batches).map([](Tensor x, Tensor y, Tensor) { return std::pair{x, y}; });
@@ -42,8 +47,8 @@ bool is_weighted(const TrainConfig& config) {
 }
 
 Batches training_batches(const TrainConfig& config, const Data& data, std::int64_t batch_size) {
-  if (!is_weighted(config)) return batches(data.train.raw.shuffle(), config.data, batch_size);
-  const Dataset<3> all = batches(weighted(data.train).shuffle(), config.data, batch_size);
+  if (!is_weighted(config)) return batches(kept(data.train.raw, config.data).shuffle(), config.data, batch_size);
+  const Dataset<3> all = batches(kept(weighted(data.train), config.data).shuffle(), config.data, batch_size);
   return config.class_weight.empty() ? all : with_class_weights(all, config.class_weight);
 }
 
@@ -65,7 +70,10 @@ Experiment make_experiment(const TrainConfig& config, const Data& data) {
   FitOptions options{.epochs = static_cast<int>(config.epochs),
                      .metrics = {make_metric(data)},
                      .sample_weight = is_weighted(config),
-                     .micro_batch = config.micro_batch};
+                     .micro_batch = config.micro_batch,
+                     .function = {.max_bytes = static_cast<std::size_t>(config.max_bytes),
+                                  .disable = config.disable,
+                                  .run_eagerly = config.run_eagerly}};
   if (config.validate_each_epoch) std::visit([&](const auto& all) { options.validation = all; }, test);
   return {std::move(model), std::move(optimizer), make_loss(config, data),
           std::move(train), std::move(test),      std::move(options)};

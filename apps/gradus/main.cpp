@@ -1,5 +1,6 @@
 /// The command `gradus`: reads the command line, nothing more.
 #include <CLI/CLI.hpp>
+#include "apps/gradus/advise.h"
 #include "apps/gradus/commands.h"
 #include "apps/gradus/last_words.h"
 #include "apps/gradus/launch.h"
@@ -135,9 +136,10 @@ int run(int count, char** arguments) {
       ->envname("GRADUS_NUM_THREADS")
       ->check(threads_range);
 
-  bool devices_as_json = false;
+  bool devices_as_json = false, with_network = false;
   CLI::App* devices_command = app.add_subcommand("devices", "List where Gradus can compute");
   devices_command->add_flag("--json", devices_as_json, "As JSON");
+  devices_command->add_flag("--network", with_network, "With how fast messages go between ranks of this machine");
 
   RunArguments run_arguments;
   CLI::App* run_command = app.add_subcommand("run", "Run an ONNX model on arrays");
@@ -161,6 +163,9 @@ int run(int count, char** arguments) {
   ProfileArguments profile_arguments;
   CLI::App* profile_command = add_profile(app, profile_arguments);
 
+  AdviseArguments advise_arguments;
+  CLI::App* advise_command = add_advise(app, advise_arguments);
+
   LaunchArguments launch_arguments;
   CLI::App* launch_command = add_launch(app, launch_arguments);
   launch_arguments.program = program_of_launch(count, arguments);
@@ -169,7 +174,8 @@ int run(int count, char** arguments) {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
   try {
-    for (const CLI::App* alone : {compile_command, run_command, tune_command, profile_command, sample_command})
+    for (const CLI::App* alone :
+         {compile_command, run_command, tune_command, profile_command, advise_command, sample_command})
       if (alone->parsed()) require_one_process(alone->get_name());
     if (train_command->parsed()) return train(train_arguments);
     if (predict_command->parsed()) return predict_examples(predict_arguments);
@@ -181,9 +187,10 @@ int run(int count, char** arguments) {
     if (onnx_test_command->parsed()) return onnx_test(onnx_test_arguments);
     if (tune_command->parsed()) return tune(tune_arguments);
     if (profile_command->parsed()) return profile_training(profile_arguments);
+    if (advise_command->parsed()) return advise_training(advise_arguments);
     if (launch_command->parsed()) return launch(launch_arguments);
     if (sample_command->parsed()) return sample(sample_arguments);
-    return list_devices(devices_as_json);
+    return list_devices(devices_as_json, with_network);
   } catch (...) { return report_failure(); }
 }
 

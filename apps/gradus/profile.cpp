@@ -4,8 +4,10 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/profile_pictures.h"
+#include "apps/gradus/ranks.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
+#include "gradus/backend/plugin.h"
 
 namespace gradus::command {
 namespace {
@@ -51,9 +53,12 @@ std::string page_of(const ProfileArguments& arguments, const TrainConfig& config
 }  // namespace
 
 int profile_training(const ProfileArguments& arguments) {
-  const TrainConfig config = config_of(arguments);
+  require_one_process("profile");
+  TrainConfig config = config_of(arguments);
   if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
+  if (!config.device.empty()) set_default_device(device_named(config.device));
   Experiment experiment = make_experiment(config, load_data(config.data));
+  experiment.options.strategy = strategy_of(config, Cluster());
   const RunDirectory run(arguments.output ? *arguments.output
                                           : make_run_directory(arguments.config.stem().string() + "-profile"));
   const ProfileReport report = profiled_steps(experiment, arguments.steps);

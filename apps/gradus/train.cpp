@@ -149,8 +149,9 @@ Evaluation tested(const Experiment& e, const Data& data) {
 }
 
 /// A trial of a few steps: what would fail later fails now.
-int try_out(const TrainArguments& arguments, const TrainConfig& config) {
+int try_out(const TrainArguments& arguments, TrainConfig config, const Cluster& cluster) {
   Experiment experiment = make_experiment(config, load_data(config.data));
+  if (cluster.ranks() == 1) experiment.options.strategy = strategy_of(config, cluster);
   experiment.options.fast_dev_run = arguments.fast_dev_run;
   experiment.options.verbose = !arguments.quiet;
   const double loss = fitted(experiment).loss.at(0);
@@ -264,7 +265,7 @@ int train(const TrainArguments& given) {
   TrainConfig config = resolve(arguments);
   if (config.threads) set_num_threads(static_cast<int>(config.threads));
   if (!config.device.empty()) set_default_device(device_named(config.device));
-  if (arguments.fast_dev_run > 0) return try_out(arguments, config);
+  if (arguments.fast_dev_run > 0) return try_out(arguments, config, cluster);
   const std::optional<Strategy> strategy = strategy_of(config, cluster);
   if (strategy && strategy->own_rank() > 0) return follow_training(arguments, config, *strategy);
   return run_training(arguments, config, run_directory_of(arguments), strategy);

@@ -14,6 +14,8 @@
 
 namespace gradus {
 
+struct Setting;
+
 /// What is to be done about a lever.
 enum class Verdict : std::uint8_t {
   worth_it,       // it gains more than what is measured varies
@@ -54,6 +56,9 @@ struct Advice {
   double ratio_low = 1, ratio_high = 1;           // as of a Lever
   int pairs = 0;                                  // that were measured of the whole
   double seconds = 0;                             // that the trials took
+
+  // For the rooms of the library.
+  std::shared_ptr<const Setting> setting = {};  // with what is worth it
   /// A table of the levers, then what all that is worth it brings together.
   friend std::ostream& operator<<(std::ostream& out, const Advice& advice);
 };

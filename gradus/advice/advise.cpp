@@ -10,6 +10,8 @@
 #include "gradus/base/nearest.h"
 #include "gradus/base/threads.h"
 #include "gradus/graph/call_context.h"
+#include "gradus/graph/context.h"
+#include "gradus/ops/random_state.h"
 
 namespace gradus {
 namespace {
@@ -79,6 +81,7 @@ class Advising {
     look();
     const std::vector<const LeverKind*> order = ordered();
     for (std::size_t i = 0; i < order.size(); ++i) try_lever(*order[i], order.size() - i);
+    try_again(order);
     measure_all();
     write_options();
     advice_.seconds = options_.clock() - begin_;
@@ -203,6 +206,7 @@ class Advising {
   }
 
   void try_lever(const LeverKind& kind, std::size_t levers_left) {
+    circumstances_.has_time = current_->is_warm() && left() > 3 * current_seconds_;
     Proposals proposals;
     try {
       proposals = kind.propose(circumstances_);
@@ -212,7 +216,7 @@ class Advising {
     for (const Proposal& proposal : proposals.tries) {
       // What one lever leaves is for those that remain, with a part for the whole in the end.
       Tried tried = try_setting(kind, proposal, now() + left() / static_cast<double>(levers_left + 1));
-      if (!tried.trial) {
+      if (!tried.trial || tried.shown.times.pairs() == 0) {
         if (row && row->worth_it) break;
         const bool failed = !tried.failure.empty();
         row = plain_row(kind, failed ? Verdict::does_not_work : Verdict::undecided,
@@ -237,6 +241,25 @@ class Advising {
     add(std::move(*row));
   }
 
+  /// What was left undecided, with the time that others have left.
+  void try_again(const std::vector<const LeverKind*>& order) {
+    std::vector<const LeverKind*> undecided;
+    for (const LeverKind* kind : order)
+      if (std::ranges::any_of(advice_.levers, [&](const Lever& row) {
+            return row.name == kind->name && row.verdict == Verdict::undecided;
+          }))
+        undecided.push_back(kind);
+    for (std::size_t i = 0; i < undecided.size(); ++i) {
+      const auto row = std::ranges::find(advice_.levers, undecided[i]->name, &Lever::name);
+      Lever before = std::move(*row);
+      advice_.levers.erase(row);
+      try_lever(*undecided[i], undecided.size() - i);
+      // What was seen stays, if there is less to be seen now.
+      if (advice_.levers.back().verdict == Verdict::undecided && advice_.levers.back().pairs < before.pairs)
+        advice_.levers.back() = std::move(before);
+    }
+  }
+
   void adopt(std::unique_ptr<Trial> trial, double seconds) {
     current_ = std::move(trial);
     circumstances_.now = current_->setting();
@@ -244,9 +267,14 @@ class Advising {
     ++adopted_;
   }
 
+  /// At least, with two turns of a step.
+  double seconds_of_trial(const Proposal& proposal) const {
+    return current_->making_seconds() + (proposal.times_longer * first_steps + 2) * current_seconds_;
+  }
+
   Tried try_setting(const LeverKind& kind, const Proposal& proposal, double slot) {
     Tried tried;
-    if (!current_->is_warm() || left() < current_->making_seconds() + 4 * current_seconds_) return tried;
+    if (!current_->is_warm() || left() < seconds_of_trial(proposal)) return tried;
     try {
       auto trial = made(proposal.setting);
       if (!all_finite(trial->losses())) {
@@ -306,6 +334,7 @@ class Advising {
       fit.prefetch.reset();
       if (now.ahead.buffers != 0) fit.prefetch = now.ahead;
     }
+    advice_.setting = std::make_shared<const Setting>(now);
     PipelineChanges changes = now.data;
     changes.cached_batches = 0;
     const bool changes_stages = changes.batch_size || changes.parallel_calls || changes.cache;
@@ -349,6 +378,9 @@ void check(const Training& training, const AdviseOptions& options) {
 
 Advice detail::advise(const Training& training, const AdviseOptions& options) {
   check(training, options);
+  const Untraced outside;
+  std::uint64_t state = random_state_of(0);
+  const SeedScope seeds(state);
   const KeptTimes times(training.dataset.stage());
   return Advising(training, options).run();
 }

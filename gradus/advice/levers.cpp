@@ -37,6 +37,7 @@ double gain_of_compile(const Circumstances& c) { return c.now.function.run_eager
 Proposals compile(const Circumstances& c) {
   Proposals found{.is_in_use = !c.now.function.run_eagerly};
   Proposal other{c.now, "{.function = {.run_eagerly = false}}"};
+  if (found.is_in_use) other.times_longer = 10;
   other.setting.function.run_eagerly = found.is_in_use;
   found.tries = {std::move(other)};
   return found;
@@ -67,7 +68,7 @@ Proposals prefetch(const Circumstances& c) {
   return found;
 }
 
-double gain_of_parallel_map(const Circumstances& c) { return c.waits_for_input() + 0.02; }
+double gain_of_parallel_map(const Circumstances& c) { return 0.95 * c.waits_for_input() + 0.004; }
 Proposals parallel_map(const Circumstances& c) {
   const std::vector<int> calls = parallel_calls_of(c.training.dataset);
   if (calls.empty()) return none("the data set has no map");
@@ -97,7 +98,8 @@ bool repeats_first(const Stage& stage) {
   return true;
 }
 
-double gain_of_cache(const Circumstances& c) { return c.waits_for_input() + 0.015; }
+/// After prefetch, which takes less memory.
+double gain_of_cache(const Circumstances& c) { return 0.9 * c.waits_for_input() + 0.005; }
 Proposals cache(const Circumstances& c) {
   if (c.now.data.cache) return none("it is there already");
   const Pipeline& dataset = c.training.dataset;
@@ -107,7 +109,7 @@ Proposals cache(const Circumstances& c) {
                                    : "there is nothing to keep: elements lie in memory, or differ from epoch to epoch");
   if (c.has_its_input() && dataset.ahead().buffers == 0)
     return none("only " + percent(c.waits_for_input()) + " of a step waits for input");
-  if (!repeats_first(*stage)) return none("elements differ from epoch to epoch");
+  if (c.has_time && !repeats_first(*stage)) return none("elements differ from epoch to epoch");
   const std::optional<std::int64_t> bytes = bytes_of_all(*stage);
   const std::size_t limit = memory_use().limit_bytes;
   if (bytes && static_cast<std::size_t>(*bytes) > limit / 2)
@@ -115,6 +117,7 @@ Proposals cache(const Circumstances& c) {
                      advice_words::bytes(limit)));
   Proposal other{c.now, text("dataset.cache() behind `", stage->name(), "`"),
                  static_cast<std::size_t>(bytes.value_or(0))};
+  other.times_longer = 3;  // it is filled first
   other.setting.data.cache = true;
   other.setting.data.cached_batches = cached_batches;
   other.setting.data.rows = std::max(c.rows, std::int64_t{1});
@@ -135,6 +138,7 @@ Proposals batch_size(const Circumstances& c) {
   for (std::int64_t larger = 4 * size;
        larger <= most_batch && (c.all_rows == 0 || larger * least_batches <= c.all_rows); larger *= 4) {
     Proposal other{c.now, text("dataset.batch(", larger, "); the learning rate has to fit it")};
+    other.times_longer = static_cast<double>(larger) / static_cast<double>(size);
     other.setting.data.batch_size = larger;
     other.setting.data.rows = larger;
     found.tries.push_back(std::move(other));
@@ -144,7 +148,7 @@ Proposals batch_size(const Circumstances& c) {
   return found;
 }
 
-double gain_of_micro_batch(const Circumstances& c) { return c.now.micro_batch > 0 ? 0.3 : 0.03; }
+double gain_of_micro_batch(const Circumstances& c) { return c.now.micro_batch > 0 ? 0.85 : 0.03; }
 Proposals micro_batch(const Circumstances& c) {
   Proposals found{.is_in_use = c.now.micro_batch > 0};
   if (found.is_in_use) {
@@ -164,7 +168,7 @@ Proposals micro_batch(const Circumstances& c) {
   return found;
 }
 
-double gain_of_recompute(const Circumstances& c) { return c.now.function.max_bytes > 0 ? 0.35 : 0.014; }
+double gain_of_recompute(const Circumstances& c) { return c.now.function.max_bytes > 0 ? 0.9 : 0.014; }
 Proposals recompute(const Circumstances& c) {
   if (c.now.function.run_eagerly) return none("op by op everything is kept until the gradient");
   Proposals found{.is_in_use = c.now.function.max_bytes > 0};
@@ -203,6 +207,8 @@ Proposals threads(const Circumstances& c) {
 double gain_of_replicas(const Circumstances&) { return 0.025; }
 Proposals replicas(const Circumstances& c) {
   Proposals found{.is_in_use = c.now.strategy.has_value()};
+  if (found.is_in_use && c.now.strategy->num_replicas_in_sync() == 1)
+    return none("batches are divided into shards for other numbers of replicas, of which bits do not depend");
   if (found.is_in_use) {
     Proposal without{c.now, "{.strategy}, as it is"};
     without.setting.strategy.reset();

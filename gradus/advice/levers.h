@@ -19,6 +19,7 @@ struct Circumstances {
   std::int64_t all_rows = 0;    // of an epoch; 0: not known
   std::size_t temporaries = 0;  // bytes that a step keeps between its kernels; 0: not known
   double compile_seconds = 0;   // of the step
+  bool has_time = true;         // for reading elements before a trial
 
   /// A share of the time of a step, 0 if no profile was taken.
   double share(double seconds) const { return profile.seconds > 0 ? seconds / profile.seconds : 0; }
@@ -32,6 +33,7 @@ struct Proposal {
   Setting setting;
   std::string change = {};     // how to write it
   std::size_t more_bytes = 0;  // that it takes besides what a trial sees
+  double times_longer = 1;     // how much longer the steps of a trial may take, before one is begun
 };
 
 /// What a lever has to say before it is tried.

@@ -13,8 +13,6 @@
 namespace gradus {
 namespace {
 
-constexpr int warming_steps = 3;  // behind those that are compared: programs that come back are compiled meanwhile
-
 /// While it lives another number of threads computes.
 class ThreadsScope {
  public:
@@ -95,7 +93,11 @@ Trial::Trial(const Training& training, const Setting& setting, const Clock& cloc
   making_seconds_ = clock_() - begin;
 }
 
-std::int64_t Trial::parameters() const { return copy_.model->variables().parameters(); }
+std::int64_t Trial::trainable_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Variable& variable : copy_.model->trainable_variables()) bytes += bytes_of(variable.value().spec());
+  return bytes;
+}
 
 /// Goes on in the data where the last reading ended. A pass that can only be read in order begins anew.
 void Trial::begin_reading() {
@@ -129,13 +131,16 @@ void Trial::fill_caches(double deadline) {
 
 void Trial::take_first_steps(double deadline) {
   begin_reading();
-  for (int i = 0; i < compared_steps + warming_steps; ++i) {
+  for (int i = 0; i < first_steps; ++i) {
     const double begin = clock_(), loss = (*step_)(reading_->element()).value().item();
     if (i < compared_steps) losses_.push_back(loss);
-    advance();
-    step_seconds_ = clock_() - begin;
+    if (i == 0) step_seconds_ = clock_() - begin;
     if (clock_() > deadline || !std::isfinite(loss)) break;
-    is_warm_ = i + 1 == compared_steps + warming_steps;
+    advance();
+    // The least of those behind the first one: others were disturbed, or compiled.
+    const double seconds = clock_() - begin;
+    step_seconds_ = i < 2 ? seconds : std::min(step_seconds_, seconds);
+    is_warm_ = i + 1 == first_steps;
   }
   next_ = reading_->position();
   reading_.reset();

@@ -27,6 +27,8 @@ struct Setting {
 
 /// The first steps of every trial, of which the losses are compared.
 inline constexpr int compared_steps = 3;
+/// All of the first steps: in those behind, programs that come back are compiled.
+inline constexpr int first_steps = 6;
 
 class Trial {
  public:
@@ -49,12 +51,13 @@ class Trial {
   bool is_warm() const { return is_warm_; }
   /// The most bytes that were alive at once in the first steps, above what lived before.
   std::size_t bytes() const { return bytes_; }
-  /// Of the last first step; of the making of the trial, the first steps included.
+  /// The least of the first steps; of the making of the trial, these included.
   double step_seconds() const { return step_seconds_; }
   double making_seconds() const { return making_seconds_; }
   /// Of the step.
   Explanation explain() const { return step_->explain(); }
-  std::int64_t parameters() const;
+  /// Of the variables that are trained.
+  std::int64_t trainable_bytes() const;
 
  private:
   class Scopes;

@@ -21,16 +21,17 @@ Comparison by_turns(Trial& before, Trial& after, const Trial::Clock& clock, cons
   Comparison times;
   if (!before.is_warm() || !after.is_warm()) return times;
   const int steps = steps_of_turn(std::max({before.step_seconds(), after.step_seconds(), 1e-9}));
-  double longest = steps * (before.step_seconds() + after.step_seconds());
-  const double slot = std::min(std::max(end.slot, clock() + Comparison::fewest * longest), end.deadline);
+  double expected = steps * (before.step_seconds() + after.step_seconds());
+  const double slot = std::min(std::max(end.slot, clock() + Comparison::fewest * expected), end.deadline);
   const auto pair = [&] {
     const double begin = clock(), seconds = before.run(steps);
     const double others = after.run(steps);
-    longest = std::max(0.9 * longest, clock() - begin);
+    expected = 0.7 * expected + 0.3 * (clock() - begin);  // one that was disturbed says little about the next
     return std::pair{seconds, others};
   };
-  if (slot - clock() > 2 * Comparison::fewest * longest) (void)pair();  // caches and threads come to rest
-  while (times.pairs() < Comparison::most && clock() + longest <= slot) {
+  if (slot - clock() > 2 * Comparison::fewest * expected) (void)pair();  // caches and threads come to rest
+  const auto last = [&] { return times.pairs() < Comparison::fewest ? end.deadline : slot; };
+  while (times.pairs() < Comparison::most && clock() + expected <= last()) {
     const auto [seconds, others] = pair();
     times.add(seconds, others);
     if (times.pairs() % Comparison::fewest == 0 && times.is_decided(end.gain)) break;

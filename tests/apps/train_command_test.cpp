@@ -102,9 +102,9 @@ TEST_F(TrainCommand, RunsOfOneSecondHaveADirectoryEach) {
 }
 
 TEST_F(TrainCommand, ListsDevices) {
-  EXPECT_EQ(status_of([] { return list_devices(false); }), ok);
+  EXPECT_EQ(status_of([] { return list_devices(false, false); }), ok);
   EXPECT_TRUE(output_.starts_with("cpu:0  avx")) << output_;
-  EXPECT_EQ(status_of([] { return list_devices(true); }), ok);
+  EXPECT_EQ(status_of([] { return list_devices(true, false); }), ok);
   EXPECT_TRUE(output_.starts_with("[{")) << output_;
 }
 

@@ -33,9 +33,6 @@ struct Compile {
   pjrt::Executable* executable = nullptr;
 };
 
-/// With the field that newer plugins ask for.
-struct MemoryStats {
-  pjrt::ExecutableMemoryStats stats{};
   std::int64_t peak_bytes = 0;
 };
 
@@ -73,11 +70,11 @@ class Compiler {
     pjrt::Program program{{sizeof program, nullptr}, text.data(), text.size(), "mlir", 4};
     Compile call{.topology = topology_, .program = &program, .options = options.data(), .options_size = options.size()};
     check(reinterpret_cast<pjrt::Error* (*)(Compile*)>(api_->compile)(&call));
-    MemoryStats all;
-    all.stats.head.struct_size = sizeof all;
-    all.stats.executable = call.executable;
-    check(api_->executable_memory_stats(&all.stats));
-    return all.stats;
+    pjrt::ExecutableMemoryStats all{};
+    all.head.struct_size = sizeof all;
+    all.executable = call.executable;
+    check(api_->executable_memory_stats(&all));
+    return all;
   }
 
  private:

@@ -262,6 +262,7 @@ struct ExecutableMemoryStats {
   std::int64_t host_output_bytes;
   std::int64_t host_alias_bytes;
   std::int64_t host_temp_bytes;
+  std::int64_t peak_bytes;  // of newer versions, which refuse a call without it
 };
 struct LoadedExecutableGetExecutable {
   Head head;

@@ -1,0 +1,227 @@
+/// Advice about the training of a configuration, and the configuration that follows from it.
+#include "apps/gradus/advise.h"
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include "apps/gradus/commands.h"
+#include "apps/gradus/config_changes.h"
+#include "apps/gradus/experiment.h"
+#include "apps/gradus/ranks.h"
+#include "gradus/advice/ranks.h"
+#include "gradus/advice/trial.h"
+#include "gradus/backend/plugin.h"
+#include "gradus/base/input_file.h"
+#include "gradus/distribute/network_rates.h"
+#include "gradus/formats/atomic_file.h"
+
+namespace gradus::command {
+namespace {
+
+void check(const AdviseArguments& arguments) {
+  require<ConfigError>(arguments.max_seconds > 0 && std::isfinite(arguments.max_seconds),
+                       "--max-seconds: expected a positive number, got ", arguments.max_seconds);
+  if (!arguments.apply) return;
+  std::error_code none;
+  require<Unavailable>(!std::filesystem::is_directory(*arguments.apply, none), "--apply ", arguments.apply->string(),
+                       ": this is a directory; expected a file");
+  const AtomicFile writable(*arguments.apply);  // before the time is spent
+}
+
+TrainConfig config_of(const AdviseArguments& arguments) {
+  TrainConfig config = read_config(arguments.config, arguments.settings);
+  if (arguments.data_directory) config.data.directory = *arguments.data_directory;
+  if (arguments.threads) config.threads = *arguments.threads;
+  return config;
+}
+
+const Lever* row_of(const Advice& advice, std::string_view name) {
+  for (const Lever& lever : advice.levers)
+    if (lever.name == name) return &lever;
+  return nullptr;
+}
+
+/// Keys whose values differ from those of the training as it was.
+class Changes {
+ public:
+  Changes(const TrainConfig& config, const Advice& advice, int threads)
+      : config_(config), advice_(advice), threads_(threads) {}
+
+  std::vector<ConfigChange> all() {
+    const Setting& now = *advice_.setting;
+    add("compile", "train", "run_eagerly", config_.run_eagerly, now.function.run_eagerly);
+    add_passes();
+    const bool prefetches = config_.data.prefetch.value_or(config_.data.kind == "images");
+    add("prefetch", "data", "prefetch", prefetches, now.ahead.buffers != 0);
+    if (now.data.parallel_calls)
+      add("parallel map", "data", "num_parallel_calls", config_.data.num_parallel_calls, std::int64_t{0});
+    add("cache", "data", "cache", config_.data.cache, config_.data.cache || now.data.cache);
+    add("batch size", "train", "batch_size", config_.batch_size, now.data.batch_size.value_or(config_.batch_size));
+    add("micro_batch", "train", "micro_batch", config_.micro_batch, now.micro_batch);
+    add("recompute", "train", "max_bytes", config_.max_bytes, static_cast<std::int64_t>(now.function.max_bytes));
+    add("threads", "", "threads", std::int64_t{threads_}, std::int64_t{now.threads});
+    if (!config_.distribute)
+      add("replicas", "train", "replicas", config_.replicas,
+          std::int64_t{now.strategy ? now.strategy->num_replicas_in_sync() : 1});
+    if (now.policy)
+      add(now.policy->compute == bf16 ? "bf16" : "float16", "train", "policy", quoted(config_.policy),
+          quoted(now.policy->compute == bf16 ? "mixed_bfloat16" : "mixed_float16"));
+    return std::move(changes_);
+  }
+
+ private:
+  static std::string quoted(const std::string& text) { return '"' + text + '"'; }
+  static std::string written(bool value) { return value ? "true" : "false"; }
+  static std::string written(std::int64_t value) { return text(value); }
+  static std::string written(const std::string& value) { return value; }
+
+  template <class T> void add(std::string_view lever, std::string table, std::string key, const T& was, const T& is) {
+    if (was == is) return;
+    const Lever* row = row_of(advice_, lever);
+    changes_.push_back(
+        {std::move(table), std::move(key), written(is), text("was ", written(was), "; ", row ? row->reason : "")});
+  }
+  void add_passes() {
+    const std::vector<std::string>& now = advice_.setting->function.disable;
+    std::string list;
+    for (const std::string& pass : now) list += (list.empty() ? "" : ", ") + quoted(pass);
+    std::string before;
+    for (const std::string& pass : config_.disable) before += (before.empty() ? "" : ", ") + quoted(pass);
+    add("fuse", "train", "disable", "[" + before + "]", "[" + list + "]");
+  }
+
+  const TrainConfig& config_;
+  const Advice& advice_;
+  const int threads_;
+  std::vector<ConfigChange> changes_;
+};
+
+void write_config(const AdviseArguments& arguments, std::vector<ConfigChange> changes) {
+  const std::string written = read_text_file(arguments.config), source = arguments.config.string();
+  const auto parent = [](const std::filesystem::path& file) {
+    return std::filesystem::absolute(file).lexically_normal().parent_path();
+  };
+  // A configuration that names no directory means its own.
+  if (parse_config(written, source, arguments.settings).data.directory.empty() &&
+      parent(arguments.config) != parent(*arguments.apply))
+    changes.push_back({"data", "directory", nlohmann::json(parent(arguments.config).string()).dump(),
+                       "that of " + arguments.config.filename().string()});
+  AtomicFile file(*arguments.apply);
+  file.write(changed_config(written, source, arguments.settings, changes));
+  file.commit();
+}
+
+nlohmann::ordered_json number(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+/// What the options say, else what is measured: of the first network that there is, over TCP before shared memory.
+NetworkCost network_of(const AdviseArguments& arguments) {
+  NetworkCost cost{.bytes_per_second = 0};
+  const bool is_given = arguments.latency_us && arguments.gigabytes_per_second;
+  std::string problem;
+  if (!is_given)
+    for (const NetworkRates& rates : measure_local_networks()) {
+      if (rates.problem.empty()) cost = {rates.latency, rates.message_seconds, rates.bytes_per_second};
+      else problem = rates.problem;
+    }
+  if (arguments.latency_us) cost.latency = *arguments.latency_us * 1e-6;
+  if (arguments.gigabytes_per_second) cost.bytes_per_second = *arguments.gigabytes_per_second * 1e9;
+  require<Unavailable>(cost.bytes_per_second > 0,
+                       "advise: no network could be measured; say --latency-us and --gigabytes-per-second: ", problem);
+  return cost;
+}
+
+SimulatedRanks simulated_ranks(const AdviseArguments& arguments, const Experiment& experiment) {
+  AdviseOptions options{.max_seconds = std::min(arguments.max_seconds, 10.0), .fit = experiment.options};
+  options.fit.strategy.reset();
+  const StepCost cost = std::visit(
+      [&](const auto& train) {
+        return step_cost(experiment.model, experiment.optimizer, experiment.loss, train, options);
+      },
+      experiment.train);
+  return simulate_ranks(cost, network_of(arguments));
+}
+
+nlohmann::ordered_json as_json(const SimulatedRanks& ranks) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const RanksRow& row : ranks.rows)
+    rows.push_back({{"ranks", row.ranks}, {"compute", row.compute}, {"exchange", row.exchange}});
+  return {{"last_paying", ranks.last_paying},
+          {"best", ranks.best},
+          {"fixed_seconds", ranks.step.fixed_seconds},
+          {"seconds_per_row", ranks.step.seconds_per_row},
+          {"gradient_bytes", ranks.step.gradient_bytes},
+          {"latency", ranks.network.latency},
+          {"message_seconds", ranks.network.message_seconds},
+          {"bytes_per_second", ranks.network.bytes_per_second},
+          {"rows", std::move(rows)}};
+}
+
+std::string to_json(const Advice& advice, const std::vector<ConfigChange>& changes,
+                    const std::optional<SimulatedRanks>& ranks) {
+  nlohmann::ordered_json levers = nlohmann::ordered_json::array(), keys = nlohmann::ordered_json::array();
+  for (const Lever& lever : advice.levers)
+    levers.push_back({{"name", lever.name},
+                      {"verdict", name_of(lever.verdict)},
+                      {"worth_it", lever.worth_it},
+                      {"is_in_use", lever.is_in_use},
+                      {"seconds_before", number(lever.seconds_before)},
+                      {"seconds_after", number(lever.seconds_after)},
+                      {"ratio_low", number(lever.ratio_low)},
+                      {"ratio_high", number(lever.ratio_high)},
+                      {"pairs", lever.pairs},
+                      {"bytes_before", lever.bytes_before},
+                      {"bytes_after", lever.bytes_after},
+                      {"max_relative_difference", number(lever.max_relative_difference)},
+                      {"reason", lever.reason}});
+  for (const ConfigChange& change : changes)
+    keys.push_back({{"key", change.table.empty() ? change.key : change.table + "." + change.key},
+                    {"value", change.value},
+                    {"comment", change.comment}});
+  nlohmann::ordered_json all{{"seconds_before", number(advice.seconds_before)},
+                             {"seconds_after", number(advice.seconds_after)},
+                             {"ratio_low", number(advice.ratio_low)},
+                             {"ratio_high", number(advice.ratio_high)},
+                             {"pairs", advice.pairs},
+                             {"bytes_before", advice.bytes_before},
+                             {"bytes_after", advice.bytes_after},
+                             {"seconds", advice.seconds},
+                             {"changes", std::move(keys)},
+                             {"levers", std::move(levers)}};
+  if (ranks) all["simulated_ranks"] = as_json(*ranks);
+  return all.dump();
+}
+
+}  // namespace
+
+int advise_training(const AdviseArguments& arguments) {
+  require_one_process("advise");
+  check(arguments);
+  TrainConfig config = config_of(arguments);
+  if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
+  if (!config.device.empty()) set_default_device(device_named(config.device));
+  Experiment experiment = make_experiment(config, load_data(config.data));
+  experiment.options.strategy = strategy_of(config, Cluster());
+  const AdviseOptions options{.max_seconds = arguments.max_seconds,
+                              .allow_lower_precision = arguments.allow_lower_precision,
+                              .fit = experiment.options,
+                              .levers = arguments.levers};
+  const int threads = num_threads();
+  const Advice advice = std::visit(
+      [&](const auto& train) {
+        return gradus::advise(experiment.model, experiment.optimizer, experiment.loss, train, options);
+      },
+      experiment.train);
+  const std::vector<ConfigChange> changes = Changes(config, advice, threads).all();
+  std::optional<SimulatedRanks> ranks;
+  if (arguments.ranks) ranks = simulated_ranks(arguments, experiment);
+  if (arguments.json) std::cout << to_json(advice, changes, ranks) << '\n';
+  else std::cout << advice;
+  if (ranks && !arguments.json) std::cout << '\n' << *ranks;
+  if (!arguments.apply) return ok;
+  write_config(arguments, changes);
+  std::cerr << "configuration: " << arguments.apply->string() << '\n';
+  return ok;
+}
+
+}  // namespace gradus::command

@@ -1,0 +1,31 @@
+/// `gradus advise`: what would make a training faster or smaller on this machine.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace gradus::command {
+
+struct AdviseArguments {
+  std::filesystem::path config;
+  double max_seconds = 30;
+  bool allow_lower_precision = false;
+  std::optional<std::filesystem::path> apply = {}, data_directory = {};  // apply: a configuration with what is worth it
+  std::optional<std::int64_t> threads = {};
+  std::vector<std::string> settings = {}, levers = {};
+  bool json = false;
+  bool ranks = false;  // what 1 to 1024 ranks would take, too, over the network of `gradus devices --network`, or:
+  std::optional<double> latency_us = {}, gigabytes_per_second = {};
+};
+/// Tries levers on copies: a table or JSON on stdout, and a configuration with what is worth it.
+int advise_training(const AdviseArguments& arguments);
+
+CLI::App* add_advise(CLI::App& app, AdviseArguments& arguments);
+
+}  // namespace gradus::command
