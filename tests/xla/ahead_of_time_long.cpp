@@ -33,9 +33,6 @@ struct Compile {
   pjrt::Executable* executable = nullptr;
 };
 
-  std::int64_t peak_bytes = 0;
-};
-
 std::string contents(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
