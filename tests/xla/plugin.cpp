@@ -10,6 +10,11 @@ std::string file() {
   return std::filesystem::exists(path) ? path : "";
 }
 
+Device device_of_plugin(int index) {
+  static const DeviceKind kind = load_plugin(file(), "xla").front().kind;
+  return {kind, index};
+}
+
 void WithPlugin::SetUp() {
   if (file().empty())
     GTEST_SKIP() << "NOT TESTED: there is no PJRT plugin for the processor (`make xla-plugin` installs one, or set "
