@@ -15,8 +15,15 @@ namespace {
 const std::string small_graph =
     "%0 = input : f32[s0,4]\n%1 = tanh %0 : f32[s0,4]\n%2 = add %1 %1 : f32[s0,4]\nreturn %2\n";
 
+/// The processor would have to interpret for another device.
+bool compiles_at_once() { return default_device().kind != DeviceKind::cpu; }
+
 TEST(Tiers, TheFirstRunOfASmallProgramIsInterpretedTheSecondCompiled) {
   TieredProgram program(parse_graph(small_graph), {.symbols = {3}});
+  if (compiles_at_once()) {
+    EXPECT_EQ(program.next(), program.next());
+    return;
+  }
   const auto first = program.next(), second = program.next(), third = program.next();
   EXPECT_EQ(first->kernels(std::vector<std::int64_t>{3}).size(), 2u) << "value by value";
   EXPECT_EQ(second->kernels(std::vector<std::int64_t>{3}).size(), 1u) << "fused";
@@ -33,7 +40,7 @@ TEST(Tiers, ALargeOneIsCompiledAtOnce) {
 TEST(Tiers, AskingForTheCompiledOneKeepsAFirstRunValid) {
   TieredProgram program(parse_graph(small_graph), {.symbols = {3}});
   const auto first = program.next();
-  EXPECT_NE(&program.compiled(), first.get());
+  EXPECT_EQ(&program.compiled() == first.get(), compiles_at_once());
   EXPECT_EQ(program.next().get(), &program.compiled());
 }
 
