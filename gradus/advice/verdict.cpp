@@ -11,7 +11,8 @@ namespace {
 using advice_words::percent;
 
 constexpr double fewer_bytes = 0.9;  // a share that is worth a change
-constexpr std::size_t notable_bytes = MiB;
+/// What is less than a thousandth of the memory is not worth a change.
+std::size_t notable_bytes() { return std::max(MiB, memory_use().limit_bytes / 1000); }
 
 std::string interval_text(double low, double high, int pairs) {
   return text(advice_words::fixed(low, 3), " to ", advice_words::fixed(high, 3), " of the time in ", pairs, " pairs");
@@ -26,7 +27,7 @@ std::string gain_text(const Lever& row) {
 }
 
 bool saves_bytes(std::size_t before, std::size_t after) {
-  return static_cast<double>(after) <= fewer_bytes * static_cast<double>(before) && before >= after + notable_bytes;
+  return static_cast<double>(after) <= fewer_bytes * static_cast<double>(before) && before >= after + notable_bytes();
 }
 
 Judged judge_change(const LeverKind& kind, Lever row, const Comparison& times) {
@@ -38,7 +39,7 @@ Judged judge_change(const LeverKind& kind, Lever row, const Comparison& times) {
   } else if (times.gains(kind.least_gain) && row.seconds_after < row.seconds_before) {
     row.verdict = Verdict::worth_it;
     row.reason = gain_text(row);
-    if (saves || row.bytes_after > row.bytes_before + notable_bytes) row.reason += "; it takes " + bytes;
+    if (saves || row.bytes_after > row.bytes_before + notable_bytes()) row.reason += "; it takes " + bytes;
   } else if (saves && !times.is_slower() && times.ratio() < 1 + kind.least_gain) {
     row.verdict = Verdict::worth_it;
     row.reason = text("it takes ", bytes, " at the same speed: ", interval);
