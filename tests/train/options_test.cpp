@@ -315,8 +315,10 @@ TEST(Options, OfFunctionsAndGradients) {
               [](const auto& o) { MirroredStrategy(o).run([](Tensor x) { return x; }, ones({3})); });
   try_numbers("MultiWorkerMirroredStrategy", MultiWorkerOptions{.micro_shards = 2},
               [](const auto& o) { MultiWorkerMirroredStrategy(Cluster::simulated(2), o); });
-  try_numbers("ParameterServerStrategy", ParameterServerOptions{.max_staleness = 2},
-              [](const auto& o) { ParameterServerStrategy(Cluster::simulated(2, 1), o); });
+  try_numbers("ParameterServerStrategy", ParameterServerOptions{.max_staleness = 2}, [](const auto& o) {
+    const DeviceScope on_processor(cpu());
+    ParameterServerStrategy(Cluster::simulated(2, 1), o);
+  });
   try_numbers("function", FunctionOptions{}, [](const auto& o) { function([](Tensor x) { return x; }, o); });
   const Tensor x = ones({4, 2});
   try_numbers("map_batches", MapBatchesOptions{.batch_size = 2},
