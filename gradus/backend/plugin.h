@@ -18,17 +18,17 @@ Device device_named(std::string_view name);
 
 /// A device of a plugin.
 struct PluginDeviceInfo {
-  Device device;
+  Device device;                 // such as gpu:0
   std::string model;             // as the plugin calls it: "NVIDIA H100 80GB HBM3"
   std::size_t memory_bytes = 0;  // 0: the plugin does not say
 };
 /// A plugin that was found.
 struct PluginInfo {
-  std::string name, path;
+  std::string name, path;                  // "cuda"; its file
   std::string platform, platform_version;  // "cuda"; as the plugin says it
   std::string api_version;                 // of the PJRT C API: "0.115"
-  std::vector<PluginDeviceInfo> devices;
-  std::string problem;  // not empty: why it cannot be used
+  std::vector<PluginDeviceInfo> devices;   // those that this process may use
+  std::string problem;                     // not empty: why it cannot be used
 };
 /// All plugins that are found; loads them.
 std::vector<PluginInfo> plugins();
