@@ -11,11 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string environment(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value ? value : "";
-}
-
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);

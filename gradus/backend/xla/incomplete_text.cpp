@@ -8,6 +8,7 @@
 #include "gradus/backend/xla/lowering.h"
 #include "gradus/base/numbered.h"
 #include "gradus/ops/incomplete_ops.h"
+#include "gradus/scalar/temme_series.h"
 
 namespace gradus::xla {
 namespace {
@@ -125,20 +126,6 @@ Series upper_of_small(const Series& a, const Series& x) {
 
 /// Temme 1979: uniform in x, for a > 2 10^4.
 Series by_temme(const Series& a, const Series& x, bool upper) {
-  static constexpr std::initializer_list<double> coefficients[] = {
-      {-2.5514193994946248e-11, 9.14769958223679e-10, -4.382036018453353e-09, 1.0261809784240309e-08,
-       6.707853543401498e-09, -1.7665952736826078e-07, 8.296711340953087e-07, -1.85406221071516e-06,
-       -2.185448510679992e-06, 3.919263178522438e-05, -0.0001787551440329218, 0.0003527336860670194,
-       0.0011574074074074073, -0.014814814814814815, 0.08333333333333333, -0.3333333333333333},
-      {1.1951628599778148e-08, -5.752545603517705e-08, 1.378633446915721e-07, 4.647127802807434e-09,
-       -1.6120900894563446e-06, 7.64916091608111e-06, -1.8098550334489977e-05, -4.018775720164609e-07,
-       0.00020576131687242798, -0.0009902263374485596, 0.0026455026455026454, -0.003472222222222222,
-       -0.001851851851851852},
-      {-6.298992138380055e-07, 1.3721957309062934e-06, 3.423578734096138e-08, -1.2760635188618728e-05,
-       5.2923448829120125e-05, -0.0001073665322636516, 2.0093878600823047e-06, 0.0007716049382716049,
-       -0.0026813271604938273, 0.004133597883597883},
-      {-2.396505113867297e-07, -7.561801671883977e-05, 0.00026772063206283885, -0.0004691894943952557,
-       0.00022947209362139917, 0.0006494341563786008}};
   const Series off = (x - a) / a;
   Series g = a.like(0);  // 2 (off - log(1 + off)) / off^2
   for (int k = 60; k >= 0; --k) g = 2.0 / (k + 2) - off * g;
@@ -146,7 +133,7 @@ Series by_temme(const Series& a, const Series& x, bool upper) {
   Series sum = a.like(0);
   for (int k = 3; k >= 0; --k) {
     Series of_eta = a.like(0);
-    for (const double c : coefficients[k]) of_eta = of_eta * eta + c;
+    for (const double c : temme_series[k]) of_eta = of_eta * eta + c;
     sum = sum / a + of_eta;
   }
   const Series rest = exp(-0.5 * a * eta * eta) / sqrt(2 * M_PI * a) * sum;

@@ -53,6 +53,9 @@ struct Site {
   std::string message(std::string_view op, std::string_view what) const;
 };
 
+/// What value i is a view of, or value i.
+const Value& behind_views(const Graph& graph, int i);
+
 /// A row of a table.
 struct Row {
   std::string_view op;

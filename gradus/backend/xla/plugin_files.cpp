@@ -10,11 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string environment(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value ? value : "";
-}
-
 std::vector<std::string> parts_of(const std::string& joined, char separator) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin < joined.size();) {
@@ -118,6 +113,11 @@ void add_installed(std::vector<PluginFile>& files) {
 }
 
 }  // namespace
+
+std::string environment(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value ? value : "";
+}
 
 std::vector<fs::path> python_packages() {
   std::vector<fs::path> all;

@@ -7,6 +7,9 @@
 
 namespace gradus::xla {
 
+/// The value of a variable of the environment; empty without one.
+std::string environment(const char* variable);
+
 /// A library that may be a plugin.
 struct PluginFile {
   std::string name;  // "cuda"

@@ -1,6 +1,5 @@
 /// Graphs as the text is made from them: passed, of known sizes, down to the bodies of branches and loops.
 #include <algorithm>
-#include <map>
 #include "gradus/backend/xla/stablehlo.h"
 #include "gradus/base/numbered.h"
 #include "gradus/compiler/passes.h"
@@ -15,17 +14,13 @@ namespace {
 class Preparation {
  public:
   Preparation(std::span<const std::int64_t> symbols, std::vector<std::string> disable)
-      : symbols_(symbols), disable_(std::move(disable)) {
-    // By definition: what knows blocks of attention is a processor.
-    if (!is_disabled(disable_, "attention")) disable_.emplace_back("attention");
-  }
+      : symbols_(symbols), disable_(std::move(disable)) {}
 
   Graph prepared(Graph graph) {
-    compose_attention(graph, SumOrder::any);
+    compose_attention(graph, SumOrder::any);  // by definition: what knows blocks of attention is a processor
     run_graph_passes(graph, disable_);
     fix_sizes(graph);
     if (!is_disabled(disable_, "residuals")) keep_residuals(graph);
-    std::map<const OpRecord*, AnyOp> known;  // siblings have equal regions
     for (Value& v : graph.values)
       if (v.op && !v.op.regions().empty()) v.op = with_regions(v.op, [&](const Region& r) { return of_passed(r); });
     return graph;

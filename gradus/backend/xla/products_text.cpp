@@ -42,10 +42,9 @@ HloValue write_dot(const Site& s, const HloValue& a, const HloValue& b, const Pa
 /// The narrow type that all numbers of value i are of, though it is f32: it is a view of a cast. A product of such
 /// values is the same sum by units that are faster.
 std::optional<DType> narrow_origin(const Graph& graph, int i) {
-  const Value* v = &graph[i];
-  while (v->op && (v->op->name == "reshape" || v->op->name == "transpose")) v = &graph[v->in[0]];
-  if (!v->op || v->op->name != "cast" || v->spec.dtype != f32) return {};
-  const DType from = graph[v->in[0]].spec.dtype;
+  const Value& v = behind_views(graph, i);
+  if (!v.op || v.op->name != "cast" || v.spec.dtype != f32) return {};
+  const DType from = graph[v.in[0]].spec.dtype;
   return is_narrow(from) ? std::optional(from) : std::nullopt;
 }
 

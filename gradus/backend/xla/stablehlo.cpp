@@ -30,19 +30,14 @@ HloValue write_native(HloWriter& out, std::string_view name, const HloValues& in
   return out.convert(out.same(name, wide), t);
 }
 
-/// Whether value i is a product, or a view of one.
-bool is_product(const Graph& graph, int i) {
-  const Value* v = &graph[i];
-  while (v->op && (v->op->name == "reshape" || v->op->name == "transpose")) v = &graph[v->in[0]];
-  return v->op && v->op->name == "matmul";
-}
+bool is_product(const Value& v) { return v.op && v.op->name == "matmul"; }
 
 HloValue write_elementwise(const Site& site) {
   HloWriter& out = site.out();
   const Value& v = site.v;
   if (v.op->name == "cast")  // a product rounds its own result
-    return is_product(site.graph, v.in[0]) ? out.convert(site.in[0], v.spec.dtype)
-                                           : out.rounded(site.in[0], v.spec.dtype);
+    return is_product(behind_views(site.graph, v.in[0])) ? out.convert(site.in[0], v.spec.dtype)
+                                                         : out.rounded(site.in[0], v.spec.dtype);
   const bool uses_functions = std::ranges::find(site.to.options.disable, "functions") == site.to.options.disable.end();
   if (uses_functions && is_floating(v.spec.dtype))
     for (const Native& native : natives)
@@ -85,6 +80,12 @@ HloValue write_value(const Site& site) {
 }
 
 }  // namespace
+
+const Value& behind_views(const Graph& graph, int i) {
+  const Value* v = &graph[i];
+  while (v->op && (v->op->name == "reshape" || v->op->name == "transpose")) v = &graph[v->in[0]];
+  return *v;
+}
 
 void Site::refuse(std::string_view why) const {
   const DType t = v.in.empty() ? v.spec.dtype : operand(0).spec.dtype;
