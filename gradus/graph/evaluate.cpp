@@ -31,6 +31,8 @@ std::string with_numbers(std::string_view written, std::span<const std::int64_t>
   return out;
 }
 
+}  // namespace
+
 AnyOp evaluated(const AnyOp& op, std::span<const std::int64_t> symbols) {
   if (!op || !op->print) return op;
   TextStream out;
@@ -38,8 +40,6 @@ AnyOp evaluated(const AnyOp& op, std::span<const std::int64_t> symbols) {
   const std::string before = out.str(), after = with_numbers(before, symbols);
   return after == before ? op : parse_op(op->name, std::string_view(after).substr(1, after.size() - 2));
 }
-
-}  // namespace
 
 Graph evaluated(const Graph& graph, std::span<const std::int64_t> symbols) {
   Graph at_sizes = graph;

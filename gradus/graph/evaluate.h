@@ -4,6 +4,9 @@
 
 namespace gradus {
 
+/// `op` with numbers for the symbols in any of its attributes.
+AnyOp evaluated(const AnyOp& op, std::span<const std::int64_t> symbols);
+
 /// `graph` for these values of its symbols.
 Graph evaluated(const Graph& graph, std::span<const std::int64_t> symbols);
 

@@ -4,6 +4,7 @@
 #include "gradus/base/numbered.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/compiler/pipeline.h"
+#include "gradus/graph/evaluate.h"
 #include "gradus/graph/extents.h"
 #include "gradus/ops/attention_ops.h"
 #include "gradus/ops/control_ops.h"
@@ -35,10 +36,12 @@ class Preparation {
       if (!v.op) continue;
       if (!v.op.regions().empty()) v.op = with_regions(v.op, [&](const Region& r) { return of_known_sizes(r); });
       numbers.clear();
-      if (!Extents::add(v.op, numbers)) continue;
-      for (std::int64_t& d : numbers)
-        if (dimension::is_symbolic(d)) d = dimension::evaluate(d, symbols_);
-      v.op = Extents::replaced(v.op, numbers);
+      if (Extents::add(v.op, numbers)) {
+        for (std::int64_t& d : numbers)
+          if (dimension::is_symbolic(d)) d = dimension::evaluate(d, symbols_);
+        v.op = Extents::replaced(v.op, numbers);
+      }
+      if (v.op.regions().empty()) v.op = evaluated(v.op, symbols_);  // padding, groups: what is no extent
     }
   }
 
