@@ -31,6 +31,9 @@ bool has_cache(const Pipeline& dataset) {
   return found;
 }
 
+/// On other devices kernels, memory and threads are not the library's.
+bool is_on_processor() { return default_device().kind == DeviceKind::cpu; }
+
 // What follows is one lever after the other.
 
 double gain_of_compile(const Circumstances& c) { return c.now.function.run_eagerly ? 0.95 : 0.011; }
@@ -48,6 +51,7 @@ double gain_of_fuse(const Circumstances& c) {
 }
 Proposals fuse(const Circumstances& c) {
   if (c.now.function.run_eagerly) return none("op by op there is nothing to fuse");
+  if (!is_on_processor()) return none(text("the plugin of ", default_device(), " decides what is fused"));
   const std::vector<std::string>& disabled = c.now.function.disable;
   Proposals found{.is_in_use = std::ranges::count(disabled, "fuse") == 0};
   Proposal other{c.now, "`fuse` out of {.function = {.disable}}"};
@@ -171,6 +175,7 @@ Proposals micro_batch(const Circumstances& c) {
 double gain_of_recompute(const Circumstances& c) { return c.now.function.max_bytes > 0 ? 0.9 : 0.014; }
 Proposals recompute(const Circumstances& c) {
   if (c.now.function.run_eagerly) return none("op by op everything is kept until the gradient");
+  if (!is_on_processor()) return none(text("the plugin of ", default_device(), " plans memory: max_bytes is refused"));
   Proposals found{.is_in_use = c.now.function.max_bytes > 0};
   if (found.is_in_use) {
     Proposal without{c.now, text("{.function = {.max_bytes = ", c.now.function.max_bytes, "}}")};
@@ -191,6 +196,7 @@ Proposals recompute(const Circumstances& c) {
 double gain_of_threads(const Circumstances& c) { return c.now.threads < available_cores() ? 0.5 : 0.016; }
 Proposals threads(const Circumstances& c) {
   if (c.now.strategy) return none("replicas share the threads");
+  if (!is_on_processor()) return none(text("steps run on ", default_device(), ", not on threads of the processor"));
   Proposals found;
   const auto propose = [&](int n) {
     Proposal other{c.now, text("set_num_threads(", n, ")")};
@@ -202,6 +208,12 @@ Proposals threads(const Circumstances& c) {
   else if (cores > 1) propose(cores / 2);
   else return none("there is one core, and it is used");
   return found;
+}
+
+/// As C++ names it.
+std::string as_written(const Device& device) {
+  if (device.kind == DeviceKind::plugin) return text("Device{DeviceKind::plugin, ", device.index, "}");
+  return text(device.kind, '(', device.index, ')');
 }
 
 double gain_of_replicas(const Circumstances&) { return 0.025; }
@@ -217,16 +229,18 @@ Proposals replicas(const Circumstances& c) {
   }
   if (c.now.function.run_eagerly) return none("replicas run a compiled step");
   const std::int64_t rows = c.now.data.batch_size.value_or(c.rows);
-  if (c.now.threads < 2) return none("there is one thread to compute");
-  const int most = static_cast<int>(std::min<std::int64_t>({c.now.threads, rows, 8}));
+  const DeviceKind kind = default_device().kind;
+  const std::int64_t there = is_on_processor() ? c.now.threads : std::ssize(devices(kind));
+  if (there < 2) return none(is_on_processor() ? "there is one thread to compute" : "there is one device of its kind");
+  const int most = static_cast<int>(std::min<std::int64_t>({there, rows, 8}));
   if (most < 2) return none("a batch has no rows that could be divided");
   std::vector<int> counts{2};
   if (most > 2) counts.push_back(most);
   for (const int n : counts) {
-    Proposal other{c.now, text("{.strategy = MirroredStrategy({.devices = {cpu(0), ... cpu(", n - 1, ")}})}")};
-    if (n == 2) other.change = "{.strategy = MirroredStrategy({.devices = {cpu(0), cpu(1)}})}";
     MirroredOptions options;
-    for (int device = 0; device < n; ++device) options.devices.push_back(cpu(device));
+    for (int device = 0; device < n; ++device) options.devices.push_back({kind, device});
+    Proposal other{c.now, text("{.strategy = MirroredStrategy({.devices = {", as_written({kind, 0}),
+                               n == 2 ? ", " : ", ... ", as_written({kind, n - 1}), "}})}")};
     other.setting.strategy = MirroredStrategy(options);
     found.tries.push_back(std::move(other));
   }
@@ -235,6 +249,8 @@ Proposals replicas(const Circumstances& c) {
 
 double gain_of_kernel_cache(const Circumstances&) { return 0; }
 Proposals kernel_cache(const Circumstances& c) {
+  if (!is_on_processor())
+    return none("code for devices is kept from one process to the next where GRADUS_XLA_CACHE names a folder");
   return none(text("no step is faster; of the start of a process it saves what generating code takes of the ",
                    advice_words::time(c.compile_seconds),
                    " that tracing and compiling the step took: set_kernel_cache(directory)"));

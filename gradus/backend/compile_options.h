@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+#include "gradus/backend/matmul_precision.h"
 #include "gradus/compiler/target_model.h"
 
 namespace gradus {
@@ -22,6 +23,7 @@ struct CompileOptions {
   /// Of a function's program, per output of the graph: the place among the inputs of the value that it is the next one
   /// of, as of a Variable; -1: it is no next value; -2: it is one, but the program does not read the value before.
   std::vector<int> replaces = {};
+  std::optional<MatmulPrecision> matmul_precision = {};  // not given: keeps_all_bits() says it
 };
 
 }  // namespace gradus

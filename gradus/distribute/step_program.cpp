@@ -171,8 +171,9 @@ StepProgram::StepProgram(const StepIdentity& identity, In examples, const Body& 
     if (known == roots.end()) roots.push_back(made.node());
     pushed_specs_.push_back({made.spec().dtype, made.spec().shape});
   }
-  bind_worker(
-      roots, {.disable = identity.options.disable, .max_bytes = static_cast<std::int64_t>(identity.options.max_bytes)});
+  bind_worker(roots, {.disable = identity.options.disable,
+                      .max_bytes = static_cast<std::int64_t>(identity.options.max_bytes),
+                      .matmul_precision = identity.options.matmul_precision});
 }
 
 int StepProgram::push(const Tensor& made) {

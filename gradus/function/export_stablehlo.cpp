@@ -46,7 +46,8 @@ std::string stablehlo_text(const FunctionOptions& function, const std::string& t
   const std::vector<int> replaces = segment->replaces(graph.outputs.size());
   std::vector<int> donated = replaces;
   for (int& input : donated) input = std::max(input, -1);
-  const xla::StableHloModule module = xla::to_stablehlo(graph, {.donated = donated}, "StableHLO");
+  const xla::StableHloModule module = xla::to_stablehlo(
+      graph, {.donated = donated, .highest_precision = keeps_all_bits(function.matmul_precision)}, "StableHLO");
   return comments(*segment, replaces, module.has_fault_state) + module.text;
 }
 

@@ -10,7 +10,8 @@ TieredProgram::TieredProgram(Graph graph, CompileOptions options)
     compile_now();
     return;
   }
-  interpreted_ = compile_placed(graph_, {.disable = options_.disable, .tier = Tier::interpreted});
+  interpreted_ = compile_placed(
+      graph_, {.disable = options_.disable, .tier = Tier::interpreted, .matmul_precision = options_.matmul_precision});
 }
 
 std::shared_ptr<const Executable> TieredProgram::next() {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "gradus/backend/matmul_precision.h"
 #include "gradus/base/ranges.h"
 #include "gradus/function/explanation.h"
 #include "gradus/function/object_files.h"
@@ -33,7 +34,11 @@ struct FunctionOptions {
   std::vector<std::string> disable = {};  // passes to leave out, by the names that compiler/passes.h lists: {"fuse"}
   bool profile = false;                   // explain() tells how long each kernel really takes, on average
   bool run_eagerly = false;               // op by op, as the C++ runs: for a debugger
-  bool fixes_sizes = false;               // what the C++ reads of input_signature is fixed, as what ops have to know
+  /// Of products and convolutions of f32 on devices of plugins; not given: what GRADUS_MATMUL_PRECISION says, else the
+  /// platform's default. The processor keeps all bits always. A function that is traced along has that of the outer
+  /// one; op by op it is the process's.
+  std::optional<MatmulPrecision> matmul_precision = {};
+  bool fixes_sizes = false;  // what the C++ reads of input_signature is fixed, as what ops have to know
   static constexpr auto ranges() { return std::array{Allowed::any("max_bytes"), Allowed::positive("max_variants")}; }
 };
 

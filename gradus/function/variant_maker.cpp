@@ -42,7 +42,8 @@ std::unique_ptr<Segment> VariantMaker::compiled(Draft draft, const Signature& pa
     return std::move(draft).compile({.disable = setup_.options.disable,
                                      .max_bytes = setup_.budget(),
                                      .symbols = match(pattern, call).value(),
-                                     .profile = setup_.options.profile});
+                                     .profile = setup_.options.profile,
+                                     .matmul_precision = setup_.options.matmul_precision});
   } catch (const BudgetTooSmall& error) { throw ResourceExhausted(text(setup_.title, ": max_bytes: ", error.what())); }
 }
 

@@ -15,7 +15,8 @@ struct Verdict {
 
 /// Runs every data set of one directory. It compares shape, element type, then |got - want| <= atol + rtol * |want|,
 /// with NaN equal to NaN. Tolerances are 1e-7 and 1e-3 unless data.json has others; for bf16 rtol is at least 2^-6.
-/// Every failure is a verdict, never an exception.
+/// Every failure is a verdict, never an exception. Where the default device is not the processor each data set runs
+/// twice, so that the device computes what the processor does at first sight.
 Verdict run_case(const std::filesystem::path& directory);
 
 /// The directories that contain a model.onnx: each of `roots` itself, or all below it, in order.

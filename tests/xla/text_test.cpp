@@ -2,11 +2,13 @@
 /// and branches.
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 #include "gradus/backend/xla/stablehlo.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/control.h"
+#include "tests/errors.h"
 #include "tests/xla/on_plugin.h"
 #include "tests/xla/plugin.h"
 
@@ -110,6 +112,90 @@ TEST(StableHloText, StatesThePrecisionOfEveryProduct) {
       EXPECT_NE(line.find("precision"), std::string::npos) << line;
     }
   EXPECT_GE(products, 2);
+}
+
+/// The words `precision = [A, B]` of products and convolutions.
+std::set<std::string> precisions_of(const std::string& code) {
+  const std::regex stated(R"((DEFAULT|HIGHEST))");
+  std::set<std::string> all;
+  for (std::sregex_iterator it(code.begin(), code.end(), stated), end; it != end; ++it) all.insert((*it)[1]);
+  return all;
+}
+
+/// A product, a convolution, products in a loop and in a branch, attention, and what another function multiplies, with
+/// gradients.
+std::string text_with(FunctionOptions options, FunctionOptions inner, DType t) {
+  const auto squared = function([](Tensor x) { return matmul(x, x); }, std::move(inner));
+  const auto step = function(
+      [&](Tensor x, Tensor image) {
+        GradientTape tape;
+        tape.watch(x);
+        const Tensor walked = scan([&](Tensor s, Tensor row) { return std::pair{matmul(s, x), row}; }, x, x).first;
+        const Tensor chosen = cond(reduce_sum(x) > 0, [&] { return matmul(x, x); }, [&] { return x; });
+        const Tensor wide = reshape(x, {1, 1, 4, 4});
+        const Tensor seen = scaled_dot_product_attention(wide, wide, wide);
+        const Tensor folded = conv2d(image, reshape(x, {2, 2, 1, 4}));
+        const Tensor all = reduce_sum(squared(x) + walked + chosen) + reduce_sum(seen) + reduce_sum(folded);
+        return tape.gradient(all, x);
+      },
+      std::move(options));
+  return code_of(step.stablehlo({{t, {4, 4}}, {t, {1, 5, 5, 1}}}));
+}
+
+TEST(StableHloText, PrecisionIsThatOfTheOuterFunction) {
+  using Words = std::set<std::string>;
+  const FunctionOptions highest{.matmul_precision = MatmulPrecision::highest};
+  EXPECT_EQ(precisions_of(text_with({}, highest, f32)), Words{"DEFAULT"});
+  EXPECT_EQ(precisions_of(text_with(highest, {}, f32)), Words{"HIGHEST"});
+  EXPECT_EQ(precisions_of(text_with({}, {}, f64)), Words{"HIGHEST"}) << "f64 asks by itself";
+  setenv("GRADUS_MATMUL_PRECISION", "highest", 1);
+  EXPECT_EQ(precisions_of(text_with({}, {}, f32)), Words{"HIGHEST"});
+  EXPECT_EQ(precisions_of(text_with({.matmul_precision = MatmulPrecision::platform_default}, {}, f32)),
+            Words{"DEFAULT"});
+  setenv("GRADUS_MATMUL_PRECISION", "exact", 1);
+  expect_error<InvalidArgument>([] { text_with({}, {}, f32); }, {"exact", "highest or default"});
+  unsetenv("GRADUS_MATMUL_PRECISION");
+}
+
+/// Two functions of one graph, the first run of which the processor leaves to the device, are two programs there; parts
+/// that are placed, too.
+TEST_F(TextOnPlugin, OtherPrecisionsAreOtherPrograms) {
+  const Tensor x = random::normal({96, 96}, {.seed = 4});
+  for (const bool is_placed : {false, true}) {
+    std::optional<DeviceScope> scope;
+    if (!is_placed) scope.emplace(device());
+    const auto step = [&](MatmulPrecision precision) {
+      return function(
+          [&, is_placed](Tensor y) {
+            const Tensor there = is_placed ? y.to(device()) : y;
+            return matmul(there, there) + (is_placed ? 3 : 2);
+          },
+          {.matmul_precision = precision});
+    };
+    const auto plain = step(MatmulPrecision::platform_default), exact = step(MatmulPrecision::highest);
+    const auto again = step(MatmulPrecision::highest);
+    const auto twice = [&](const auto& f) {
+      f(x);
+      const Tensor y = f(x);
+      return y.to_vector<float>();
+    };
+    done();
+    const std::vector<float> first = twice(plain);
+    EXPECT_EQ(done().compilations, 1) << is_placed;
+    const std::vector<float> second = twice(exact);
+    EXPECT_EQ(done().compilations, 1) << is_placed;
+    EXPECT_EQ(twice(again), second);
+    EXPECT_EQ(done().compilations, 0) << is_placed;
+    for (std::size_t i = 0; i < first.size(); ++i) ASSERT_NEAR(first[i], second[i], 1e-3);
+  }
+}
+
+TEST(MatmulPrecisionOption, ChangesNothingOnTheProcessor) {
+  const Tensor x = random::normal({40, 40}, {.seed = 4});
+  const auto product = [](Tensor y) { return matmul(y, y); };
+  const Tensor plain = function(product)(x);
+  for (const MatmulPrecision precision : {MatmulPrecision::platform_default, MatmulPrecision::highest})
+    EXPECT_TRUE(bitwise_equal(function(product, {.matmul_precision = precision})(x), plain));
 }
 
 TEST(StableHloText, IsWrittenAsAWhole) {

@@ -32,9 +32,26 @@ HloValue write_native(HloWriter& out, std::string_view name, const HloValues& in
 
 bool is_product(const Value& v) { return v.op && v.op->name == "matmul"; }
 
+/// Whether this is x - max(x), as a softmax has it.
+bool is_distance_from_maximum(const Site& site) {
+  if (site.v.op->name != "subtract" || !is_floating(site.v.spec.dtype)) return false;
+  const Value* maximum = &site.operand(1);
+  while (maximum->op && (maximum->op->name == "reshape" || maximum->op->name == "broadcast"))
+    maximum = &site.graph[maximum->in[0]];
+  return maximum->op && maximum->op->name == "max" && maximum->op.is_reduction() && maximum->in[0] == site.v.in[0];
+}
+
 HloValue write_elementwise(const Site& site) {
   HloWriter& out = site.out();
   const Value& v = site.v;
+  if (is_distance_from_maximum(site)) {
+    // Where the compiler makes a multiply-add of it, x has more bits here than where the maximum was found. Of large
+    // logits the largest one would be above 0, where its exponential is infinite, or far below, where all are 0. The
+    // comparison sees what was rounded. Of infinite ones the distance is NaN, here as there.
+    const HloValue &x = site.in[0], &maximum = site.in[1];
+    return out.select(out.compare("GE", x, maximum), out.same("subtract", {maximum, maximum}),
+                      out.same("subtract", site.in));
+  }
   if (v.op->name == "cast")  // a product rounds its own result
     return is_product(behind_views(site.graph, v.in[0])) ? out.convert(site.in[0], v.spec.dtype)
                                                          : out.rounded(site.in[0], v.spec.dtype);

@@ -1,6 +1,5 @@
 #include "gradus/backend/xla/xla_executable.h"
 #include <algorithm>
-#include <cstdlib>
 #include "gradus/backend/backend.h"
 #include "gradus/backend/xla/counts.h"
 #include "gradus/backend/xla/device_buffer.h"
@@ -8,15 +7,6 @@
 
 namespace gradus::xla {
 namespace {
-
-/// GRADUS_MATMUL_PRECISION: what products of f32 are to keep.
-bool asks_for_highest_precision() {
-  const char* const written = std::getenv("GRADUS_MATMUL_PRECISION");
-  const std::string_view asked = written ? written : "";
-  require(asked.empty() || asked == "default" || asked == "highest", "GRADUS_MATMUL_PRECISION: `", asked,
-          "`: expected highest or default");
-  return asked == "highest";
-}
 
 std::int64_t bytes_of_all(std::span<const Spec> specs) {
   std::int64_t sum = 0;
@@ -27,7 +17,11 @@ std::int64_t bytes_of_all(std::span<const Spec> specs) {
 }  // namespace
 
 XlaExecutable::XlaExecutable(Graph graph, const CompileOptions& options, DeviceKind kind)
-    : graph_(std::move(graph)), disable_(options.disable), kind_(kind), donated_(donations(graph_, options.replaces)) {
+    : graph_(std::move(graph)),
+      disable_(options.disable),
+      highest_precision_(keeps_all_bits(options.matmul_precision)),
+      kind_(kind),
+      donated_(donations(graph_, options.replaces)) {
   require<Unavailable>(options.max_bytes == 0, "max_bytes: the memory of a program on a device of kind ", kind,
                        " is planned by its plugin; leave max_bytes out there, or use micro_batches");
   for (std::size_t k = 0; k < options.replaces.size(); ++k)
@@ -55,7 +49,7 @@ std::shared_ptr<XlaExecutable::Sized> XlaExecutable::make(std::span<const std::i
   sized->module =
       std::make_shared<const StableHloModule>(to_stablehlo(prepared_for_stablehlo(graph_, symbols, disable_),
                                                            {.donated = donated_,
-                                                            .highest_precision = asks_for_highest_precision(),
+                                                            .highest_precision = highest_precision_,
                                                             .extrema_keep_nan = kind_ != DeviceKind::plugin,
                                                             .unrolled = kind_ == DeviceKind::gpu ? 16 : 1},
                                                            text(kind_)));

@@ -54,6 +54,7 @@ class XlaExecutable final : public Executable {
 
   const Graph graph_;
   const std::vector<std::string> disable_;
+  const bool highest_precision_;
   const DeviceKind kind_;
   std::vector<int> donated_;
   bool keeps_old_values_ = true;
