@@ -5,7 +5,7 @@ from functools import partial
 IMPORT = time.time() - _t
 T0 = float(os.environ.get("T0", _t))
 from peer_protocol import *
-W, MODE = sys.argv[1], sys.argv[2]           # MODE: jit | nojit (only eager_chain) | keras (only fit)
+W, MODE = sys.argv[1], sys.argv[2]           # MODE: jit | nojit (only eager_chain) | keras (only fit) | text FILE
 BUR = lambda r: jax.block_until_ready(r)
 A = jnp.asarray
 def xent(logits, y): return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
@@ -74,17 +74,7 @@ def gpt_setup(L=4, dt=jnp.float32):
 def cls_setup(batch=64, sizes=(784, 128, 10), dt=None):
     x, y = cls_data((batch, sizes[0]), 10)
     tr = Trainer(lambda w, x, y: xent(mlp_apply(w, x, dt=dt).astype(jnp.float32), y), mlp_weights(sizes), adam(mlp_lr(sizes))); return tr, A(x), A(y, jnp.int32)
-def out(res, **kw): emit("jax", MODE, W, IMPORT, res, **kw)
-
-if W in ("pipeline", "fit", "retrace"): quiet()
-if W.startswith("mlp_tiny"):
-    b = int(W[len("mlp_tiny_b"):]) if "_b" in W else 64
-    tr, x, y = cls_setup(b); res = timed(lambda: tr(x, y), item); out(res, loss=item(tr(x, y)))
-elif W == "predict_b1":
-    w = [A(a) for a in mlp_weights((784, 128, 10))]; x = A(cls_data((1, 784), 10)[0]); f = jax.jit(mlp_apply); out(timed(lambda: f(w, x), lambda r: float(r[0, 0])))
-elif W in ("mlp_big", "mlp_big_bf16"):
-    tr, x, y = cls_setup(256, (784, 2048, 2048, 10), dt=jnp.bfloat16 if "bf16" in W else None); res = timed(lambda: tr(x, y), item); out(res, loss=item(tr(x, y)))
-elif W == "cnn":
+def cnn_setup():
     x, y = cls_data((64, 28, 28, 1), 10); r = np.random.default_rng(1)
     w = []
     for ci, co in ((1, 32), (32, 64), (64, 64)): w += [glorot(r, 9 * ci, 9 * co, (3, 3, ci, co)), np.zeros(co, np.float32)]
@@ -93,7 +83,33 @@ elif W == "cnn":
         for j, s in enumerate((1, 2, 1)): x = jax.nn.relu(conv(x, w[2 * j], s) + w[2 * j + 1])
         x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
         return xent(mlp_apply(w[6:], x.reshape(x.shape[0], -1)), y)
-    tr = Trainer(loss, w, adam(1e-3)); x, y = A(x), A(y, jnp.int32); res = timed(lambda: tr(x, y), item); out(res, loss=item(tr(x, y)))
+    return Trainer(loss, w, adam(1e-3)), A(x), A(y, jnp.int32)
+def lstm_setup(unroll=1):
+    x, y = cls_data((32, 128, 32), 10); r = np.random.default_rng(1); w = dict(k=glorot(r, 32, 256, (32, 256)), u=glorot(r, 64, 256, (64, 256)), b=np.zeros(256, np.float32), d=glorot(r, 64, 10, (64, 10)), c=np.zeros(10, np.float32))
+    def loss(w, x, y):
+        xp = jnp.swapaxes(x @ w["k"] + w["b"], 0, 1)
+        def cell(hc, z):
+            h, c = hc; i, f, g, o = jnp.split(z + h @ w["u"], 4, -1); c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g); return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
+        (h, _), _ = jax.lax.scan(cell, (jnp.zeros((32, 64)), jnp.zeros((32, 64))), xp, unroll=unroll); return xent(h @ w["d"] + w["c"], y)
+    return Trainer(loss, w, adam(1e-3)), A(x), A(y, jnp.int32)
+def step_text():
+    """The text of a training step, as JAX gives it to a compiler."""
+    setups = dict(mlp_tiny=cls_setup, mlp_big=lambda: cls_setup(256, (784, 2048, 2048, 10)), cnn=cnn_setup, lstm=lstm_setup,
+                  gpt=gpt_setup, gpt_l1=lambda: gpt_setup(1), gpt_bf16=lambda: gpt_setup(4, jnp.bfloat16))
+    tr, x, y = setups[W](); return tr.f.lower(tr.p, tr.o, tr.aux, x, y).as_text()
+def out(res, **kw): emit("jax", MODE, W, IMPORT, res, **kw)
+
+if W in ("pipeline", "fit", "retrace"): quiet()
+if MODE == "text": open(sys.argv[3], "w").write(step_text())
+elif W.startswith("mlp_tiny"):
+    b = int(W[len("mlp_tiny_b"):]) if "_b" in W else 64
+    tr, x, y = cls_setup(b); res = timed(lambda: tr(x, y), item); out(res, loss=item(tr(x, y)))
+elif W == "predict_b1":
+    w = [A(a) for a in mlp_weights((784, 128, 10))]; x = A(cls_data((1, 784), 10)[0]); f = jax.jit(mlp_apply); out(timed(lambda: f(w, x), lambda r: float(r[0, 0])))
+elif W in ("mlp_big", "mlp_big_bf16"):
+    tr, x, y = cls_setup(256, (784, 2048, 2048, 10), dt=jnp.bfloat16 if "bf16" in W else None); res = timed(lambda: tr(x, y), item); out(res, loss=item(tr(x, y)))
+elif W == "cnn":
+    tr, x, y = cnn_setup(); res = timed(lambda: tr(x, y), item); out(res, loss=item(tr(x, y)))
 elif W == "dwsep":
     x, y = cls_data((64, 32, 32, 3), 10); r = np.random.default_rng(1); P = []; S = []
     def bnp(c): S.append((np.zeros(c, np.float32), np.ones(c, np.float32))); return (np.ones(c, np.float32), np.zeros(c, np.float32))
@@ -215,15 +231,9 @@ elif W == "retrace":
         x, y = cls_data((b, 784), 10); x, y = A(x), A(y, jnp.int32); t = time.perf_counter(); item(tr(x, y)); r.setdefault(str(b), []).append(time.perf_counter() - t)
     out({}, calls_s=r)
 elif W == "lstm":
-    x, y = cls_data((32, 128, 32), 10); r = np.random.default_rng(1); w = dict(k=glorot(r, 32, 256, (32, 256)), u=glorot(r, 64, 256, (64, 256)), b=np.zeros(256, np.float32), d=glorot(r, 64, 10, (64, 10)), c=np.zeros(10, np.float32))
-    ex = {}; best = None; x, y = A(x), A(y, jnp.int32)
+    ex = {}; best = None
     for un in (1, 4, 16):
-        def loss(w, x, y):
-            xp = jnp.swapaxes(x @ w["k"] + w["b"], 0, 1)
-            def cell(hc, z):
-                h, c = hc; i, f, g, o = jnp.split(z + h @ w["u"], 4, -1); c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g); return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
-            (h, _), _ = jax.lax.scan(cell, (jnp.zeros((32, 64)), jnp.zeros((32, 64))), xp, unroll=un); return xent(h @ w["d"] + w["c"], y)
-        tr = Trainer(loss, w, adam(1e-3)); res = timed(lambda: tr(x, y), item); ex["unroll%d_us" % un] = res["median_us"]; ex["unroll%d_first_s" % un] = res["first_call_s"]
+        tr, x, y = lstm_setup(un); res = timed(lambda: tr(x, y), item); ex["unroll%d_us" % un] = res["median_us"]; ex["unroll%d_first_s" % un] = res["first_call_s"]
         if best is None or res["median_us"] < best["median_us"]: best = res; ex["how"] = "unroll %d" % un
     out(best, **ex)
 else: sys.exit("unknown workload")

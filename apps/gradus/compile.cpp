@@ -4,7 +4,9 @@
 #include <iostream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
+#include "apps/gradus/run_directory.h"
 #include "gradus/onnx/model.h"
+#include "gradus/train/checkpoints.h"
 
 namespace gradus::command {
 namespace {
@@ -92,6 +94,15 @@ class Exporter {
     });
   }
 
+  /// The step goes on where the run ended: with the weights, slots, counts and random numbers of its newest checkpoint.
+  void go_on(Experiment& experiment) const {
+    const fs::path checkpoints = of_.source / RunDirectory::checkpoints_name;
+    if (Checkpoints({.directory = checkpoints}, experiment.model, experiment.optimizer).restore()) return;
+    load_safetensors(of_.source / "weights.safetensors", experiment.model);
+    std::cerr << "gradus: " << checkpoints.string()
+              << " has no checkpoint: the optimizer of the step begins anew, with the weights of the run\n";
+  }
+
   void configuration() const {
     std::error_code none;
     const bool is_run = fs::is_directory(of_.source, none);
@@ -107,7 +118,8 @@ class Exporter {
     }
     const Data data = is_run ? load_data(config.data, of_.source) : load_data(config.data);
     Experiment experiment = make_experiment(config, data);
-    if (is_run) load_safetensors(of_.source / "weights.safetensors", experiment.model);
+    if (is_run && of_.train) go_on(experiment);
+    else if (is_run) load_safetensors(of_.source / "weights.safetensors", experiment.model);
     if (of_.train) training_step(experiment, rows);
     else prediction(experiment.model, data.input, rows);
   }

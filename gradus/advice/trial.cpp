@@ -46,10 +46,7 @@ class Peaks {
 
 TrainingCopy copy_of(const Training& training, const Setting& setting) {
   TrainingCopy copy = setting.without_dead_channels ? training.copy_without_dead_channels() : training.copy();
-  require(
-      &copy.model->layer_behind() != &training.model->layer_behind(),
-      "advise: the model is a handle from shared(), whose copies are the same model; give a model that owns it, such "
-      "as Sequential{model}");
+  detail::check_is_copy(*training.model, *copy.model, "advise");
   if (setting.policy) copy.model->set_policy(*setting.policy);
   return copy;
 }

@@ -1,5 +1,7 @@
 /// ShardRun: the shards of a batch, while a program runs on them. A strategy makes one for each call.
 #pragma once
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 #include "gradus/base/ref.h"
@@ -44,6 +46,13 @@ class ShardRun {
 
   virtual ~ShardRun() = default;
 
+  /// What a program is bound to and all processes have alike, such as a Variable.
+  struct Common {
+    std::string name;  // for messages
+    std::uint64_t hash;
+  };
+  /// A program is bound to these for the first time: throws unless all processes have the same.
+  virtual void check_same(std::span<const Common>) {}
   /// A program with this fingerprint runs for the first time: throws unless that is so in all processes.
   virtual void check_same(std::uint64_t) {}
   /// Makes the results. All processes ask for the same sums in the same order.

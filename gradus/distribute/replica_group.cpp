@@ -179,6 +179,7 @@ class ReplicaGroup::Run final : public ShardRun {
   void expect(std::span<Sum> sums) override { group_.expect(sums); }
   void is_there(std::size_t sum) override { group_.is_there(sum); }
   void drive() override { group_.drive(); }
+  void check_same(std::span<const Common> values) override { group_.check_same(values); }
   void check_same(std::uint64_t fingerprint) override {
     group_.check_same(fingerprint,
                       "strategy.run: ranks run different programs: models, batches and the C++ of the step must be the "
@@ -229,6 +230,19 @@ void ReplicaGroup::check_same(std::uint64_t value, const std::string& what) {
   const std::vector<std::uint64_t> all = of_all(value);
   if (const int rank = first_that_differs(*this, all); rank > 0)
     throw InvalidArgument(text(what, " (", name_of(rank), " differs from ", name_of(0), ")"));
+}
+
+void ReplicaGroup::check_same(std::span<const ShardRun::Common> values) {
+  const auto is_same = [&](std::uint64_t mine) {
+    const std::vector<std::uint64_t> all = of_all(mine);
+    return std::ranges::all_of(all, [&](std::uint64_t each) { return each == all[0]; });
+  };
+  std::uint64_t hash = values.size();
+  for (const ShardRun::Common& value : values) hash = mix(hash, value.hash);
+  if (is_same(hash)) return;
+  if (!is_same(values.size())) return;  // the programs differ, which they will tell themselves
+  for (const ShardRun::Common& value : values)
+    check_same(value.hash, text("strategy.run: ", value.name, " is not the same on all ranks"));
 }
 
 void ReplicaGroup::check_data(const Pipeline& batches) {

@@ -35,6 +35,8 @@ class ReplicaGroup {
   bool any(bool mine);
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   void check_same(std::uint64_t value, const std::string& what);
+  /// InvalidArgument that names the first of these of which processes have different ones; all ask.
+  void check_same(std::span<const ShardRun::Common> values);
   /// Makes values whole of which each process has a part; all ask.
   virtual void gather(std::span<ShardRun::Gathered> values);
   /// Before this process throws what all others will: returns when they know it, too, so that no end of this process

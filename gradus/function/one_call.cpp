@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <unordered_set>
 #include "gradus/base/activity_log.h"
+#include "gradus/base/hash.h"
 #include "gradus/base/of_thread.h"
+#include "gradus/backend/divided_value.h"
 #include "gradus/backend/placed_program.h"
+#include "gradus/backend/shard_run.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/ops/call_keys.h"
 #include "gradus/function/pending.h"
@@ -66,6 +69,16 @@ void note_variables(const Segment& segment) {
   }
 }
 
+/// Of what this process has alone there is nothing to compare.
+std::uint64_t hash_of_value(const Buffer& value, std::int64_t bytes) {
+  if (DividedValue::of(value)) return 0;
+  const RepeatedValue* const repeated = RepeatedValue::of(value);
+  const Ref<Buffer> element = repeated ? repeated->part(1) : Ref<Buffer>();
+  const Buffer& read = element ? *element : value;
+  return hash_of_bytes(
+      {static_cast<const std::byte*>(read.host()), static_cast<std::size_t>(std::min(bytes, read.bytes()))});
+}
+
 bool predicate_in(const Ref<Buffer>& buffer) { return *static_cast<const bool*>(buffer->host()); }
 
 }  // namespace
@@ -120,6 +133,33 @@ Ref<Buffer> OneCall::value_of(const Trace& trace, const Ref<Node>& node) {
 
 void OneCall::bind(const Segment& segment) {
   for (const Source& source : segment.sources) frame().inputs.push_back(value_of(source, segment));
+  if (CallContext::here().shards != nullptr && !segment.was_compared.exchange(true)) compare_with_ranks(segment);
+}
+
+/// Ranks that begin with other Variables, or draw other random numbers, would train other models without a word.
+void OneCall::compare_with_ranks(const Segment& segment) const {
+  ShardRun& run = *ShardRun::current();
+  if (run.ranks == 1) return;
+  std::vector<ShardRun::Common> common;
+  for (std::size_t k = 0; k < segment.sources.size(); ++k) {
+    const Source& source = segment.sources[k];
+    const auto index = static_cast<std::size_t>(source.index);
+    const auto add = [&](std::string name, const Spec& spec) {
+      common.push_back({std::move(name), hash_of_value(*frame().inputs[k], bytes_of(spec))});
+    };
+    if (source.kind == Source::Kind::cell) {
+      const VariableCell& cell = *segment.cells[index].cell;
+      add(text("Variable ", printable(cell.name, true), " (every rank begins with the same values: call set_seed with ",
+               "one number on all before the model is made, or load the same weights)"),
+          cell.spec);
+    } else if (source.kind == Source::Kind::call_key) {
+      add("the key of random numbers (call set_seed with one number on all ranks)", key_.spec());
+    } else if (source.kind == Source::Kind::capture) {
+      const Spec& spec = segment.captures[index].spec();
+      add(text("a captured tensor ", spec, " (what differs from rank to rank is an argument of the step)"), spec);
+    }
+  }
+  run.check_same(common);
 }
 
 void OneCall::run(const Executable& program) {

@@ -74,11 +74,6 @@ RowsOfNodes level_above(const RowsOfNodes& rows) {
 
 }  // namespace
 
-bool sums_in_bf16() {
-  const Context* const context = Context::current();
-  return context && context->sums_in_bf16();
-}
-
 std::optional<GradientPart> rows_over_shards(const GradientPart& own) {
   const ShardPlace* const at = shard_place();
   if (!at || !own.is_rows() || at->of_first + at->of_second != at->all) return {};

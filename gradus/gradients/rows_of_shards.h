@@ -10,7 +10,4 @@ namespace gradus {
 /// strategy runs.
 std::optional<GradientPart> rows_over_shards(const GradientPart& own);
 
-/// Whether gradients are rounded to bf16 to be added up over shards here.
-bool sums_in_bf16();
-
 }  // namespace gradus

@@ -110,6 +110,14 @@ inline int number_of_shards() {
   const Context* const context = Context::current();
   return context ? context->shards() : 0;
 }
+inline bool divides_state() {
+  const Context* const context = Context::current();
+  return context && context->divides_state();
+}
+inline bool sums_in_bf16() {
+  const Context* const context = Context::current();
+  return context && context->sums_in_bf16();
+}
 
 /// In its lifetime this thread is outside of all traces: what is made is concrete, and random ops are none of the
 /// call's. For variables that are built in the midst of a traced call.

@@ -40,7 +40,7 @@ void Optimizer::State::take_in(const Variable& variable) {
   if (is_bound(variable)) return;
   require(is_floating(variable.dtype()), rule->name(), ": variable ", variable.name(), " is of ", variable.dtype(),
           ", expected a floating type");
-  const bool is_divided = Context::current() && Context::current()->divides_state();
+  const bool is_divided = divides_state();
   const Untraced outside;
   const DeviceScope beside(variable.cell()->spec.device);
   const Tensors first = first_values(variable, is_divided);

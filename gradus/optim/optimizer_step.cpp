@@ -183,12 +183,11 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& all_finite) 
     next_joint = std::move(shared.state);
   }
   bool by_rows = false;
-  const bool divides = Context::current() && Context::current()->divides_state();
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Variable& variable = gradients.variables()[i];
     const std::size_t place = s.place_of(variable), group = s.memberships[place].group;
     GradientPart mean = gradients.mean(i);
-    if (divides) mean = GradientPart(mean.whole());  // slots are cut across rows
+    if (divides_state()) mean = GradientPart(mean.whole());  // slots are cut across rows
     if (trace) mean.for_each_tensor([&](Tensor& part) { part = trace->given(part); });
     by_rows = by_rows || mean.is_rows();
     formulas.update(

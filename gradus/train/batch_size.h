@@ -69,6 +69,7 @@ BatchSizes tune_batch_size(const M& model, const Optimizer& optimizer, const L& 
   constexpr std::size_t fields = std::tuple_size_v<decltype(std::declval<const Batches&>().element_spec())>;
   static_assert(LossFor<L, M, fields>, "the loss cannot be called with y and what the model predicts");
   M copy = model;
+  detail::check_is_copy(model, copy, "tune_batch_size");
   Optimizer its_optimizer = detail::optimizer_of_copy(optimizer, copy);
   const Task task = task_of<fields>(copy, loss, options.sample_weight);
   return detail::tune_batch_size(

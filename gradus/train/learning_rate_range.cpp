@@ -98,6 +98,12 @@ Optimizer detail::optimizer_of_copy(const Optimizer& optimizer, const Module& co
   return of_copy;
 }
 
+void detail::check_is_copy(const Module& model, const Module& copy, std::string_view what) {
+  require(&copy.layer_behind() != &model.layer_behind(), what,
+          ": the model is a handle from shared(), whose copies are the same model; give a model that owns it, such as "
+          "Sequential{model}");
+}
+
 LearningRateRange detail::learning_rate_range_test(Module& model, Optimizer& optimizer, const Task& task,
                                                    const Pipeline& dataset, const LearningRateRangeOptions& options) {
   check(options);

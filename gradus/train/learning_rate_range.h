@@ -55,6 +55,8 @@ LearningRateRange learning_rate_range_test(Module& model, Optimizer& optimizer, 
                                            const Pipeline& dataset, const LearningRateRangeOptions& options);
 /// A copy of `optimizer` for the copy of its model.
 Optimizer optimizer_of_copy(const Optimizer& optimizer, const Module& copy);
+/// InvalidArgument, which `what` opens, if copies of this handle are the same model.
+void check_is_copy(const Module& model, const Module& copy, std::string_view what);
 }  // namespace detail
 
 /// Runs the test on copies: model and optimizer stay as they are. The rising rate replaces the optimizer's schedule;
@@ -68,6 +70,7 @@ template <class M, class L, std::size_t N>
 LearningRateRange learning_rate_range_test(const M& model, const Optimizer& optimizer, const L& loss,
                                            const Dataset<N>& dataset, LearningRateRangeOptions options = {}) {
   M copy = model;
+  detail::check_is_copy(model, copy, "learning_rate_range_test");
   Optimizer its_optimizer = detail::optimizer_of_copy(optimizer, copy);
   const Task task = task_of<N>(copy, loss, options.sample_weight);
   return detail::learning_rate_range_test(copy, its_optimizer, task, dataset.pipeline(), options);

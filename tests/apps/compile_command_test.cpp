@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <fstream>
-#include "gradus/onnx/export.h"
-#include "gradus/ops/elementwise.h"
+#include "apps/gradus/experiment.h"
+#include "gradus/gradus.h"
 #include "tests/apps/command_fixture.h"
 #include "tests/export/loaded_object.h"
 
@@ -78,6 +78,40 @@ TEST_F(CompileCommand, AConfigurationGivesPredictionsAndATrainingStep) {
   EXPECT_LT(last, first);
   EXPECT_NE(compiled({.source = root_ / "config.toml", .stem = root_ / "no name", .data_directory = root_}), ok);
   expect_error("name in C");
+}
+
+TEST_F(CompileCommand, TheStepOfARunGoesOnFromItsCheckpoint) {
+  write_images_and_config();
+  std::ofstream(root_ / "config.toml", std::ios::app) << "epochs = 3\n";
+  ASSERT_EQ(status_of([&] {
+              return train({.config = root_ / "config.toml",
+                            .data_directory = root_,
+                            .output = root_ / "run",
+                            .settings = {"optimizer.momentum=0.9"},
+                            .quiet = true});
+            }),
+            ok)
+      << errors_;
+  ASSERT_EQ(compiled({.source = root_ / "run", .stem = root_ / "learn", .train = true}), ok) << errors_;
+  EXPECT_EQ(errors_, "");
+  const LoadedObject learn = loaded("learn");
+
+  const TrainConfig config = read_config(root_ / "run" / "config.toml");
+  Experiment here = make_experiment(config, load_data(config.data, root_ / "run"));
+  ASSERT_TRUE(Checkpoints({.directory = root_ / "run" / "checkpoints"}, here.model, here.optimizer).restore());
+  std::vector<float> pixels(16 * 8 * 8, 0.25f);
+  std::vector<std::int32_t> labels(16, 3);
+  const Tensor x = from_values(pixels, {16, 8, 8}), y = from_values(labels, {16});
+  for (int step = 0; step < 3; ++step) {
+    GradientTape tape;
+    const Loss loss = here.loss(y, here.model(x, training));
+    here.optimizer.apply_gradients(tape.gradient(loss, here.model.trainable_variables()));
+    EXPECT_EQ(learn.step(pixels.data(), labels.data()), loss.value().item()) << "step " << step;
+  }
+
+  std::filesystem::remove_all(root_ / "run" / "checkpoints");
+  ASSERT_EQ(compiled({.source = root_ / "run", .stem = root_ / "anew", .train = true}), ok) << errors_;
+  expect_error("the optimizer of the step begins anew");
 }
 
 }  // namespace

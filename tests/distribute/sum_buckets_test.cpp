@@ -39,7 +39,7 @@ void expect_sums(const std::vector<ShardRun::Sum>& all, int shards) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Bytes expected = plain_sums(wanted[i].type, shards, wanted[i].count);
     ASSERT_EQ(all[i].result->bytes(), static_cast<std::int64_t>(expected.size()));
-    EXPECT_EQ(std::memcmp(all[i].result->data(), expected.data(), expected.size()), 0) << i;
+    EXPECT_TRUE(std::ranges::equal(std::span(all[i].result->data<std::byte>(), expected.size()), expected)) << i;
   }
 }
 

@@ -6,6 +6,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 #include "tests/fake_device.h"
+#include "tests/halves_on_devices.h"
 
 namespace gradus {
 namespace {
@@ -131,34 +132,9 @@ TEST(Devices, AVariableStaysWhereItIs) {
   EXPECT_TRUE(same(u, numbers({3}, 9)));
 }
 
-struct Pair {
-  Device a, b;
-  Dense first{16, tanh}, second{4};
-  Tensor operator()(Tensor x) const {
-    {
-      const DeviceScope scope(a);
-      x = first(x);
-    }
-    const DeviceScope scope(b);
-    return second(x);
-  }
-};
-
 std::vector<Tensor> trained(Device a, Device b) {
-  set_seed(3);
-  Model<Pair> model({.a = a, .b = b});
-  Adam optimizer({.learning_rate = 1e-2});
-  const Tensor x = numbers({24, 8}), y = random::integers({24}, {.high = 4, .seed = 9});
-  auto step = function([&](Tensor features, Tensor labels) {
-    GradientTape tape;
-    Loss loss = Loss::mean(sparse_categorical_crossentropy(labels, model(features, training), from_logits));
-    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
-    return loss;
-  });
-  std::vector<Tensor> all;
-  for (int i = 0; i < 5; ++i) all.push_back(step(x, y).value());
-  for (const Variable& w : model.variables()) all.push_back(w.value());
-  for (const Variable& slot : optimizer.variables()) all.push_back(slot.value());
+  std::vector<Tensor> all, losses = losses_of_halves(a, b, &all);
+  all.insert(all.end(), losses.begin(), losses.end());
   return all;
 }
 

@@ -136,6 +136,10 @@ TEST(BatchSize, WhatDoesNotFitIsRefused) {
   const auto plain = [](Tensor y, Tensor p) { return Loss::mean(y + p); };
   const auto no_batches = [&](std::int64_t) { return data::from_tensor_slices(training.x, training.x); };
   EXPECT_THROW((void)tune_batch_size(training.model, training.optimizer, plain, no_batches), Error);
+  const auto batches = [&](std::int64_t size) { return training.examples.batch(size); };
+  expect_error<InvalidArgument>(
+      [&] { (void)tune_batch_size(shared(training.model), training.optimizer, MeanSquaredError(), batches); },
+      {"tune_batch_size", "shared()"});
 }
 
 }  // namespace

@@ -138,5 +138,13 @@ TEST(LearningRateRange, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(training.run({}, {}), Error);
 }
 
+TEST(LearningRateRange, ASharedHandleIsRefused) {
+  const Pretended training;
+  const auto dataset = data::from_tensor_slices(ones({8, 1}), ones({8, 1})).batch(4);
+  expect_error<InvalidArgument>(
+      [&] { learning_rate_range_test(shared(training.model), training.optimizer, MeanSquaredError(), dataset); },
+      {"learning_rate_range_test", "shared()", "Sequential{model}"});
+}
+
 }  // namespace
 }  // namespace gradus

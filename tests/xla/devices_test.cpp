@@ -1,5 +1,6 @@
 /// Several devices of one plugin, and the whole of a training on one: data, fit, checkpoints, code on disk.
 #include <filesystem>
+#include "tests/halves_on_devices.h"
 #include "tests/test_directory.h"
 #include "tests/xla/plugin.h"
 
@@ -40,32 +41,9 @@ TEST_F(PluginDevices, GradientsCross) {
   EXPECT_EQ(gradient(f, x).device(), cpu(0));
 }
 
-struct Pair {
-  Device a, b;
-  Dense first{16, tanh}, second{4};
-  Tensor operator()(Tensor x) const {
-    {
-      const DeviceScope scope(a);
-      x = first(x);
-    }
-    const DeviceScope scope(b);
-    return second(x);
-  }
-};
-
 std::vector<double> losses_on(Device a, Device b) {
-  set_seed(3);
-  Model<Pair> model({.a = a, .b = b});
-  Adam optimizer({.learning_rate = 1e-2});
-  const Tensor x = numbers({24, 8}), y = random::integers({24}, {.high = 4, .seed = 9});
-  auto step = function([&](Tensor features, Tensor labels) {
-    GradientTape tape;
-    Loss loss = Loss::mean(sparse_categorical_crossentropy(labels, model(features, training), from_logits));
-    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
-    return loss;
-  });
   std::vector<double> all;
-  for (int i = 0; i < 5; ++i) all.push_back(step(x, y).value().item());
+  for (const Tensor& loss : losses_of_halves(a, b)) all.push_back(loss.item());
   return all;
 }
 
