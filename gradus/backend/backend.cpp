@@ -39,6 +39,11 @@ void register_backend(DeviceKind kind, Backend& backend, int count) {
   set_device_count(kind, count);
 }
 
+std::shared_ptr<const Executable> Backend::compile_on_replicas(Graph, const CompileOptions&,
+                                                               std::span<const Device> replicas) {
+  throw InternalError(text("internal fault: devices such as ", replicas.front(), " run no program together"));
+}
+
 Ref<Buffer> copy_between(const Ref<Buffer>& source, const Device& from, const Device& to, const Spec& spec) {
   if (from == to) return source;
   Backend& backend = backend_of(to);

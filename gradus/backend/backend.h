@@ -2,6 +2,7 @@
 /// function/ and gradients/ know devices by this interface alone.
 #pragma once
 #include <memory>
+#include <string>
 #include "gradus/backend/compile_options.h"
 #include "gradus/backend/executable.h"
 #include "gradus/tensor/device.h"
@@ -16,6 +17,13 @@ class Backend {
   /// ResourceExhausted, naming the smallest that works, if the budget of the options is too small.
   virtual std::shared_ptr<const Executable> compile(Graph graph, const CompileOptions& options = {}) = 0;
 
+  /// The same as one executable of which each of these devices runs a replica: all_reduce and all_gather in the graph
+  /// are of all of them. Inputs and outputs of a run are ReplicatedValues on them. Of one device it is as compile().
+  virtual std::shared_ptr<const Executable> compile_on_replicas(Graph graph, const CompileOptions& options,
+                                                                std::span<const Device> replicas);
+  /// Why there is no such executable for these devices; empty: there is.
+  virtual std::string why_no_replicas(std::span<const Device>) { return "they have no collectives"; }
+
   /// Bytes besides its outputs that an executable of `graph` will need for these symbols: about, and rather more.
   virtual std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols = {}) = 0;
 
@@ -25,7 +33,7 @@ class Backend {
   /// Memory of `device` with the bytes of `host`, a buffer of the host that is not written any more. They are elements
   /// of `spec`, whose sizes are known.
   virtual Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host, const Spec& spec) = 0;
-  /// Memory of `to` with the bytes of `source`, which another device of the kind has.
+  /// Memory of `to` with the bytes of `source`: itself, if it is there, which another device, or the host, may have.
   virtual Ref<Buffer> from_device(const Device& to, const Ref<Buffer>& source, const Spec& spec) {
     return from_host(to, Buffer::on_host(source), spec);
   }

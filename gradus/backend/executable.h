@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 #include "gradus/backend/kernel.h"
@@ -57,6 +58,8 @@ class Executable {
   virtual int measured_team() const = 0;
 
   virtual double compile_seconds() const = 0;
+  /// What explain() says of where it runs; empty: nothing.
+  virtual std::string note() const { return {}; }
   /// The values of the symbols for which there is code now, in the order of their first use. Empty: one code serves
   /// all.
   virtual std::vector<std::vector<std::int64_t>> compiled_sizes() const { return {}; }
@@ -74,6 +77,7 @@ class ForwardingExecutable : public Executable {
 
   void wait(std::span<const Ref<Buffer>> outputs) const override { inner_->wait(outputs); }
   bool keeps_old_values() const override { return inner_->keeps_old_values(); }
+  std::string note() const override { return inner_->note(); }
   std::vector<std::vector<std::int64_t>> compiled_sizes() const override { return inner_->compiled_sizes(); }
   const Graph& graph() const override { return inner_->graph(); }
   const std::vector<int>& may_overwrite() const override { return inner_->may_overwrite(); }

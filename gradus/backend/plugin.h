@@ -16,6 +16,10 @@ std::vector<Device> load_plugin(const std::string& path, const std::string& name
 /// is loaded if it was not. InvalidArgument if it is no such name, Unavailable if there is no such device.
 Device device_named(std::string_view name);
 
+/// All devices of a kind or a plugin, by name: devices("gpu"), devices("xla"). A device's own name gives it alone.
+/// Errors as of device_named().
+std::vector<Device> devices(std::string_view name);
+
 /// A device of a plugin.
 struct PluginDeviceInfo {
   Device device;                 // such as gpu:0

@@ -82,6 +82,7 @@ class ShardRun {
   std::vector<Whereabouts> all_shards;  // that have rows, those of other processes included
   std::vector<Device> replicas;         // where those of this process compute
   int rank = 0, ranks = 1;              // of processes that run together
+  bool may_add_on_devices = false;      // sums are over this process's shards, in any order
   bool divides_state = false;           // each rank keeps a part of the state of optimizers (divided_state.h)
   /// Results that differ from shard to shard: those of all shards of this process, by number, under that of the first.
   std::unordered_map<const Buffer*, std::vector<Part>> results;

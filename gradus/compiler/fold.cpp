@@ -36,6 +36,7 @@ std::optional<std::uint64_t> folded(const Graph& graph, const Value& v, KnownFor
     if (!is_known(code, {false})) return {};
     return scalar::evaluate_bits(code, std::vector<std::uint64_t>{0});
   }
+  if (v.op.joins_shards()) return {};  // it counts for each replica
   if (v.op.is_view() || v.op.is_alias()) {
     const Value& source = graph[v.in[0]];
     return source.is_constant ? std::optional(source.constant) : std::nullopt;

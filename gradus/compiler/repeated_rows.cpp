@@ -20,7 +20,7 @@ struct RepeatedRows {
 /// Rows of `operand` that are a constant's or a broadcast's, but for how dimensions divide them.
 std::optional<RepeatedRows> repeated_rows(const Graph& graph, int operand) {
   int i = operand;
-  while (graph[i].op && graph[i].op.is_alias() && graph[i].in.size() == 1) i = graph[i].in[0];
+  while (graph[i].op.is_alias() && !graph[i].op.joins_shards() && graph[i].in.size() == 1) i = graph[i].in[0];
   const Value& v = graph[i];
   if (!v.is_constant && !(v.op && v.op.as<Broadcast>())) return {};
   const Shape& shape = v.spec.shape;

@@ -161,10 +161,13 @@ std::optional<int> transposed_back(const Graph& graph, const Value& v) {
   return before.in[0];
 }
 
+/// The same bytes as its operand has. A sum over replicas is none, though it is an alias where there is one.
+bool is_same_again(const Value& v) { return is_plain_alias(v) && !v.op.joins_shards(); }
+
 /// What `v` is the same as.
 std::optional<int> same_as(const Graph& graph, const Value& v, Flushed& flushed) {
   if (v.op.is_elementwise()) return unchanged_operand(graph, v, flushed);
-  if (is_plain_alias(v) && graph[v.in[0]].spec == v.spec) return v.in[0];
+  if (is_same_again(v) && graph[v.in[0]].spec == v.spec) return v.in[0];
   if (v.op.is_view() && is_identity(graph, v)) return v.in[0];
   if (v.op.is_view()) return transposed_back(graph, v);
   return {};
@@ -215,7 +218,7 @@ void simplify(Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     Value& v = graph[i];
     for (int& operand : v.in) operand = stands_for[operand];
-    if (is_plain_alias(v) && is_plain_alias(graph[v.in[0]])) v.in[0] = graph[v.in[0]].in[0];
+    if (is_same_again(v) && is_same_again(graph[v.in[0]])) v.in[0] = graph[v.in[0]].in[0];
     absorb_transposes(graph, v);
     stands_for[i] = same_as(graph, v, flushed).value_or(i);
   }

@@ -153,6 +153,7 @@ class ReplicaGroup::Run final : public ShardRun {
     rank = group.rank_;
     ranks = group.ranks_;
     divides_state = group.options_.divides_state;
+    may_add_on_devices = group.may_add_on_devices();
     const std::size_t all_arguments = division.arguments * division.first_of.size();
     for (const Rows& rows : division.shards) {
       all_shards.push_back({rows.number, group.replica_of(rows.number) / group.own_replicas(), rows.length});

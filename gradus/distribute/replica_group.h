@@ -66,6 +66,7 @@ class ReplicaGroup {
   virtual void share(std::span<ShardRun::Part>, std::span<const std::int64_t>) {}
   int replica_of(int shard) const;
   /// As ShardRun has them.
+  virtual bool may_add_on_devices() const { return ranks_ == 1; }
   virtual bool begins_early() const { return false; }
   virtual void expect(std::span<ShardRun::Sum>) {}
   virtual void is_there(std::size_t) {}

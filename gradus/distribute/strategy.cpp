@@ -18,6 +18,7 @@ class OwnSums final : public detail::ReplicaGroup {
   }
 
  private:
+  bool may_add_on_devices() const override { return false; }
   void add_up(std::span<ShardRun::Sum> sums) override {
     for (ShardRun::Sum& sum : sums) {
       std::vector<Tensor> parts;

@@ -141,7 +141,8 @@ void describe(const Variant& variant, Explanation& e) {
   e.target = target_of(e.kernels);
   for_each_segment(*variant.root, [&](const Segment& segment) {
     const std::string sizes = sizes_of(segment.program->compiled());
-    if (!sizes.empty() && e.target.find(sizes) == std::string::npos) e.target += "; " + sizes;
+    for (const std::string& each : {sizes, segment.program->compiled().note()})
+      if (!each.empty() && e.target.find(each) == std::string::npos) e.target += "; " + each;
   });
   e.graph_text =
       variant.root->is_leaf() ? to_text(variant.root->program->compiled().graph()) : Joiner(*variant.root).text();

@@ -159,6 +159,48 @@ TEST_F(Plugins, AnyCallMayFail) {
   EXPECT_GT(failed, 10);
 }
 
+/// Devices that run a program together: each call of the plugin fails in turn.
+TEST_F(Plugins, AnyCallOfReplicasMayFail) {
+  const FailingPlugin plugin("failing_replicas");
+  const std::vector<Device> all = plugin.load();
+  const MirroredStrategy strategy({.devices = {all[0], all[1]}});
+  const Tensor x = random::normal({7, 8}, {.seed = 4});
+  int failed = 0;
+  for (const bool takes : {false, true})
+    for (long call = 0; call < 40; ++call) {
+      plugin.fail(-1);
+      Variable weights(fill({8, 4}, 0.5, f32), "weights"), counter(fill({}, 0, f32), "counter");
+      const auto step = function([&](Tensor features) {
+        weights.assign(weights.value() * 0.5 + all_reduce_sum(reduce_sum(matmul(features, weights.value()))) * 0.01);
+        counter.assign_add(fill({}, 1, f32));
+        return all_reduce_sum(reduce_sum(features));
+      });
+      for (int i = 0; i < 2; ++i) strategy.run(step, x);
+      EXPECT_EQ(counter.value().item(), 2);
+      plugin.fail(call, 14, false, takes);
+      try {
+        for (int i = 0; i < 3; ++i) strategy.run(step, x);
+        weights.value().to_vector<float>();
+        synchronize();
+      } catch (const Unavailable& error) {
+        ++failed;
+        EXPECT_NE(std::string(error.what()).find("failing_replicas"), std::string::npos) << error.what();
+      }
+      plugin.fail(-1);
+      try {
+        const double count = counter.value().item();
+        EXPECT_TRUE(count >= 2 && count <= 5) << count;
+        strategy.run(step, x);
+        EXPECT_EQ(counter.value().item(), count + 1);
+      } catch (const Unavailable& error) {
+        EXPECT_TRUE(takes) << error.what();
+        EXPECT_NE(std::string(error.what()).find("lost"), std::string::npos) << error.what();
+      }
+      ASSERT_TRUE(the_processor_works());
+    }
+  EXPECT_GT(failed, 10);
+}
+
 TEST_F(Plugins, ALostDeviceLeavesTheProcessor) {
   const FailingPlugin plugin("lost");
   const Device there = plugin.load().front();

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 #include "gradus/backend/xla/plugin_files.h"
 #include "gradus/base/input_file.h"
 
@@ -78,13 +79,28 @@ bool has_tpu() {
   return false;
 }
 
+constexpr int fewest_threads = 16;
+
+/// The variable that says how many threads a client has.
+const char* variable_of_threads() { return environment("PJRT_NPROC").empty() ? "NPROC" : "PJRT_NPROC"; }
+
 }  // namespace
+
+int threads_of_client() {
+  const std::string written = environment(variable_of_threads());
+  int threads = 0;
+  std::from_chars(written.data(), written.data() + written.size(), threads);
+  return threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
+}
 
 void before_loading(const std::string& name, const std::string& path) {
   if (kind_of_name(name) == DeviceKind::tpu && is_file(path))
     require<Unavailable>(has_tpu() || !environment("TPU_SKIP_MDS_QUERY").empty(), "plugin ", name, ": ", path,
                          " is there, but this machine has no TPU");
   setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0);  // else plugins write a line for most of what they do
+  // Replicas of a program wait for each other in threads of the client.
+  if (threads_of_client() < fewest_threads && environment(variable_of_threads()).empty())
+    setenv("PJRT_NPROC", std::to_string(fewest_threads).c_str(), 0);
   const fs::path packages = nvidia_packages(path);
   if (packages.empty()) return;
   for (const Libraries& each : of_nvidia)

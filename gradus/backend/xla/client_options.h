@@ -12,6 +12,9 @@ void before_loading(const std::string& name, const std::string& path);
 /// XLA_CLIENT_MEM_FRACTION say otherwise, as for JAX.
 std::unique_ptr<const pjrt::Session> make_session(const pjrt::Plugin& plugin);
 
+/// How many threads a client has that computes on the processor.
+int threads_of_client();
+
 /// Options of all compilations.
 std::vector<pjrt::Option> compilation_flags(const std::string& path);
 

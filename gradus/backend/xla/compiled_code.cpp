@@ -18,7 +18,7 @@ namespace {
 /// Of the text on a device.
 class Cache {
  public:
-  std::shared_ptr<const CompiledCode> find(const PluginDevice& on, const StableHloModule& module) {
+  std::shared_ptr<const CompiledCode> find(const DeviceGroup& on, const StableHloModule& module) {
     const std::lock_guard lock(guard_);
     for (auto [it, last] = known_.equal_range(module.fingerprint); it != last; ++it) {
       const auto code = it->second.code.lock();
@@ -26,7 +26,7 @@ class Cache {
     }
     return nullptr;
   }
-  void add(const PluginDevice& on, std::shared_ptr<const CompiledCode> code) {
+  void add(const DeviceGroup& on, std::shared_ptr<const CompiledCode> code) {
     std::shared_ptr<const CompiledCode> oldest;  // dies after the lock
     const std::lock_guard lock(guard_);
     std::erase_if(known_, [](const auto& entry) { return entry.second.code.expired(); });
@@ -40,7 +40,7 @@ class Cache {
  private:
   static constexpr std::size_t most_kept = 64;  // though nobody uses them
   struct Known {
-    const PluginDevice* on;
+    const DeviceGroup* on;
     std::weak_ptr<const CompiledCode> code;
   };
   std::mutex guard_;
@@ -62,18 +62,18 @@ std::uint64_t hash_of_code(std::string_view bytes) {
 /// code.
 class CodeFile {
  public:
-  CodeFile(const PluginDevice& on, const StableHloModule& module) {
+  CodeFile(const DeviceGroup& on, const StableHloModule& module) {
     const char* const folder = std::getenv("GRADUS_XLA_CACHE");
     if (!folder || !*folder) return;
     std::string options;
     for (const char c : on.options) options += text(static_cast<int>(static_cast<unsigned char>(c)), ',');
-    key_ = text("gradus-xla-1 ", on.session.platform(), '|', on.session.platform_version(), '|',
-                on.session.plugin().api_version(), '|', on.session.description_of(on.handle), '|', options, '|',
-                module.text.size(), '|', hash_of_code(module.text));
+    key_ = text("gradus-xla-1 ", on.first().session.platform(), '|', on.first().session.platform_version(), '|',
+                on.first().session.plugin().api_version(), '|', on.first().session.description_of(on.first().handle),
+                '|', options, '|', module.text.size(), '|', hash_of_code(module.text));
     std::ranges::replace(key_, '\n', ' ');
     path_ = std::filesystem::path(folder) / text(std::hex, hash_of_code(key_), ".xla");
   }
-  std::unique_ptr<const pjrt::Loaded> load(const PluginDevice& on) const {
+  std::unique_ptr<const pjrt::Loaded> load(const DeviceGroup& on) const {
     if (path_.empty()) return nullptr;
     std::string all;
     try {
@@ -84,7 +84,7 @@ class CodeFile {
     const std::string bytes = all.substr(end + 2);
     if (all.substr(0, end) != head_of(bytes)) return nullptr;
     try {
-      return on.session.load(bytes, on.options);
+      return on.first().session.load(bytes, on.options);
     } catch (const pjrt::Refused&) { return nullptr; }  // then it is compiled
   }
   /// A cache that cannot be written is no cache: nothing else depends on it.
@@ -111,20 +111,21 @@ class CodeFile {
   std::filesystem::path path_;  // empty: nobody asked for files
 };
 
-std::unique_ptr<const pjrt::Loaded> compile(PluginDevice& on, const StableHloModule& module) {
-  const CompileActivity activity(text("compile for ", on.device));
+std::unique_ptr<const pjrt::Loaded> compile(const DeviceGroup& on, const StableHloModule& module) {
+  const CompileActivity activity(text("compile for ", on.text()));
   try {
     ++counts().compilations;
-    return on.session.compile(module.text, on.options);
+    return on.first().session.compile(module.text, on.options);
   } catch (const pjrt::Refused& refused) {
-    if (refused.code() == pjrt::Code::resource_exhausted) on.account.fail(0, "a program", refused.what());
-    throw Unavailable(text("device ", on.device, ": the plugin does not compile a program: ", refused.what()));
+    if (refused.code() == pjrt::Code::resource_exhausted) on.first().account.fail(0, "a program", refused.what());
+    throw Unavailable(text("device ", on.text(), ": the plugin does not compile a program: ", refused.what()));
   }
 }
 
 }  // namespace
 
-std::shared_ptr<const CompiledCode> compiled_code(PluginDevice& on, std::shared_ptr<const StableHloModule> module) {
+std::shared_ptr<const CompiledCode> compiled_code(const DeviceGroup& on,
+                                                  std::shared_ptr<const StableHloModule> module) {
   if (auto known = cache().find(on, *module)) return known;
   const double begin = steady_seconds();
   const CodeFile file(on, *module);

@@ -1,4 +1,5 @@
 #include "gradus/backend/xla/device_buffer.h"
+#include "gradus/backend/replicated_value.h"
 #include "gradus/backend/xla/counts.h"
 #include "gradus/tensor/out_of_memory.h"
 
@@ -50,6 +51,29 @@ Ref<Buffer> DeviceBuffer::from_host(PluginDevice& on, const Ref<Buffer>& host, c
 Ref<Buffer> DeviceBuffer::of(std::shared_ptr<const Holding> holding, std::int64_t number) {
   const std::int64_t bytes = bytes_of(holding->spec());
   return Buffer::of_device(std::make_shared<DeviceBuffer>(std::move(holding), nullptr, number), bytes);
+}
+
+Ref<Buffer> brought_to(PluginDevice& on, const Ref<Buffer>& value, const Spec& spec) {
+  DeviceMemory* const memory = value->device_memory();
+  if (const ReplicatedValue* const all = memory ? ReplicatedValue::of(*value) : nullptr)
+    return brought_to(on, all->copy_on(on.device) ? all->copy_on(on.device) : all->copies().front(), spec);
+  auto* const from = memory ? dynamic_cast<DeviceBuffer*>(memory) : nullptr;
+  if (from && &from->on() == &on) [[likely]]
+    return value;
+  if (!from || &from->on().session != &on.session) return DeviceBuffer::from_host(on, Buffer::on_host(value), spec);
+  from->on().faults.observe();  // which the other device would not hear of
+  const std::shared_ptr<const Holding> holding = from->holding(spec);
+  on.account.require_room(bytes_of(spec), "a copy from another device");
+  try {
+    auto copy = holding->buffer().copy_to(on.handle);
+    return DeviceBuffer::of(std::make_shared<Holding>(on, std::move(copy), spec, "copy from another device"), 0);
+  } catch (const pjrt::Refused&) {
+    throw_for(std::current_exception(), on, bytes_of(spec), "a copy from another device");
+  }
+}
+
+bool DeviceBuffer::is(const Ref<Buffer>& buffer) {
+  return dynamic_cast<const DeviceBuffer*>(buffer->device_memory()) != nullptr;
 }
 
 DeviceBuffer& DeviceBuffer::in(const Ref<Buffer>& buffer) {

@@ -12,6 +12,7 @@ class DeviceBuffer final : public DeviceMemory {
   static Ref<Buffer> from_host(PluginDevice& on, const Ref<Buffer>& host, const Spec& spec);
   /// Made by a run, or copied; `number`: Faults::failure_of() knows by it what its bits are worth.
   static Ref<Buffer> of(std::shared_ptr<const Holding> holding, std::int64_t number);
+  static bool is(const Ref<Buffer>& buffer);
   /// InternalError unless `buffer` is of a device of a plugin.
   static DeviceBuffer& in(const Ref<Buffer>& buffer);
 
@@ -43,6 +44,9 @@ class DeviceBuffer final : public DeviceMemory {
   std::int64_t number_;
   std::exception_ptr lost_;
 };
+
+/// `value` on this device: itself if it is there, its copy there if it is replicated, else brought there.
+Ref<Buffer> brought_to(PluginDevice& on, const Ref<Buffer>& value, const Spec& spec);
 
 /// What is thrown for `problem`, an error of a plugin on that device: OutOfMemory if it has no memory for `bytes` that
 /// `what` asks for; else itself.

@@ -8,6 +8,11 @@ namespace {
 using Words = std::array<std::int64_t, fault_words>;
 const Spec spec_of_words{i64, {fault_words}};
 
+std::mutex& links() {
+  static auto* only = new std::mutex;
+  return *only;
+}
+
 }  // namespace
 
 Faults::Run::Run(Faults& faults, const std::shared_ptr<const StableHloModule>& module)
@@ -26,6 +31,37 @@ void Faults::Run::after(std::shared_ptr<pjrt::BufferOwner> state) {
   faults_.state_ = std::move(state);
   faults_.runs_ = number_;
   faults_.may_be_set_ = faults_.may_be_set_ || has_checks_;
+}
+
+Faults::Runs::Runs(std::span<Faults* const> faults, const std::shared_ptr<const StableHloModule>& module)
+    : by_device_(faults.size()) {
+  std::vector<Faults*> order(faults.begin(), faults.end());
+  std::ranges::sort(order);
+  for (Faults* const each : order)
+    by_device_[static_cast<std::size_t>(std::ranges::find(faults, each) - faults.begin())] =
+        &runs_.emplace_back(*each, module);
+  if (order.size() > 1) link(order);
+}
+
+void Faults::link(const std::vector<Faults*>& all) {
+  const bool may_be_set = std::ranges::any_of(all, &Faults::may_be_set_);
+  for (Faults* const each : all) each->may_be_set_ = may_be_set;
+  for (Faults* const each : all)
+    for (const Faults* const other : all)
+      if (other != each) each->checked_.insert(other->checked_.begin(), other->checked_.end());
+  const std::lock_guard lock(links());
+  std::vector<Faults*> together = all;  // and those that one of them is linked with already
+  for (const Faults* const each : all) together.insert(together.end(), each->linked_.begin(), each->linked_.end());
+  std::ranges::sort(together);
+  const auto doubles = std::ranges::unique(together);
+  together.erase(doubles.begin(), doubles.end());
+  if (all.front()->linked_ == together) return;
+  for (Faults* const each : together) each->linked_ = together;
+}
+
+std::vector<Faults*> Faults::linked() {
+  const std::lock_guard lock(links());
+  return linked_.empty() ? std::vector{this} : linked_;
 }
 
 std::exception_ptr Faults::problem_of(const Words& words) const {
@@ -48,17 +84,42 @@ Faults::Reading::~Reading() {
   } catch (...) {}  // who observes has heard of it, or nobody wants to
 }
 
+/// What is read next may be of one of the others: the states of all begin to come.
 void Faults::begin_to_observe() {
-  const std::lock_guard lock(guard_);
+  for (Faults* const each : linked()) {
+    const std::lock_guard lock(each->guard_);
+    each->begin_to_read();
+  }
+}
+
+void Faults::begin_to_read() {
   if (!may_be_set_ || (reading_ && reading_->of == state_)) return;
   try {
     reading_ = std::make_shared<Reading>(state_);
-  } catch (...) {}  // observe() tells
+  } catch (...) {}  // observed() tells
 }
 
 void Faults::observe() {
-  const std::lock_guard lock(guard_);
-  if (!may_be_set_) return;
+  for (;;) {
+    const std::vector<Faults*> all = linked();
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (Faults* const each : all) locks.emplace_back(each->guard_);
+    if (linked() != all) continue;  // a run has begun meanwhile
+    for (Faults* const each : all) each->begin_to_read();
+    std::exception_ptr first;
+    for (Faults* const each : all)
+      if (const std::exception_ptr problem = each->observed(); problem && !first) first = problem;
+    if (all.size() > 1) {
+      const std::lock_guard lock(links());
+      for (Faults* const each : all) each->linked_.clear();
+    }
+    if (first) std::rethrow_exception(first);
+    return;
+  }
+}
+
+std::exception_ptr Faults::observed() {
+  if (!may_be_set_) return nullptr;
   may_be_set_ = false;
   Words words{};
   try {
@@ -68,25 +129,32 @@ void Faults::observe() {
     words = last->words;
     ++counts().waits;
   } catch (...) {  // the device, not the data
-    state_ = nullptr;
-    checked_.clear();
-    throw;
+    begin_anew();
+    return std::current_exception();
   }
-  if (words[0] == 0) return checked_.clear();
+  if (words[0] == 0) {
+    checked_.clear();
+    return nullptr;
+  }
   const std::exception_ptr problem = problem_of(words);
   if (failed_.size() == most_kept) failed_.erase(failed_.begin());
   failed_.push_back({first_ + words[3] + 1, runs_, problem});
-  state_ = nullptr;
-  checked_.clear();
-  std::rethrow_exception(problem);
+  begin_anew();
+  return problem;
 }
 
-void Faults::forget() {
-  const std::lock_guard lock(guard_);
+void Faults::begin_anew() {
   reading_ = nullptr;
   state_ = nullptr;
   may_be_set_ = false;
   checked_.clear();
+}
+
+void Faults::forget() {
+  for (Faults* const each : linked()) {
+    const std::lock_guard lock(each->guard_);
+    each->begin_anew();
+  }
 }
 
 std::exception_ptr Faults::failure_of(std::int64_t number) {

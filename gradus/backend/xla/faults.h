@@ -3,10 +3,12 @@
 /// the device is looked at, and then it is thrown and begins anew.
 #pragma once
 #include <array>
+#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 #include "gradus/backend/xla/pjrt.h"
 #include "gradus/backend/xla/stablehlo.h"
@@ -34,6 +36,17 @@ class Faults {
     const std::int64_t number_;
     const bool has_checks_;
   };
+  /// A run of a program on several devices, which hands what has failed on one of them to all. From then on what is
+  /// observed of one is observed of all of them.
+  class Runs {
+   public:
+    Runs(std::span<Faults* const> faults, const std::shared_ptr<const StableHloModule>& module);
+    Run& operator[](std::size_t device) { return *by_device_[device]; }
+
+   private:
+    std::deque<Run> runs_;  // in the order in which they lock
+    std::vector<Run*> by_device_;
+  };
 
   /// Throws what has failed, once; waits for the runs until now if that is not known.
   void observe();
@@ -60,6 +73,13 @@ class Faults {
     pjrt::EventOwner event;
   };
   std::exception_ptr problem_of(const std::array<std::int64_t, fault_words>& words) const;
+  /// With this one, by address: the order in which they are locked.
+  std::vector<Faults*> linked();
+  /// `all` are locked, and stay so.
+  static void link(const std::vector<Faults*>& all);
+  void begin_to_read();
+  std::exception_ptr observed();
+  void begin_anew();
 
   const pjrt::Session& session_;
   pjrt::Device* const device_;
@@ -70,6 +90,7 @@ class Faults {
   std::shared_ptr<Reading> reading_;                                        // of state_, or of one before it
   std::map<std::int64_t, std::shared_ptr<const StableHloModule>> checked_;  // that ran since then, by fingerprint
   std::vector<Failed> failed_;
+  std::vector<Faults*> linked_;  // guarded by the links' own mutex; empty: none
 };
 
 }  // namespace gradus::xla

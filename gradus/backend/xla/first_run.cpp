@@ -1,6 +1,7 @@
 /// Runs of programs that are not worth compiling.
 #include <algorithm>
 #include "gradus/backend/backend.h"
+#include "gradus/backend/replicated_value.h"
 #include "gradus/backend/xla/counts.h"
 #include "gradus/backend/xla/device_buffer.h"
 #include "gradus/backend/xla/plugins.h"
@@ -13,6 +14,12 @@ namespace {
 constexpr std::int64_t most_fetched_bytes = 256 << 10;
 /// Inputs of what makes numbers of nothing are keys and sizes.
 constexpr std::int64_t most_elements_of_key = 16;
+
+/// Whether the host has its bytes.
+bool is_at_hand(const Ref<Buffer>& value) {
+  if (const ReplicatedValue* const all = ReplicatedValue::of(*value)) return is_at_hand(all->copies().front());
+  return !DeviceBuffer::is(value) || DeviceBuffer::in(value).mirror();
+}
 
 class FirstRun final : public ForwardingExecutable {
  public:
@@ -31,7 +38,7 @@ class FirstRun final : public ForwardingExecutable {
     PluginDevice& on = device_of_plugin(device);
     std::int64_t fetched = 0;
     for (const Ref<Buffer>& input : inputs)
-      if (!DeviceBuffer::in(input).mirror()) fetched += input->bytes();
+      if (!is_at_hand(input)) fetched += input->bytes();
     if (fetched > most_fetched_) return compiled().run(inputs, outputs, symbols, device);
     on.faults.observe();  // what has failed there before: nothing is to change then
     std::vector<Ref<Buffer>> from, made(outputs.size());
@@ -43,7 +50,7 @@ class FirstRun final : public ForwardingExecutable {
       made[k] = DeviceBuffer::from_host(on, made[k], {spec.dtype, spec.shape.evaluated(symbols)});
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) {  // when nothing can fail any more
-      if (outputs[k]) DeviceBuffer::in(outputs[k]).take(DeviceBuffer::in(made[k]));
+      if (outputs[k] && DeviceBuffer::is(outputs[k])) DeviceBuffer::in(outputs[k]).take(DeviceBuffer::in(made[k]));
       else outputs[k] = std::move(made[k]);
     }
   }

@@ -32,6 +32,7 @@ class Lowering {
   /// The fault state in this block. Blocks that may set it take it in and hand it out.
   HloValue fault;
   std::vector<DataCheck> checks;
+  int channels = 0;  // of exchanges between replicas so far
 };
 
 /// One op of a graph, with its operands.
@@ -70,6 +71,10 @@ std::span<const Row> index_rows();        // gather, scatter, checks
 std::span<const Row> sequence_rows();     // sorting, running sums
 std::span<const Row> elimination_rows();  // linear systems
 std::span<const Row> incomplete_rows();   // incomplete gamma, beta; zeta
+/// Of a program that several devices run together: what joins all of them. On one device these ops are refused.
+std::span<const Row> replica_rows();
+/// x: [n, ...] -> [replicas * n, ...]: those of all devices, one behind the other.
+HloValue write_gathered(Lowering& to, const HloValue& x);
 
 /// What no row can write, for the documentation: op, and why.
 struct Refusal {

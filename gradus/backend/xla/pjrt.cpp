@@ -196,23 +196,29 @@ Loaded::~Loaded() {
 }
 
 std::vector<std::shared_ptr<BufferOwner>> Loaded::run(std::span<Buffer* const> inputs,
-                                                      std::span<const std::int64_t> kept, std::size_t results) const {
+                                                      std::span<const std::int64_t> kept, std::size_t results,
+                                                      std::size_t devices) const {
   auto options = arguments<ExecuteOptions>();
   options.non_donatable_inputs = kept.data();
   options.num_non_donatable_inputs = kept.size();
-  std::vector<Buffer*> made(results, nullptr);
-  Buffer* const* const in = inputs.data();
-  Buffer** const out = made.data();
+  std::vector<Buffer*> made(results * devices, nullptr);
+  std::vector<Buffer* const*> in;
+  std::vector<Buffer**> out;
+  const std::size_t each = inputs.size() / devices;
+  for (std::size_t d = 0; d < devices; ++d) {
+    in.push_back(inputs.data() + d * each);
+    out.push_back(made.data() + d * results);
+  }
   auto a = arguments<LoadedExecutableExecute>();
   a.executable = executable_;
   a.options = &options;
-  a.argument_lists = &in;
-  a.num_devices = 1;
-  a.num_arguments = inputs.size();
-  a.output_lists = &out;
+  a.argument_lists = in.data();
+  a.num_devices = devices;
+  a.num_arguments = each;
+  a.output_lists = out.data();
   plugin_.check(plugin_.api().loaded_executable_execute(&a), "run a program");
   std::vector<std::shared_ptr<BufferOwner>> owned;
-  owned.reserve(results);
+  owned.reserve(made.size());
   for (Buffer* const buffer : made) owned.push_back(std::make_shared<BufferOwner>(plugin_, buffer));
   return owned;
 }
@@ -414,16 +420,16 @@ class Message {
 
 }  // namespace
 
-std::string compile_options(int device_id, std::span<const Option> flags) {
+std::string compile_options(std::span<const int> device_ids, std::span<const Option> flags) {
   Message computation;  // DeviceAssignmentProto.ComputationDevice
-  computation.number(1, static_cast<std::uint64_t>(device_id));
+  for (const int id : device_ids) computation.number(1, static_cast<std::uint64_t>(id));  // replica_device_ids
   Message assignment;
-  assignment.number(1, 1);  // replica_count
-  assignment.number(2, 1);  // computation_count
+  assignment.number(1, device_ids.size());  // replica_count
+  assignment.number(2, 1);                  // computation_count
   assignment.bytes(3, computation.written());
-  Message build;       // ExecutableBuildOptionsProto
-  build.number(4, 1);  // num_replicas
-  build.number(5, 1);  // num_partitions
+  Message build;                       // ExecutableBuildOptionsProto
+  build.number(4, device_ids.size());  // num_replicas
+  build.number(5, 1);                  // num_partitions
   build.bytes(9, assignment.written());
   Message options;  // CompileOptionsProto
   options.bytes(3, build.written());

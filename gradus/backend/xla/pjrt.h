@@ -100,16 +100,17 @@ class BufferOwner {
   Buffer* const buffer_;
 };
 
-/// Code for one device, loaded.
+/// Code for one device, or for several that run it together, loaded.
 class Loaded {
  public:
   Loaded(const Plugin& plugin, LoadedExecutable* executable) : plugin_(plugin), executable_(executable) {}
   Loaded(const Loaded&) = delete;
   ~Loaded();
 
-  /// Starts a run. `kept`: arguments whose memory no result takes, whatever the text says.
+  /// Starts a run. `kept`: arguments whose memory no result takes, whatever the text says. Of several devices there are
+  /// as many arguments each, those of the first device first, and `results` results each.
   std::vector<std::shared_ptr<BufferOwner>> run(std::span<Buffer* const> arguments, std::span<const std::int64_t> kept,
-                                                std::size_t results) const;
+                                                std::size_t results, std::size_t devices = 1) const;
   /// Bytes of temporaries; 0 if the plugin does not know.
   std::int64_t temporary_bytes() const;
   std::int64_t code_bytes() const;
@@ -151,8 +152,8 @@ class Session {
   std::vector<Device*> devices_;
 };
 
-/// CompileOptionsProto for a program of one device.
-std::string compile_options(int device_id, std::span<const Option> flags = {});
+/// CompileOptionsProto for a program of which each of these devices runs a replica.
+std::string compile_options(std::span<const int> device_ids, std::span<const Option> flags = {});
 
 Type type_of(DType dtype);
 

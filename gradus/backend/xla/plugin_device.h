@@ -6,20 +6,40 @@
 
 namespace gradus::xla {
 
+struct PluginDevice;
+
+/// Devices of one plugin that run one program together, a replica each. Mostly it is one.
+struct DeviceGroup {
+  explicit DeviceGroup(std::vector<PluginDevice*> all);
+  DeviceGroup(const DeviceGroup&) = delete;
+  /// The one of these devices, which stays to the end of the process.
+  static const DeviceGroup& of(std::span<PluginDevice* const> devices);
+
+  const std::vector<PluginDevice*> devices;
+  const std::string options;        // of compilations for it
+  const std::vector<Device> names;  // of the devices
+  PluginDevice& first() const { return *devices.front(); }
+  std::size_t size() const { return devices.size(); }
+  /// "plugin:0", or "plugin:0, plugin:1".
+  std::string text() const;
+};
+
 struct PluginDevice {
   PluginDevice(const Device& named, const pjrt::Session& its_session, pjrt::Device* its_handle,
-               std::span<const pjrt::Option> flags)
+               std::span<const pjrt::Option> its_flags)
       : device(named),
         session(its_session),
         handle(its_handle),
-        options(pjrt::compile_options(session.id_of(handle), flags)),
+        flags(its_flags.begin(), its_flags.end()),
+        alone(std::vector<PluginDevice*>{this}),
         account(named, session.memory_of(handle).limit),
         faults(session, handle) {}
 
   const Device device;
   const pjrt::Session& session;
   pjrt::Device* const handle;
-  const std::string options;  // of compilations for it
+  const std::vector<pjrt::Option> flags;  // of compilations
+  const DeviceGroup alone;                // this device
   DeviceAccount account;
   Faults faults;
 

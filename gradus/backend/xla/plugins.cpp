@@ -277,6 +277,14 @@ Device device_named(std::string_view name) {
   return known->devices[static_cast<std::size_t>(index)];
 }
 
+std::vector<Device> devices(std::string_view name) {
+  const Device first = device_named(name);
+  if (name.find(':') != std::string_view::npos) return {first};
+  for (const DeviceKind kind : device_kinds)
+    if (name == text(kind) || (name == "cuda" && kind == DeviceKind::gpu)) return devices(kind);
+  return xla::Registry::all().named(std::string(name))->devices;
+}
+
 std::vector<PluginInfo> plugins() {
   xla::Registry::all().find_all();
   return xla::Registry::all().list();

@@ -1,5 +1,7 @@
 /// Graphs as the text is made from them: passed, of known sizes, down to the bodies of branches and loops.
 #include <algorithm>
+#include <map>
+#include <utility>
 #include "gradus/backend/xla/stablehlo.h"
 #include "gradus/base/numbered.h"
 #include "gradus/compiler/passes.h"
@@ -22,19 +24,39 @@ class Preparation {
     run_graph_passes(graph, disable_);
     fix_sizes(graph);
     if (!is_disabled(disable_, "residuals")) keep_residuals(graph);
+    Changed changed;
     for (Value& v : graph.values)
-      if (v.op && !v.op.regions().empty()) v.op = with_regions(v.op, [&](const Region& r) { return of_passed(r); });
+      if (v.op && !v.op.regions().empty()) v.op = changed.of(v.op, [&](const Region& r) { return of_passed(r); });
     return graph;
   }
 
  private:
+  /// Branches and loops of a graph with other regions, which are made once for all results of one.
+  class Changed {
+   public:
+    template <class Change> AnyOp of(const AnyOp& op, Change change) {
+      if (!op.has_siblings()) return with_regions(op, change);
+      const AnyOp first = op.sibling(0);
+      const auto known = known_.find(first.record());
+      const AnyOp& other =
+          known != known_.end()
+              ? known->second.second
+              : known_.emplace(first.record(), std::pair{first, with_regions(first, change)}).first->second.second;
+      return other.sibling(op.output());
+    }
+
+   private:
+    std::map<const OpRecord*, std::pair<AnyOp, AnyOp>> known_;  // the first keeps its record
+  };
+
   void fix_sizes(Graph& graph) {
     if (graph.symbols() == 0) return;
     std::vector<std::int64_t> numbers;
+    Changed changed;
     for (Value& v : graph.values) {
       v.spec.shape = v.spec.shape.evaluated(symbols_);
       if (!v.op) continue;
-      if (!v.op.regions().empty()) v.op = with_regions(v.op, [&](const Region& r) { return of_known_sizes(r); });
+      if (!v.op.regions().empty()) v.op = changed.of(v.op, [&](const Region& r) { return of_known_sizes(r); });
       numbers.clear();
       if (Extents::add(v.op, numbers)) {
         for (std::int64_t& d : numbers)

@@ -80,6 +80,9 @@ HloValue write_row(const Site& site) {
                           incomplete_rows()})
     for (const Row& row : rows)
       if (row.op == site.v.op->name) return row.write(site);
+  if (site.to.options.replicas > 0)
+    for (const Row& row : replica_rows())
+      if (row.op == site.v.op->name) return row.write(site);
   for (const Refusal& refusal : refusals())
     if (refusal.op == site.v.op->name) site.refuse(refusal.why);
   if (site.v.op.is_alias() && site.in.size() == 1) return site.out().reshape(site.in[0], site.spec().shape);
@@ -244,14 +247,36 @@ std::int64_t fingerprint_of(std::string_view text) {
   return static_cast<std::int64_t>(hash >> 1);
 }
 
-/// The state after a run: whose fault it is, and the count of runs that were right.
-HloValue final_state(Lowering& to, const HloValue& before) {
+/// The state of this device with the mark of the program, if it has failed.
+HloValue marked(Lowering& to, const HloValue& before) {
   HloWriter& out = to.out;
   const HloValue fine = to.is_fine(), came = out.compare("EQ", to.word(before, 0), out.integer(0));
   const HloValue mark = out.define({i64, {}}, text("stablehlo.constant ", no_fingerprint));
-  const HloValue runs = to.word(to.fault, 3), next = out.add(runs, out.integer(1));
-  const HloValue whose = out.select(out.both(came, out.negation(fine)), mark, to.word(to.fault, 2));
-  return to.with_word(to.with_word(to.fault, 3, out.select(fine, next, runs)), 2, whose);
+  return to.with_word(to.fault, 2, out.select(out.both(came, out.negation(fine)), mark, to.word(to.fault, 2)));
+}
+
+/// What has failed on this device or, if nothing has, on the first of the others where something has. How many runs
+/// were right each device counts for itself.
+HloValue joined_state(Lowering& to, const HloValue& own) {
+  HloWriter& out = to.out;
+  const std::int64_t replicas = to.options.replicas;
+  const HloValue all = write_gathered(to, out.reshape(own, {1, fault_words}));
+  const HloValue checks = out.reshape(out.slice_along(all, 1, 0, 1), {replicas});
+  const HloValue failed = out.compare("NE", checks, out.integer(0, i64, {replicas})), last = out.integer(replicas - 1);
+  const HloValue numbers = out.select(failed, out.iota({i64, {replicas}}, 0), out.broadcast(last, {replicas}));
+  const HloValue first = out.reduce("minimum", numbers, last, {0});
+  const HloValue theirs = out.reshape(out.row_at(all, first, 0), {fault_words});
+  const HloValue is_fine = out.compare("EQ", to.word(own, 0), out.integer(0));
+  return to.with_word(out.select(is_fine, theirs, own), 3, to.word(own, 3));
+}
+
+/// The state after a run: whose fault it is, and the count of runs that were right.
+HloValue final_state(Lowering& to, const HloValue& before) {
+  HloWriter& out = to.out;
+  const HloValue state = to.options.replicas > 1 ? to.fault : marked(to, before);
+  const HloValue fine = out.compare("EQ", to.word(state, 0), out.integer(0));
+  const HloValue runs = to.word(state, 3), next = out.add(runs, out.integer(1));
+  return to.with_word(state, 3, out.select(fine, next, runs));
 }
 
 /// What may fail is written first. So it is known whether anything failed before the donated results are there, and
@@ -270,6 +295,7 @@ HloValues write_with_state(Lowering& to, const Graph& graph, const HloValues& in
   for (int i = 0; i < graph.size(); ++i)
     if (needed[i] && begun.contains(text.applications()[i])) first[i] = true;
   text.write(first);
+  if (to.options.replicas > 1) to.fault = joined_state(to, marked(to, inputs.back()));
 
   const std::vector<int>& donated = to.options.donated;
   const HloValue fine = to.out.barrier({to.is_fine()})[0];  // found once, not in the kernel of each result
@@ -322,8 +348,13 @@ StableHloModule to_stablehlo(const Graph& graph, const StableHloOptions& options
     types.push_back(tensor_type(result.spec));
   }
   StableHloModule module{.checks = std::move(to.checks), .has_fault_state = has_state};
-  module.text = text("module @gradus {\n  func.func public @main(", joined(parameters), ") -> (", joined(types),
-                     ") {\n", to.out.take_text(), "    return ", joined(names), " : ", joined(types), "\n  }\n}\n");
+  const std::string replicas =
+      options.replicas > 1
+          ? text("attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = ", options.replicas, " : i32} ")
+          : "";
+  module.text =
+      text("module @gradus ", replicas, "{\n  func.func public @main(", joined(parameters), ") -> (", joined(types),
+           ") {\n", to.out.take_text(), "    return ", joined(names), " : ", joined(types), "\n  }\n}\n");
   module.fingerprint = fingerprint_of(module.text);
   if (const std::size_t place = module.text.rfind(no_fingerprint); place != std::string::npos)
     module.text.replace(place, no_fingerprint.size(), text("dense<", module.fingerprint, "> : tensor<i64>"));

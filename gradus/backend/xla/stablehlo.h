@@ -19,6 +19,8 @@ struct StableHloOptions {
   bool extrema_keep_nan = true;
   /// So many iterations of a loop of a known number of them are written as one, if its body is small.
   int unrolled = 1;
+  /// So many devices run the text together; 0: it is of one, and what joins shards is refused.
+  int replicas = 0;
   /// Switches, for tests: "functions" writes all formulas as recorded.
   std::vector<std::string> disable = {};
 };

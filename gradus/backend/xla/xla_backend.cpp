@@ -1,5 +1,6 @@
 #include "gradus/backend/xla/xla_backend.h"
 #include <array>
+#include "gradus/backend/xla/client_options.h"
 #include "gradus/backend/xla/counts.h"
 #include "gradus/backend/xla/device_buffer.h"
 #include "gradus/backend/xla/plugins.h"
@@ -25,29 +26,37 @@ class XlaBackend final : public Backend {
     constexpr const char* names[] = {"cpu", "gpu", "tpu", "plugin"};
     return {.name = names[static_cast<std::size_t>(kind_)]};
   }
+  std::shared_ptr<const Executable> compile_on_replicas(Graph graph, const CompileOptions& options,
+                                                        std::span<const Device> replicas) override {
+    return std::make_shared<XlaExecutable>(std::move(graph), options, kind_, &group_of(replicas));
+  }
+  std::string why_no_replicas(std::span<const Device> replicas) override {
+    const pjrt::Session& first = device_of_plugin(replicas.front()).session;
+    for (const Device& each : replicas)
+      if (&device_of_plugin(each).session != &first) return "its devices are of several plugins";
+    // One replica waits in a thread while another one is to be started: a client with fewer would wait for ever.
+    const auto needed = 2 * std::ssize(replicas);
+    if (first.platform() == "cpu" && threads_of_client() < needed)
+      return text("a client on the processor needs ", needed, " threads for them, and has ", threads_of_client(),
+                  "; PJRT_NPROC says how many");
+    return {};
+  }
   Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host, const Spec& spec) override {
     return DeviceBuffer::from_host(device_of_plugin(device), host, spec);
   }
   Ref<Buffer> from_device(const Device& to, const Ref<Buffer>& source, const Spec& spec) override {
-    DeviceBuffer& from = DeviceBuffer::in(source);
-    PluginDevice& there = device_of_plugin(to);
-    if (&from.on().session != &there.session) return from_host(to, Buffer::on_host(source), spec);
-    from.on().faults.observe();  // which the other device would not hear of
-    const std::shared_ptr<const Holding> holding = from.holding(spec);
-    there.account.require_room(bytes_of(spec), "a copy from another device");
-    try {
-      auto copy = holding->buffer().copy_to(there.handle);
-      return DeviceBuffer::of(std::make_shared<Holding>(there, std::move(copy), spec, "copy from another device"), 0);
-    } catch (const pjrt::Refused&) {
-      throw_for(std::current_exception(), there, bytes_of(spec), "a copy from another device");
-    }
+    return brought_to(device_of_plugin(to), source, spec);
   }
   void synchronize() override {
-    for (PluginDevice* const device : devices_of_plugins(kind_)) {
-      ++counts().waits;
-      device->wait_for_runs();
-      device->faults.observe();
-    }
+    std::exception_ptr first;
+    for (PluginDevice* const device : devices_of_plugins(kind_)) try {
+        ++counts().waits;
+        device->wait_for_runs();
+        device->faults.observe();
+      } catch (...) {
+        if (!first) first = std::current_exception();
+      }
+    if (first) std::rethrow_exception(first);
   }
 
   // What the processor would interpret takes it less time than a plugin would compile.
@@ -59,6 +68,11 @@ class XlaBackend final : public Backend {
   }
 
  private:
+  static const DeviceGroup& group_of(std::span<const Device> replicas) {
+    std::vector<PluginDevice*> all;
+    for (const Device& each : replicas) all.push_back(&device_of_plugin(each));
+    return DeviceGroup::of(all);
+  }
   static Backend& processor() { return gradus::backend_of(DeviceKind::cpu); }
   const DeviceKind kind_;
 };

@@ -3,6 +3,7 @@
 #include "gradus/backend/backend.h"
 #include "gradus/backend/xla/counts.h"
 #include "gradus/backend/xla/device_buffer.h"
+#include "gradus/backend/replicated_value.h"
 #include "gradus/backend/xla/plugins.h"
 
 namespace gradus::xla {
@@ -16,11 +17,12 @@ std::int64_t bytes_of_all(std::span<const Spec> specs) {
 
 }  // namespace
 
-XlaExecutable::XlaExecutable(Graph graph, const CompileOptions& options, DeviceKind kind)
+XlaExecutable::XlaExecutable(Graph graph, const CompileOptions& options, DeviceKind kind, const DeviceGroup* replicas)
     : graph_(std::move(graph)),
       disable_(options.disable),
       highest_precision_(keeps_all_bits(options.matmul_precision)),
       kind_(kind),
+      replicas_(replicas),
       donated_(donations(graph_, options.replaces)) {
   require<Unavailable>(options.max_bytes == 0, "max_bytes: the memory of a program on a device of kind ", kind,
                        " is planned by its plugin; leave max_bytes out there, or use micro_batches");
@@ -29,8 +31,9 @@ XlaExecutable::XlaExecutable(Graph graph, const CompileOptions& options, DeviceK
   const int symbols = graph_.symbols();
   if (symbols == 0 || static_cast<int>(options.symbols.size()) == symbols) sizes_.push_back(make(options.symbols));
   // Now rather than at the first run, if it is known where that will be.
-  if (!sizes_.empty() && default_device().kind == kind_)
-    bind(sizes_.front()->symbols, device_of_plugin(default_device()));
+  if (sizes_.empty()) return;
+  if (replicas_) bind(sizes_.front()->symbols, *replicas_);
+  else if (default_device().kind == kind_) bind(sizes_.front()->symbols, device_of_plugin(default_device()).alone);
 }
 
 std::string XlaExecutable::what() const { return text("a program of ", graph_.size(), " values"); }
@@ -46,17 +49,18 @@ std::shared_ptr<XlaExecutable::Sized> XlaExecutable::make(std::span<const std::i
   sized->symbols.assign(symbols.begin(), symbols.end());
   sized->inputs = specs_of(graph_.inputs, symbols);
   sized->outputs = specs_of(graph_.outputs, symbols);
-  sized->module =
-      std::make_shared<const StableHloModule>(to_stablehlo(prepared_for_stablehlo(graph_, symbols, disable_),
-                                                           {.donated = donated_,
-                                                            .highest_precision = highest_precision_,
-                                                            .extrema_keep_nan = kind_ != DeviceKind::plugin,
-                                                            .unrolled = kind_ == DeviceKind::gpu ? 16 : 1},
-                                                           text(kind_)));
+  sized->module = std::make_shared<const StableHloModule>(
+      to_stablehlo(prepared_for_stablehlo(graph_, symbols, disable_),
+                   {.donated = donated_,
+                    .highest_precision = highest_precision_,
+                    .extrema_keep_nan = kind_ != DeviceKind::plugin,
+                    .unrolled = kind_ == DeviceKind::gpu ? 16 : 1,
+                    .replicas = replicas_ ? static_cast<int>(replicas_->size()) : 0},
+                   text(kind_)));
   return sized;
 }
 
-XlaExecutable::Bound XlaExecutable::bind(std::span<const std::int64_t> symbols, PluginDevice& on) const {
+XlaExecutable::Bound XlaExecutable::bind(std::span<const std::int64_t> symbols, const DeviceGroup& on) const {
   std::shared_ptr<Sized> sized, dropped;
   const std::lock_guard lock(guard_);
   const auto known =
@@ -72,77 +76,162 @@ XlaExecutable::Bound XlaExecutable::bind(std::span<const std::int64_t> symbols, 
       sizes_.erase(sizes_.begin());
     }
   }
-  for (const auto& [device, code] : sized->codes)
-    if (device == &on) return {code, sized->inputs, sized->outputs, sized};
+  for (const auto& [group, code] : sized->codes)
+    if (group == &on) return {code, sized->inputs, sized->outputs, sized};
   auto code = compiled_code(on, sized->module);
   seconds_ += code->seconds;
   sized->codes.emplace_back(&on, code);
   return {std::move(code), sized->inputs, sized->outputs, sized};
 }
 
-void XlaExecutable::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
-                        std::span<const std::int64_t> symbols, const Device& device) const {
-  PluginDevice& on = device_of_plugin(device);
-  const Bound bound = bind(symbols, on);
-  const StableHloModule& module = *bound.code->module;
+namespace {
 
-  std::vector<std::shared_ptr<const Holding>> held;  // to the end of the call
-  std::vector<pjrt::Buffer*> arguments;
-  std::int64_t number = 0;  // of the newest run that they are of
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    DeviceBuffer& input = DeviceBuffer::in(inputs[k]);
-    internal_check(&input.on() == &on, "a program on ", device, " reads what is on ", input.on().device);
-    held.push_back(input.holding(bound.inputs[k]));
-    arguments.push_back(held.back()->buffer().get());
-    number = std::max(number, input.number());
-  }
-  std::vector<std::int64_t> kept;
-  std::int64_t new_bytes = bound.code->temporary_bytes;
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    if (!outputs[k] && donated_[k] >= 0) kept.push_back(donated_[k]);
-    if (!outputs[k]) new_bytes += bytes_of(bound.outputs[k]);
-  }
-  on.account.require_room(new_bytes, what());
+/// Programs of several devices wait for each other on them: they begin in one order everywhere.
+std::mutex& launches() {
+  static auto* only = new std::mutex;
+  return *only;
+}
 
-  std::optional<Faults::Run> state;
-  if (module.has_fault_state) {
-    state.emplace(on.faults, bound.code->module);
-    arguments.push_back(state->before());
-    number = state->number();
+}  // namespace
+
+/// One run: on one device, or on all of a group.
+class XlaExecutable::Launch {
+ public:
+  Launch(const XlaExecutable& program, const DeviceGroup& on, std::span<const std::int64_t> symbols)
+      : program_(program), on_(on), bound_(program.bind(symbols, on)), module_(*bound_.code->module) {}
+
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) {
+    bring(inputs, outputs);
+    const std::vector<std::int64_t> kept = kept_without(outputs);
+    std::unique_lock<std::mutex> in_turn;
+    if (on_.size() > 1) in_turn = std::unique_lock(launches());
+    if (module_.has_fault_state) take_states();
+    start(kept, outputs);
+    ++counts().runs;
+    hand_out(outputs);
   }
-  std::vector<std::shared_ptr<pjrt::BufferOwner>> made;
-  try {
-    made = bound.code->loaded->run(arguments, kept, outputs.size() + (state ? 1 : 0));
-  } catch (const pjrt::Refused&) {
-    const std::exception_ptr problem = std::current_exception();
+
+ private:
+  bool is_replicated() const { return program_.replicas_ != nullptr; }
+  PluginDevice& device(std::size_t d) const { return *on_.devices[d]; }
+  std::size_t donated(std::size_t output) const { return static_cast<std::size_t>(program_.donated_[output]); }
+
+  /// What input k is on each device. An output is made in the place of an input that is there itself.
+  void bring(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) {
+    inputs_ = inputs.size();
+    own_.resize(inputs_ * on_.size());
+    for (std::size_t k = 0; k < inputs_; ++k) {
+      const ReplicatedValue* const all = ReplicatedValue::of(*inputs[k]);
+      internal_check(!is_replicated() || (all && all->is_on(on_.names)), "an input that is not on ", on_.text());
+      for (std::size_t d = 0; d < on_.size(); ++d)
+        own_[d * inputs_ + k] = is_replicated() ? all->copies()[d] : brought_to(device(d), inputs[k], bound_.inputs[k]);
+    }
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (outputs[k] && !is_replicated() && own_[donated(k)].get() != outputs[k].get()) outputs[k] = nullptr;
+    for (std::size_t d = 0; d < on_.size(); ++d) {
+      std::int64_t number = 0;
+      for (std::size_t k = 0; k < inputs_; ++k) {
+        DeviceBuffer& input = DeviceBuffer::in(own_[d * inputs_ + k]);
+        held_.push_back(input.holding(bound_.inputs[k]));
+        number = std::max(number, input.number());
+      }
+      numbers_.push_back(number);
+    }
+  }
+
+  /// The inputs whose memory no output takes. There has to be room for what is new.
+  std::vector<std::int64_t> kept_without(std::span<const Ref<Buffer>> outputs) {
+    std::vector<std::int64_t> kept;
+    new_bytes_ = bound_.code->temporary_bytes;
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      if (!outputs[k] && program_.donated_[k] >= 0) kept.push_back(program_.donated_[k]);
+      if (!outputs[k]) new_bytes_ += bytes_of(bound_.outputs[k]);
+    }
+    for (PluginDevice* const each : on_.devices) each->account.require_room(new_bytes_, program_.what());
+    return kept;
+  }
+
+  void take_states() {
+    std::vector<Faults*> faults;
+    for (PluginDevice* const each : on_.devices) faults.push_back(&each->faults);
+    states_.emplace(faults, bound_.code->module);
+    for (std::size_t d = 0; d < on_.size(); ++d) numbers_[d] = (*states_)[d].number();
+  }
+
+  void start(std::span<const std::int64_t> kept, std::span<Ref<Buffer>> outputs) {
+    std::vector<pjrt::Buffer*> arguments;
+    for (std::size_t d = 0; d < on_.size(); ++d) {
+      for (std::size_t k = 0; k < inputs_; ++k) arguments.push_back(held_[d * inputs_ + k]->buffer().get());
+      if (states_) arguments.push_back((*states_)[d].before());
+    }
+    results_ = outputs.size() + (states_ ? 1 : 0);
+    try {
+      made_ = bound_.code->loaded->run(arguments, kept, results_, on_.size());
+    } catch (const pjrt::Refused&) {
+      const std::exception_ptr problem = std::current_exception();
+      lose(outputs);
+      states_.reset();  // others may run
+      throw_for(problem, on_.first(), new_bytes_, program_.what());
+    }
+  }
+
+  /// A value that one device has lost is lost.
+  void lose(std::span<Ref<Buffer>> outputs) {
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       if (!outputs[k]) continue;
-      const Holding& before = *held[static_cast<std::size_t>(donated_[k])];
-      if (before.buffer().is_deleted())
-        DeviceBuffer::in(outputs[k])
-            .lose(std::make_exception_ptr(Unavailable(
-                text("device ", device, " has lost ", before.spec(),
-                     ": the program that was to compute its next value there has failed; load a checkpoint"))));
+      bool is_lost = false;
+      for (std::size_t d = 0; d < on_.size(); ++d) is_lost = is_lost || before(d, k).buffer().is_deleted();
+      if (!is_lost) continue;
+      const auto told = std::make_exception_ptr(
+          Unavailable(text("device ", on_.text(), " has lost ", before(0, k).spec(),
+                           ": the program that was to compute its next value there has failed; load a checkpoint")));
+      for (std::size_t d = 0; d < on_.size(); ++d) DeviceBuffer::in(own_[d * inputs_ + donated(k)]).lose(told);
     }
-    state.reset();  // others may run
-    throw_for(problem, on, new_bytes, what());
   }
-  ++counts().runs;
-  if (!made.empty()) on.note_run(*made.back());
-  if (state) {
-    state->after(std::move(made.back()));
-    made.pop_back();
+  /// What output k takes the place of.
+  const Holding& before(std::size_t d, std::size_t k) const { return *held_[d * inputs_ + donated(k)]; }
+
+  void hand_out(std::span<Ref<Buffer>> outputs) {
+    for (std::size_t d = 0; d < on_.size() && results_ > 0; ++d) {
+      device(d).note_run(*made_[(d + 1) * results_ - 1]);
+      if (states_) (*states_)[d].after(std::move(made_[(d + 1) * results_ - 1]));
+    }
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      std::vector<Ref<Buffer>> copies;
+      for (std::size_t d = 0; d < on_.size(); ++d) {
+        if (outputs[k]) before(d, k).leave();
+        auto holding = std::make_shared<Holding>(device(d), std::move(made_[d * results_ + k]), bound_.outputs[k],
+                                                 "result of a program");
+        const std::int64_t worth = program_.donated_[k] >= 0 ? 0 : numbers_[d];
+        if (outputs[k]) DeviceBuffer::in(own_[d * inputs_ + donated(k)]).replace(std::move(holding), worth);
+        else copies.push_back(DeviceBuffer::of(std::move(holding), worth));
+      }
+      if (outputs[k]) continue;
+      if (is_replicated()) outputs[k] = ReplicatedValue::buffer_of(std::move(copies), on_.names);
+      else outputs[k] = std::move(copies.front());
+    }
   }
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    if (outputs[k]) held[static_cast<std::size_t>(donated_[k])]->leave();
-    auto holding = std::make_shared<Holding>(on, std::move(made[k]), bound.outputs[k], "result of a program");
-    const std::int64_t worth = donated_[k] >= 0 ? 0 : number;
-    if (outputs[k]) DeviceBuffer::in(outputs[k]).replace(std::move(holding), worth);
-    else outputs[k] = DeviceBuffer::of(std::move(holding), worth);
-  }
+
+  const XlaExecutable& program_;
+  const DeviceGroup& on_;
+  const Bound bound_;
+  const StableHloModule& module_;
+  std::size_t inputs_ = 0, results_ = 0;              // of a device
+  std::vector<Ref<Buffer>> own_;                      // inputs, device by device
+  std::vector<std::shared_ptr<const Holding>> held_;  // of these, to the end of the call
+  std::vector<std::int64_t> numbers_;                 // of the newest run that they are of, or of this one
+  std::int64_t new_bytes_ = 0;
+  std::optional<Faults::Runs> states_;
+  std::vector<std::shared_ptr<pjrt::BufferOwner>> made_;
+};
+
+void XlaExecutable::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+                        std::span<const std::int64_t> symbols, const Device& device) const {
+  Launch(*this, replicas_ ? *replicas_ : device_of_plugin(device).alone, symbols).run(inputs, outputs);
 }
 
 void XlaExecutable::wait(std::span<const Ref<Buffer>> outputs) const {
+  if (replicas_) return replicas_->first().faults.observe();
   if (!outputs.empty()) return DeviceBuffer::in(outputs.front()).on().faults.observe();
   for (PluginDevice* const device : devices_of_plugins(kind_)) device->faults.observe();
 }

@@ -10,8 +10,9 @@ namespace gradus::xla {
 /// A graph as code of a plugin: for each size of what is open its own, of which the newest are kept.
 class XlaExecutable final : public Executable {
  public:
-  /// Throws for what cannot be written as StableHLO, if all sizes are known.
-  XlaExecutable(Graph graph, const CompileOptions& options, DeviceKind kind);
+  /// Throws for what cannot be written as StableHLO, if all sizes are known. `replicas`: the devices that run it
+  /// together; its inputs are then ReplicatedValues on them, and so are its outputs. Null: each run is on one device.
+  XlaExecutable(Graph graph, const CompileOptions& options, DeviceKind kind, const DeviceGroup* replicas = nullptr);
 
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
            const Device& device) const override;
@@ -39,7 +40,7 @@ class XlaExecutable final : public Executable {
     std::vector<std::int64_t> symbols;
     std::shared_ptr<const StableHloModule> module;
     std::vector<Spec> inputs, outputs;
-    std::vector<std::pair<const PluginDevice*, std::shared_ptr<const CompiledCode>>> codes;
+    std::vector<std::pair<const DeviceGroup*, std::shared_ptr<const CompiledCode>>> codes;
   };
   /// What a run is of.
   struct Bound {
@@ -48,7 +49,8 @@ class XlaExecutable final : public Executable {
     std::shared_ptr<const Sized> owner;
   };
   std::shared_ptr<Sized> make(std::span<const std::int64_t> symbols) const;
-  Bound bind(std::span<const std::int64_t> symbols, PluginDevice& on) const;
+  Bound bind(std::span<const std::int64_t> symbols, const DeviceGroup& on) const;
+  class Launch;
   std::vector<Spec> specs_of(const std::vector<int>& values, std::span<const std::int64_t> symbols) const;
   std::string what() const;
 
@@ -56,6 +58,7 @@ class XlaExecutable final : public Executable {
   const std::vector<std::string> disable_;
   const bool highest_precision_;
   const DeviceKind kind_;
+  const DeviceGroup* const replicas_;
   std::vector<int> donated_;
   bool keeps_old_values_ = true;
   mutable std::mutex guard_;                           // of what follows

@@ -170,7 +170,7 @@ void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>>
       outputs[k] = source.input >= 0 ? inputs[at(source.input)] : outputs[at(source.earlier)];
       continue;
     }
-    if (!outputs[k]) outputs[k] = Buffer::allocate(source.bytes);
+    if (!outputs[k] || !outputs[k]->data()) outputs[k] = Buffer::allocate(source.bytes);  // nor in a device's memory
     slots[source.slot] = outputs[k]->data();
   }
   for (const Inside& inside : binding.inside) slots[inside.value] = slots[inside.output];

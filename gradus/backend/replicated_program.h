@@ -1,0 +1,18 @@
+/// Steps on the shards of a batch as one executable that all devices of a strategy run together
+/// (replicated_graph.h). Sums are made by the devices, and Variables stay on them, a copy on each.
+#pragma once
+#include <string>
+#include "gradus/backend/backend.h"
+#include "gradus/backend/shard_run.h"
+
+namespace gradus {
+
+/// Why programs for these shards cannot be one executable on all devices; empty: they can.
+std::string why_not_replicated(const ShardRun& run);
+/// What explain() says of a program for each device, if they are no processors.
+std::string note_of_host_sums(const ShardRun& run, const std::string& why);
+
+/// Compiles `graph` for the shards of ShardRun::current(), for which that is possible.
+std::shared_ptr<const Executable> compile_replicated(Graph graph, const CompileOptions& options);
+
+}  // namespace gradus
