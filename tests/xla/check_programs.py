@@ -30,7 +30,7 @@ def examples(ctest, build):
     found = {}
     for test in json.loads(shown.stdout)["tests"]:
         properties = {each["name"]: each["value"] for each in test.get("properties", [])}
-        if "FIXTURES_REQUIRED" not in properties:
+        if "example" in properties.get("LABELS", []) and "FIXTURES_REQUIRED" not in properties:
             found[test["name"]] = (test["command"], properties.get("WORKING_DIRECTORY", build))
     return found
 
@@ -65,7 +65,7 @@ def main():
     if not pathlib.Path(plugin).exists():
         print("NOT TESTED: there is no PJRT plugin for the processor (`make xla-plugin` installs one)")
         sys.exit(77)
-    os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"] = f"xla:{plugin}"
+    os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"] = f"xla:{os.path.abspath(plugin)}"
     os.environ["GRADUS_DEVICE"] = "xla"
 
     failed, total = {}, 0

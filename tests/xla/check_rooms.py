@@ -19,7 +19,7 @@ def main():
         print("NOT TESTED: there is no PJRT plugin for the processor (`make xla-plugin` installs one)")
         sys.exit(77)
     names = [line.split(": ", 1)[0] for line in LEFT_OUT.read_text().splitlines() if line and line[0] != "#"]
-    os.environ.update(PJRT_NAMES_AND_LIBRARY_PATHS=f"xla:{plugin}", GRADUS_DEVICE="xla", LD_PRELOAD=near_enough)
+    os.environ.update(PJRT_NAMES_AND_LIBRARY_PATHS=f"xla:{os.path.abspath(plugin)}", GRADUS_DEVICE="xla", LD_PRELOAD=near_enough)
     os.execv(program, [program, "--gtest_filter=-" + ":".join(names)])
 
 
