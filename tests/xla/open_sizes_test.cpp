@@ -79,7 +79,8 @@ class PluginOpenSizes : public RowTest {
     double scale = 0;
     for (const double w : want.values)
       if (std::isfinite(w)) scale = std::max(scale, std::abs(w));
-    const double bound = is_float ? 256 * row().tolerance * epsilon_of(dtype()) * std::max(scale, 1e-3) : 0;
+    const double bound =
+        is_float ? 256 * std::max(row().tolerance, 1.0) * epsilon_of(dtype()) * std::max(scale, 1e-3) : 0;
     for (std::size_t i = 0; i < want.values.size(); ++i) {
       const double g = got.values[i], w = want.values[i];
       if (g == w || (std::isnan(g) && std::isnan(w))) continue;
