@@ -2,6 +2,7 @@
 #include "gradus/distribute/shard_trace.h"
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/same_value.h"
 #include "gradus/ops/constant.h"
@@ -26,6 +27,21 @@ Tensor padded(const Tensor& part, std::int64_t rows) {
   Shape shape = part.shape();
   shape.set(0, missing);
   return concat({part, fill(shape, 0, part.dtype())}, 0);
+}
+
+/// Whether it is made of what joins shards. What is known of that when one length is traced is without the other's
+/// part.
+bool is_of_sums(const Node& made) {
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> waiting{&made};
+  while (!waiting.empty()) {
+    const Node* const node = waiting.back();
+    waiting.pop_back();
+    if (node->trace != made.trace || !seen.insert(node).second) continue;
+    if (node->op.joins_shards()) return true;
+    for (const Ref<Node>& operand : node->inputs) waiting.push_back(operand.get());
+  }
+  return false;
 }
 
 }  // namespace
@@ -158,6 +174,10 @@ bool ShardTrace::decide(const Tensor& predicate) {
       !predicate.node()->varies, "if (tensor): the condition, ", predicate.spec(),
       ", may differ from shard to shard of the batch, so C++ cannot branch on it within strategy.run; reduce it with "
       "all_reduce_sum or all_reduce_mean first, or use cond(condition, if_true, if_false) or where(condition, a, b)");
+  require(counts_.of_second == 0 || !is_of_sums(*predicate.node()), "if (tensor): the condition, ", predicate.spec(),
+          ", is made of all shards of the batch, and ", two_lengths,
+          ", so C++ cannot branch on it; give batches that divide evenly, or use cond(condition, if_true, if_false) or "
+          "where(condition, a, b)");
   return parent()->decide(predicate);
 }
 

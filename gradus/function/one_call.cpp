@@ -275,7 +275,8 @@ std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicat
     const auto found = uses.find(node);
     const std::uint32_t holders = 1 + (found == uses.end() ? 0 : found->second);
     const bool is_free = node->op.is_view() || node->op.is_alias() || node->op.is_index();
-    if (node != &predicate && !is_free && node->refs.load(std::memory_order_relaxed) > holders) kept.emplace_back(node);
+    if (node != &predicate && !is_free && !node->varies && node->refs.load(std::memory_order_relaxed) > holders)
+      kept.emplace_back(node);
     for (const Ref<Node>& operand : node->inputs) stack.push_back(operand.get());
   }
   return kept;

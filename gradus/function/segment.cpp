@@ -58,7 +58,8 @@ class Division {
   bool is_computed_in(Node& node, int segment) {
     if (node.trace != trace_ || node.is_leaf() || handed_on_.contains(&node)) return false;
     const auto [home, fresh] = home_.try_emplace(&node, home_of_siblings(node, segment));
-    if (computes_again_ || is_free(node) || home->second == segment) return true;
+    // What is handed on is one value: what differs from shard to shard is computed again.
+    if (computes_again_ || is_free(node) || node.varies || home->second == segment) return true;
     const Ref<Node> again(&node);
     hand_on(node, home->second, next_output(home->second, again));
     return false;

@@ -387,6 +387,27 @@ TEST(StrategyRun, BranchesOnWhatAllHaveInCommon) {
   }
 }
 
+/// What shards have computed before a branch is theirs behind it, too.
+TEST(StrategyRun, GoesOnBehindABranchWithTheValuesOfEachShard) {
+  const auto computed = [](const Tensor& x, bool is_large) { return is_large ? x * 0.5 + x * x : x * 2 - x * x; };
+  for (const std::int64_t rows : {8, 3}) {
+    const MirroredStrategy strategy({.devices = devices(2), .micro_shards = 4});
+    const auto step = function([&](Tensor x) {
+      const Tensor y = tanh(x), sum = all_reduce_sum(reduce_sum(y));
+      const auto is_large = static_cast<bool>(sum > 1);
+      return std::pair{computed(y, is_large) + random::uniform(x.shape()) * 0, sum * 2};
+    });
+    for (const double value : {0.5, -5.0, 0.25, 7.0, -0.125}) {
+      const Tensor x = range(rows, f32) * value, y = tanh(x);
+      const auto [found, sum] = strategy.run(step, x);
+      EXPECT_LT(max_abs_difference(found.concat(), computed(y, reduce_sum(y).item() > 1)), 1e-6)
+          << rows << ' ' << value;
+      EXPECT_NEAR(sum[1].item(), 2 * reduce_sum(y).item(), 1e-5) << rows << ' ' << value;
+    }
+    expect_error<InvalidArgument>([&] { strategy.run(step, ones({7})); }, {"if (tensor)", "two lengths", "evenly"});
+  }
+}
+
 // ---------------------------------------------------------------- Variables
 
 TEST(StrategyVariables, AreAggregatedAsTheySay) {

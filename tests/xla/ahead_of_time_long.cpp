@@ -10,6 +10,7 @@
 #include "gradus/backend/xla/pjrt_api.h"
 #include "gradus/base/clock.h"
 #include "gradus/base/error.h"
+#include "tests/xla/replicated_step.h"
 
 namespace gradus {
 namespace {
@@ -55,15 +56,16 @@ class Compiler {
     pjrt::PluginInitialize initialize{{sizeof initialize, nullptr}};
     check(api_->plugin_initialize(&initialize));
     const std::string description = contents(GRADUS_H100);
-    const std::vector<pjrt::NamedValue> options{named("target_config", description), named("topology", one_)};
+    const std::vector<pjrt::NamedValue> options{named("target_config", description), named("topology", four_)};
     TopologyCreate create{.name = target.topology, .name_size = std::string_view(target.topology).size()};
     if (target.is_gpu) create.options = options.data(), create.num_options = options.size();
     check(reinterpret_cast<pjrt::Error* (*)(TopologyCreate*)>(api_->topology_create)(&create));
     topology_ = create.topology;
   }
 
-  pjrt::ExecutableMemoryStats compiled(std::string text) const {
-    const std::string_view options("\x1a\x04\x20\x01\x28\x01", 6);  // one replica, one partition
+  pjrt::ExecutableMemoryStats compiled(std::string text, int replicas = 1) const {
+    std::string options("\x1a\x04\x20\x01\x28\x01", 6);  // one replica, one partition
+    options[3] = static_cast<char>(replicas);
     pjrt::Program program{{sizeof program, nullptr}, text.data(), text.size(), "mlir", 4};
     Compile call{.topology = topology_, .program = &program, .options = options.data(), .options_size = options.size()};
     check(reinterpret_cast<pjrt::Error* (*)(Compile*)>(api_->compile)(&call));
@@ -91,7 +93,7 @@ class Compiler {
   }
   const pjrt::Api* api_ = nullptr;
   void* topology_ = nullptr;
-  std::string one_ = "1x1x1";
+  std::string four_ = "1x1x4";
 };
 
 /// The step of a workload as the bench writes it.
@@ -144,6 +146,22 @@ INSTANTIATE_TEST_SUITE_P(Steps, AheadOfTime,
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param);
                          });
+
+class ReplicasAheadOfTime : public ::testing::TestWithParam<Target> {};
+
+/// Four devices run it together: a shard each, two each, and with one that has none.
+TEST_P(ReplicasAheadOfTime, AStepWithCollectivesCompilesAndDonatesItsVariable) {
+  const char* const plugin = std::getenv(GetParam().plugin);
+  if (!plugin || !std::filesystem::exists(plugin))
+    GTEST_SKIP() << "NOT TESTED: set " << GetParam().plugin << " to the file of the plugin";
+  const Compiler compiler(GetParam());
+  for (const int shards : {4, 8, 3}) {
+    const std::string step = testing_plugin::replicated_step(4, shards).text;
+    EXPECT_GE(compiler.compiled(step, 4).alias_bytes, donated_bytes(step)) << shards << " shards";
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Targets, ReplicasAheadOfTime, ::testing::ValuesIn(targets),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace gradus

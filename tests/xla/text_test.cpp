@@ -11,6 +11,7 @@
 #include "tests/errors.h"
 #include "tests/xla/on_plugin.h"
 #include "tests/xla/plugin.h"
+#include "tests/xla/replicated_step.h"
 
 namespace gradus {
 namespace {
@@ -273,6 +274,44 @@ const Faulty faulty[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, FaultsOnPlugin, ::testing::ValuesIn(faulty),
                          [](const auto& info) { return std::string(info.param.name); });
+
+TEST(ReplicatedText, HasACollectiveForEachSum) {
+  const auto count = [](const std::string& text, const std::string& what) {
+    int found = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  };
+  const std::string even = testing_plugin::replicated_step(4, 4).text;
+  EXPECT_EQ(even, testing_plugin::replicated_step(4, 4).text);
+  EXPECT_NE(even.find("mhlo.num_replicas = 4"), std::string::npos);
+  EXPECT_EQ(count(even, "\"stablehlo.all_reduce\""), 5);
+  EXPECT_EQ(count(even, "\"stablehlo.all_gather\""), 2) << "what is gathered, and states of faults";
+  EXPECT_EQ(count(even, "stablehlo.case"), 0);
+  for (int channel = 1; channel <= 7; ++channel)
+    EXPECT_EQ(count(even, text("<handle = ", channel, ",")), 1) << "each exchange has its own";
+  const std::string uneven = testing_plugin::replicated_step(4, 3).text;
+  EXPECT_EQ(count(uneven, "stablehlo.case"), 1) << "a device has no rows";
+  EXPECT_EQ(count(uneven, "\"stablehlo.all_reduce\""), 5) << "all take part";
+  EXPECT_EQ(count(testing_plugin::replicated_step(1, 2).text, "stablehlo.all_"), 0);
+}
+
+/// A collective of constants counts for each replica, and one of a reshaped value is no other look at it.
+TEST(ReplicatedText, NoPassLooksThroughASum) {
+  const Graph graph = xla::prepared_for_stablehlo(parse_graph(R"(
+%0 = input : f32[4]
+%1 = constant{0x40400000} : f32[4]
+%2 = all_reduce{narrow=false} %1 : f32[4]
+%3 = reshape{shape=[1,4]} %0 : f32[1,4]
+%4 = all_reduce{narrow=false} %3 : f32[1,4]
+%5 = reshape{shape=[4]} %4 : f32[4]
+return %2 %5
+)"),
+                                                  {});
+  const std::string text = xla::to_stablehlo(graph, {.replicas = 2}, "x").text;
+  const std::size_t first = text.find("\"stablehlo.all_reduce\"");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_NE(text.find("\"stablehlo.all_reduce\"", first + 1), std::string::npos) << text;
+}
 
 }  // namespace
 }  // namespace gradus
