@@ -106,7 +106,8 @@ class Step {
 
   void compile() {
     const double begin = steady_seconds();
-    loaded_ = session_.compile(text_, pjrt::compile_options(session_.id_of(session_.devices()[0])));
+    const int device = session_.id_of(session_.devices()[0]);
+    loaded_ = session_.compile(text_, pjrt::compile_options({&device, 1}));
     compile_seconds_.push_back(steady_seconds() - begin);
   }
 

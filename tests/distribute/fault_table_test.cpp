@@ -26,9 +26,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int ranks = 3, steps = 2;
 
 /// What a message of the victim is about. Those of the meeting are questions to rank 0.
-enum class Phase { fingerprint, sums, vote, gather, agreement };
+enum class Phase { values, fingerprint, sums, vote, gather, agreement };
 std::string_view name_of(Phase phase) {
-  constexpr std::array<std::string_view, 5> names = {"fingerprint", "sums", "vote", "gather", "agreement"};
+  constexpr std::array<std::string_view, 6> names = {"values", "fingerprint", "sums", "vote", "gather", "agreement"};
   return names[static_cast<std::size_t>(phase)];
 }
 
@@ -37,6 +37,7 @@ std::vector<Phase> messages_of(int rank) {
   std::vector<Phase> all;
   const auto add = [&](Phase phase, int count) { all.insert(all.end(), static_cast<std::size_t>(count), phase); };
   for (int step = 1; step <= steps; ++step) {
+    if (step == 1) add(Phase::values, ranks - 1);
     if (step == 1) add(Phase::fingerprint, ranks - 1);
     add(Phase::sums, ranks - 1);
     add(Phase::vote, rank == 0 ? 2 * (ranks - 1) : ranks - 1);

@@ -19,8 +19,9 @@ TEST_F(AdviceOnPlugin, LeversOfTheProcessorAreNotTried) {
   const auto dataset = data::from_tensor_slices(x, x * 2).batch(16);
   Sequential model{Dense(8, relu), Dense(3)};
   Adam optimizer;
-  const Advice advice = advise(model, optimizer, MeanSquaredError(), dataset,
-                               {.max_seconds = 5, .levers = {"fuse", "threads", "recompute", "kernel cache"}});
+  const Advice advice =
+      advise(model, optimizer, MeanSquaredError(), dataset,
+             {.max_seconds = 5, .levers = {"fuse", "threads", "recompute", "kernel cache", "replicas"}});
   const std::string where = text(device());
   for (const Lever& lever : advice.levers) {
     SCOPED_TRACE(lever.name + ": " + lever.reason);
@@ -31,7 +32,7 @@ TEST_F(AdviceOnPlugin, LeversOfTheProcessorAreNotTried) {
     else if (lever.name != "replicas") EXPECT_NE(lever.reason.find(where), std::string::npos);
     else EXPECT_EQ(lever.change.find("cpu"), std::string::npos) << lever.change;
   }
-  EXPECT_EQ(advice.levers.size(), 4u);
+  EXPECT_EQ(advice.levers.size(), 5u);
 }
 
 }  // namespace

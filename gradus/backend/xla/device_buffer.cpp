@@ -152,13 +152,15 @@ const void* DeviceBuffer::host() {
     const std::int64_t bytes = bytes_of(now->spec());
     const Ref<Buffer> copy = Buffer::allocate(bytes, "copy of a device's tensor");
     on_.faults.begin_to_observe();
+    pjrt::EventOwner copied;
     try {
       if (bytes > 0) {
-        const pjrt::EventOwner copied = now->buffer().read(now->spec(), copy->data(), static_cast<std::size_t>(bytes));
+        copied = now->buffer().read(now->spec(), copy->data(), static_cast<std::size_t>(bytes));
         ++counts().waits;
         copied.wait();
       }
     } catch (const pjrt::Refused&) {
+      std::move(copied).keep(std::make_shared<Ref<Buffer>>(copy));  // the device may still write
       on_.faults.forget();
       throw_for(std::current_exception(), on_, bytes, "a tensor");
     }

@@ -18,7 +18,7 @@ std::mutex& links() {
 Faults::Run::Run(Faults& faults, const std::shared_ptr<const StableHloModule>& module)
     : faults_(faults), lock_(faults.guard_), number_(faults.runs_ + 1), has_checks_(!module->checks.empty()) {
   if (!faults_.state_) {
-    constexpr Words none{};
+    static constexpr Words none{};  // a plugin may read it later
     pjrt::EventOwner done;
     faults_.state_ = faults_.session_.upload(faults_.device_, spec_of_words, none.data(), done);
     done.wait();
