@@ -18,7 +18,7 @@ class Backend {
   virtual std::shared_ptr<const Executable> compile(Graph graph, const CompileOptions& options = {}) = 0;
 
   /// The same as one executable of which each of these devices runs a replica: all_reduce and all_gather in the graph
-  /// are of all of them. Inputs and outputs of a run are ReplicatedValues on them. Of one device it is as compile().
+  /// are of all of them. Inputs and outputs of a run are ReplicatedValues on them.
   virtual std::shared_ptr<const Executable> compile_on_replicas(Graph graph, const CompileOptions& options,
                                                                 std::span<const Device> replicas);
   /// Why there is no such executable for these devices; empty: there is.

@@ -38,7 +38,8 @@ class SharedExecutables {
   };
   static bool is_same(const CompileOptions& a, const CompileOptions& b) {
     return a.disable == b.disable && a.tier == b.tier && a.max_bytes == b.max_bytes && a.symbols == b.symbols &&
-           a.replaces == b.replaces && a.matmul_precision == b.matmul_precision && !a.profile && !b.profile;  // what is measured is one function's
+           a.replaces == b.replaces && a.matmul_precision == b.matmul_precision && !a.profile &&
+           !b.profile;  // what is measured is one function's
   }
   std::mutex guard_;
   std::unordered_multimap<std::uint64_t, Known> known_;

@@ -33,7 +33,7 @@ struct Segment {
   std::vector<Tensor> captures;
   std::vector<std::pair<std::uint64_t, std::string>> large_captures;  // numbers of their nodes, and what to say of them
   std::vector<UsedCell> cells;
-  std::vector<Trace::Bound> bounds;  // of sizes that vary: they hold before it runs
+  std::vector<Trace::Bound> bounds;                // of sizes that vary: they hold before it runs
   mutable std::atomic<bool> was_compared = false;  // what it is bound to, with other ranks
   SizesSeen fitting;  // values of the symbols at which the C++ is this program; of others it is to be found out
 
