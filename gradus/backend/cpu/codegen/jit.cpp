@@ -4,8 +4,8 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/Config/llvm-config.h>
+#include <llvm/ExecutionEngine/RTDyldMemoryManager.h>
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
-#include <llvm/ExecutionEngine/SectionMemoryManager.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Object/ObjectFile.h>
@@ -20,10 +20,13 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <optional>
 #include "gradus/backend/cpu/codegen/code_files.h"
+#include "gradus/backend/cpu/codegen/code_memory.h"
 #include "gradus/backend/cpu/codegen/kernel_ir.h"
 #include "gradus/backend/cpu/codegen/lower.h"
 #include "gradus/base/error.h"
@@ -39,6 +42,30 @@ template <class T> T expect(Expected<T> made) {
   if (!made) fail(toString(made.takeError()));
   return std::move(*made);
 }
+
+/// CodeMemory, as the linker asks for it.
+class Sections final : public RTDyldMemoryManager {
+ public:
+  bool needsToReserveAllocationSpace() override { return true; }
+  void reserveAllocationSpace(uintptr_t code, Align, uintptr_t constants, Align, uintptr_t data, Align) override {
+    memory_.reserve(code, constants, data);
+  }
+  uint8_t* allocateCodeSection(uintptr_t size, unsigned alignment, unsigned, StringRef) override {
+    return reinterpret_cast<uint8_t*>(memory_.code().take(size, alignment));
+  }
+  uint8_t* allocateDataSection(uintptr_t size, unsigned alignment, unsigned, StringRef, bool is_constant) override {
+    return reinterpret_cast<uint8_t*>((is_constant ? memory_.constants() : memory_.data()).take(size, alignment));
+  }
+  /// True if it fails.
+  bool finalizeMemory(std::string* problem) override {
+    if (memory_.protect()) return false;
+    *problem = std::strerror(errno);
+    return true;
+  }
+
+ private:
+  CodeMemory memory_;
+};
 
 /// Sections of one program's object, linked in place.
 class LinkedCode final : public MachineCode {
@@ -60,7 +87,7 @@ class LinkedCode final : public MachineCode {
 
  private:
   const std::size_t bytes_;
-  SectionMemoryManager memory_;
+  Sections memory_;
   RuntimeDyld linker_;
 };
 
