@@ -281,9 +281,10 @@ class Advising {
         tried.failure = text("the loss of step ", trial->losses().size(), " is not finite");
         return tried;
       }
-      tried.shown = {by_turns(*current_, *trial, options_.clock, {slot, deadline_, kind.least_gain}), current_->bytes(),
-                     trial->bytes() + proposal.more_bytes,
-                     kind.is_another_training ? 0 : largest_difference(current_->losses(), trial->losses())};
+      tried.shown = {
+          by_turns(*current_, *trial, options_.clock, {slot, deadline_, kind.least_gain}), current_->bytes(),
+          trial->bytes() + proposal.more_bytes,
+          kind.is_another_training || kind.reads_a_part ? 0 : largest_difference(current_->losses(), trial->losses())};
       tried.trial = std::move(trial);
     } catch (const Error& error) { tried.failure = error.what(); }
     return tried;

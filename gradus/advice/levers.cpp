@@ -287,7 +287,7 @@ constexpr std::array kinds{
     LeverKind{"fuse", gain_of_fuse, fuse},
     LeverKind{"prefetch", gain_of_prefetch, prefetch},
     LeverKind{"parallel map", gain_of_parallel_map, parallel_map},
-    LeverKind{"cache", gain_of_cache, cache},
+    LeverKind{.name = "cache", .gain = gain_of_cache, .propose = cache, .reads_a_part = true},
     LeverKind{.name = "batch size",
               .gain = gain_of_batch_size,
               .propose = batch_size,

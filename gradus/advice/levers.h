@@ -54,6 +54,7 @@ struct LeverKind {
   double most_difference = 1e-3;     // of losses
   bool is_lower_precision = false;   // tried where that is allowed
   bool is_another_training = false;  // whose losses are others
+  bool reads_a_part = false;         // a trial reads some elements again and again, so its losses are others
 };
 
 std::span<const LeverKind> lever_kinds();
