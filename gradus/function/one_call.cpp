@@ -133,13 +133,12 @@ Ref<Buffer> OneCall::value_of(const Trace& trace, const Ref<Node>& node) {
 
 void OneCall::bind(const Segment& segment) {
   for (const Source& source : segment.sources) frame().inputs.push_back(value_of(source, segment));
-  if (CallContext::here().shards != nullptr && !segment.was_compared.exchange(true)) compare_with_ranks(segment);
+  if (ShardRun* const run = ShardRun::current(); run && run->ranks > 1 && !segment.was_compared.exchange(true))
+    compare_with_ranks(segment, *run);
 }
 
 /// Ranks that begin with other Variables, or draw other random numbers, would train other models without a word.
-void OneCall::compare_with_ranks(const Segment& segment) const {
-  ShardRun& run = *ShardRun::current();
-  if (run.ranks == 1) return;
+void OneCall::compare_with_ranks(const Segment& segment, ShardRun& run) const {
   std::vector<ShardRun::Common> common;
   for (std::size_t k = 0; k < segment.sources.size(); ++k) {
     const Source& source = segment.sources[k];

@@ -35,7 +35,7 @@ class OneCall {
 
  private:
   void bind(const Segment& segment);
-  void compare_with_ranks(const Segment& segment) const;
+  void compare_with_ranks(const Segment& segment, ShardRun& run) const;
   void run(const Executable& program);
   Ref<Buffer> value_of(const Source& source, const Segment& segment);
   Ref<Buffer> value_of(const Trace& trace, const Ref<Node>& node);

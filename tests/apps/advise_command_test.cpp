@@ -28,7 +28,7 @@ class AdviseCommand : public CommandTest {
           std::string("# A small one.\n") + idx_data + layers + "[train]\nepochs = 1\nbatch_size = 4  # too few\n");
   }
   AdviseArguments arguments() const { return {.config = root_ / "config.toml", .max_seconds = 1.5}; }
-  int train_on(const fs::path& config) {
+  int train_on(const fs::path& config, std::vector<std::string> settings = {}) {
     return status_of([&] {
       return train({.config = config,
                     .data_directory = {},
@@ -37,6 +37,7 @@ class AdviseCommand : public CommandTest {
                     .batch_size = {},
                     .seed = {},
                     .threads = {},
+                    .settings = std::move(settings),
                     .quiet = true});
     });
   }
@@ -150,19 +151,7 @@ TEST_F(AdviseCommand, EveryKeyOfALeverTrains) {
                               "train.run_eagerly=true", "train.disable=[\"fuse\"]", "train.micro_batch=2"}) {
     SCOPED_TRACE(setting);
     fs::remove_all(root_ / "run");
-    EXPECT_EQ(status_of([&] {
-                return train({.config = plain,
-                              .data_directory = {},
-                              .output = root_ / "run",
-                              .epochs = {},
-                              .batch_size = {},
-                              .seed = {},
-                              .threads = {},
-                              .settings = {setting},
-                              .quiet = true});
-              }),
-              ok)
-        << errors_;
+    EXPECT_EQ(train_on(plain, {setting}), ok) << errors_;
     const std::vector<std::string> settings{setting};
     const TrainConfig config = read_config(plain, settings);
     EXPECT_EQ(to_toml(parse_config(to_toml(config), "again")), to_toml(config));

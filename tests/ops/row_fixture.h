@@ -5,6 +5,10 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include "gradus/autodiff/vjp.h"
+#include "gradus/graph/context.h"
+#include "gradus/ops/creation.h"
+#include "gradus/ops/elementwise.h"
 #include "tests/ops/rows.h"
 
 namespace gradus::rows {
@@ -71,6 +75,18 @@ class RowTest : public ::testing::TestWithParam<Row> {
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (has_gradient(i, t)) out.push_back(inputs[i]);
     return out;
+  }
+  /// The op, and its gradients by the operands that have one; the cotangent is made of the index.
+  Tensors results(In in, DType t) const {
+    const RecordingScope keep;
+    const Tensor y = row().apply(in);
+    Tensors all{y};
+    if (!row().differentiable || !is_floating(y.dtype())) return all;
+    const Tensor seed = cos(iota(y.shape(), y.dtype()));
+    const Tensors operands(in.begin(), in.end());
+    for (const Tensor& gradient : vjp(y, sources(operands, t), seed))
+      if (gradient.defined()) all.push_back(gradient);
+    return all;
   }
   /// Whether anything can be differentiated.
   bool has_gradients() const {
