@@ -1,9 +1,10 @@
-/// Fuzz target: clusters of JSON, and questions at the meeting's desk. A cluster that is read can be described; all
-/// else is an Error, and every question gets an answer.
+/// Fuzz target: clusters of JSON, questions at the meeting's desk, and to rank 1 about commits. A cluster that is read
+/// can be described; all else is an Error, and every question gets an answer.
 #include <cstdint>
 #include <cstdlib>
 #include "gradus/base/error.h"
 #include "gradus/distribute/cluster.h"
+#include "gradus/distribute/commit_witness.h"
 #include "gradus/distribute/meeting_desk.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -22,5 +23,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bool is_held = true;
   desk.ask(1, written, [&](std::string_view) { is_held = false; });
   if (is_held) desk.left(1);  // a rank that has joined, and waits for another
+  gradus::CommitWitness witness(3);
+  bool is_answered = false;
+  witness.ask(1, written, [&](std::string_view) { is_answered = true; });
+  if (!is_answered) std::abort();
+  try {
+    gradus::CommitWitness::decided(written);
+  } catch (const gradus::DataError&) {}
   return 0;
 }

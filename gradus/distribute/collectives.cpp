@@ -334,6 +334,15 @@ void Collectives::broadcast(int root, std::span<std::byte> bytes) {
   finish(start(u8, {}, cuts, bytes.data(), 0, false, true, "broadcast"));
 }
 
+void Collectives::pass(int from, int to, std::span<std::byte> bytes) {
+  internal_check(from != to, "rank ", from, " passes bytes to itself");
+  Exchange exchange(transport_, text("message ", ++calls_, " of step ", step_));
+  const Tag tag = next_tag();
+  if (rank() == from) exchange.send(to, tag, bytes);
+  if (rank() == to) exchange.receive(from, tag, bytes);
+  exchange.finish(timeout_);
+}
+
 void Collectives::barrier() {
   const std::string title = text("barrier ", ++calls_, " of step ", step_);
   const int rank = transport_.rank(), ranks = transport_.ranks();

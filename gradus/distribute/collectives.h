@@ -37,6 +37,8 @@ class Collectives {
   void all_gather(DType type, const Cuts& cuts, std::span<std::byte> all);
   /// `bytes` of rank `root` on every rank.
   void broadcast(int root, std::span<std::byte> bytes);
+  /// `bytes` of rank `from` on rank `to`; the others only call it.
+  void pass(int from, int to, std::span<std::byte> bytes);
   /// Until all ranks are here.
   void barrier();
 

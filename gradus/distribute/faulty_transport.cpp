@@ -28,9 +28,9 @@ TransferPointer FaultyTransport::send(int to, Tag tag, std::span<const std::byte
   if (fault == nullptr) return inner_->send(to, tag, bytes);
   std::vector<std::byte> copy(bytes.begin(), bytes.end());
   const auto sent = std::make_shared<Transfer>(Transfer{to, tag, bytes.size(), false, true});
+  if (fault->strike) fault->strike();
   switch (fault->kind) {
     case Fault::Kind::strike:
-      if (fault->strike) fault->strike();
       return is_stopped_ ? std::make_shared<Transfer>(Transfer{to, tag, bytes.size()}) : inner_->send(to, tag, bytes);
     case Fault::Kind::drop: return sent;
     case Fault::Kind::delay: late_.push_back({in(fault->delay), to, tag, std::move(copy)}); return sent;

@@ -12,7 +12,7 @@ struct Fault {
   int message = 0;          // which of the messages that this rank sends, from 0 on
   bool is_lasting = false;  // that one and all after it
   std::chrono::milliseconds delay{2};
-  std::function<void()> strike = {};  // called before the message is sent: it may raise a signal, or throw
+  std::function<void()> strike = {};  // called first, of any kind: it may raise a signal, or throw
 };
 
 class FaultyTransport : public Transport {

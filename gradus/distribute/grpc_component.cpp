@@ -93,7 +93,6 @@ class Server : public grpc::CallbackGenericService {
 
   std::string start(const GrpcServerSettings& given) {
     grpc::ServerBuilder builder;
-    int port = 0;
     auto credentials = grpc::InsecureServerCredentials();
     if (given.credentials.certificate != nullptr) {
       grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
@@ -102,12 +101,12 @@ class Server : public grpc::CallbackGenericService {
       credentials = grpc::SslServerCredentials(options);
     }
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second one at this port is a mistake
-    builder.AddListeningPort(given.address, credentials, &port);
+    builder.AddListeningPort(given.address, credentials, &port_);
     builder.SetMaxReceiveMessageSize(given.most_bytes);
     builder.SetMaxSendMessageSize(-1);
     builder.RegisterCallbackGenericService(this);
     server_ = builder.BuildAndStart();
-    if (server_ != nullptr && port != 0) return {};
+    if (server_ != nullptr && port_ != 0) return {};
     return "nobody can listen at this address: another process does, or it is none of this machine, or a certificate "
            "is "
            "wrong";
@@ -153,11 +152,13 @@ class Server : public grpc::CallbackGenericService {
     server_->Wait();
   }
   const GrpcServerSettings& settings() const { return settings_; }
+  int port() const { return port_; }
 
  private:
   GrpcServerSettings settings_;
   const std::string token_;
   std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
   std::mutex mutex_;
   std::map<std::uint64_t, Question*> open_;
   std::uint64_t last_ = 0;
@@ -268,6 +269,7 @@ constexpr GrpcTable table = {
       say(problem, why, size);
       return nullptr;
     },
+    .port = [](void* server) { return static_cast<Server*>(server)->port(); },
     .answer =
         [](void* server, std::uint64_t call, const char* bytes, std::size_t size) {
           if (Question* const question = static_cast<Server*>(server)->take(call)) question->answer(bytes, size);

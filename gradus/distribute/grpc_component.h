@@ -30,10 +30,12 @@ struct GrpcClientSettings {
 enum class GrpcResult : int { answered, late, unreachable, refused, failed };
 
 struct GrpcTable {
-  static constexpr std::uint32_t current = 1;
+  static constexpr std::uint32_t current = 2;
   std::uint32_t version;
   /// A server; null where it cannot be, and `why` says it.
   void* (*serve)(const GrpcServerSettings* settings, char* why, std::size_t why_size);
+  /// At which it listens, where its address has port 0: any that is free.
+  int (*port)(void* server);
   void (*answer)(void* server, std::uint64_t call, const char* bytes, std::size_t size);
   /// Answers have so many milliseconds to arrive.
   void (*stop)(void* server, int milliseconds);

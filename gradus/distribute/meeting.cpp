@@ -64,6 +64,13 @@ std::vector<std::string> strings(const Json& answer, const std::string& name) {
   return out;
 }
 
+/// The last commit, which the desk says with the end.
+std::uint64_t decided(const Json& end) {
+  const Json& number = field(end, source, "decided");
+  if (!number.is_number_unsigned()) throw unexpected(source, "decided", "the number of a commit", number);
+  return number.get<std::uint64_t>();
+}
+
 double seconds_of(Clock::duration time) { return static_cast<double>(time / 100ms) / 10; }
 
 }  // namespace
@@ -73,12 +80,14 @@ MeetingTerms Meeting::terms(const Cluster& cluster, const Introduction& introduc
           introduction.version, cluster.heartbeat,       std::min(cluster.heartbeat, cluster.timeout / 2)};
 }
 
-Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk)
+Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk,
+                 std::shared_ptr<CommitWitness> witness)
     : cluster_(cluster),
       introduction_(std::move(introduction)),
       incarnation_(drawn_incarnation()),
       place_(cluster.in_process || cluster.ranks() == 1 ? "this process" : cluster.meeting().to_string()),
-      desk_(std::move(desk)) {
+      desk_(std::move(desk)),
+      witness_(std::move(witness)) {
   cluster_.check();
   require(cluster_.task == TaskType::worker || cluster_.task == TaskType::chief, "Meeting: a ", name_of(cluster_.task),
           " is none of the ranks that train together");
@@ -96,13 +105,42 @@ Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_
     hosts_ = strings(roster, "hosts");
     require<DataError>(static_cast<int>(names_.size()) == cluster_.ranks() && hosts_.size() == names_.size(), source,
                        ": there are ", names_.size(), " names of ", cluster_.ranks(), " ranks");
+    if (cluster_.ranks() > 2) meet_witness();
   } catch (const Error& error) {
     // Those that come a little later are told why, too.
+    if (!owns_desk_ && !names_.empty()) fail(error.what());
     if (owns_desk_) end(error.what(), false, std::min<std::chrono::milliseconds>(5s, cluster_.timeout / 4));
     throw;
   }
   const NoSignals quiet;
+  is_beating_ = true;
   beating_ = std::thread([this] { beat(); });
+}
+
+/// Of more than two ranks: with two there is nobody else to tell.
+void Meeting::meet_witness() {
+  if (cluster_.in_process) {
+    if (witness_ != nullptr) witness_client_ = in_process_client(*witness_);
+    return;
+  }
+  std::string address;
+  if (cluster_.rank == 1) {
+    witness_ = std::make_shared<CommitWitness>(cluster_.ranks());
+    const Address where{own_host(cluster_.meeting(), cluster_.interface), 0};
+    witness_server_ = grpc_server(where, {}, cluster_.credentials, *witness_, "rank 1 cannot listen");
+    address = Address{where.host, witness_server_->port()}.to_string();
+  }
+  address = share("witness", address)[1];
+  if (cluster_.rank < 2) return;
+  witness_client_ = grpc_client(Address::parse(address, names_[1]), cluster_.credentials, names_[1]);
+  std::string problem = "it does not answer";
+  try {
+    if (witness_client_->ask(CommitWitness::greeting(), in(std::min<std::chrono::milliseconds>(2s, cluster_.heartbeat)),
+                             true))
+      return;
+  } catch (const Unavailable& error) { problem = error.what(); }
+  notice(text("gradus: rank ", cluster_.rank, " cannot ask ", names_[1], " at ", address,
+              " about steps, should rank 0 be lost: ", problem, "\n"));
 }
 
 Meeting::~Meeting() {
@@ -113,6 +151,10 @@ Meeting::~Meeting() {
   }
   client_->cancel();
   beating_.join();
+  if (witness_server_ != nullptr) {
+    if (is_desk_silent_) witness_->wait_until_asked(in(cluster_.heartbeat));
+    witness_server_->stop(1s);
+  }
   if (!owns_desk_) return;
   const auto patience = std::min<std::chrono::milliseconds>(2s, cluster_.heartbeat);
   end(text(names_[0], " has ended, and with it the meeting"), in_order, patience);
@@ -197,6 +239,15 @@ void Meeting::set_doing(std::string doing) {
 }
 
 void Meeting::beat() {
+  hear();
+  {
+    const std::lock_guard lock(mutex_);
+    is_beating_ = false;
+  }
+  changed_.notify_all();
+}
+
+void Meeting::hear() {
   const std::string begun = question("beat");
   while (!is_leaving_) {
     Json asked = parse_json(begun, source);
@@ -214,6 +265,10 @@ void Meeting::beat() {
       const Json read = object(*answer, source);
       const std::string kind = string(field(read, source, "kind"), source, "kind");
       if (kind == "alive") continue;
+      if (read.contains("decided")) {
+        const std::lock_guard lock(mutex_);
+        heard_ = decided(read);
+      }
       if (kind != "over") lose(string(field(read, source, "why"), source, "why"));
     } catch (const Error& error) { lose(text(names_[0], ", where the ranks meet, is gone: ", error.what())); }
     return;
@@ -260,15 +315,25 @@ std::optional<std::uint64_t> Meeting::fail(const std::string& why) noexcept {
   Json asked = parse_json(question("fail"), source);
   asked["why"] = why.substr(0, 4000);
   try {
-    const auto answer = tell(written(asked));
-    if (answer) return field(object(*answer, source), source, "decided").get<std::uint64_t>();
+    if (const auto answer = tell(written(asked))) return decided(object(*answer, source));
+    // The desk may have ended after it has told this rank: then the beat has heard it.
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, 1s, [&] { return !is_beating_; });
+    if (heard_) return heard_;
   } catch (...) {}  // no answer of the desk
+  is_desk_silent_ = true;
+  try {
+    if (cluster_.rank == 1 && witness_ != nullptr) return witness_->close();
+    if (cluster_.rank < 2 || witness_client_ == nullptr) return {};
+    const auto answer = witness_client_->ask(CommitWitness::question(cluster_.rank), Clock::now() + 1s, false);
+    if (answer) return CommitWitness::decided(*answer);
+  } catch (...) {}  // rank 1 is lost, too
   return {};
 }
 
 void Meeting::leave() noexcept {
   if (is_leaving_.exchange(true)) return;
-  tell(question("leave"));
+  if (!tell(question("leave"))) is_desk_silent_ = true;
 }
 
 }  // namespace gradus

@@ -3,8 +3,10 @@
 /// every rank that says who, where and what it was doing, after the cluster's timeout at the latest.
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
+#include "gradus/distribute/commit_witness.h"
 #include "gradus/distribute/meeting_desk.h"
 
 namespace gradus {
@@ -19,10 +21,12 @@ struct Introduction {
 class Meeting {
  public:
   /// Returns when all ranks are here. Who waits says for whom, once a heartbeat's time, on standard error.
-  /// `desk`: of clusters in one process that which all share; rank 0 of others makes its own.
-  Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk = nullptr);
+  /// `desk`: of clusters in one process that which all share; rank 0 of others makes its own. The same of `witness`
+  /// and rank 1.
+  Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk = nullptr,
+          std::shared_ptr<CommitWitness> witness = nullptr);
   /// Without leave() before it the others are told that this rank has failed. It waits for nobody, a second at most for
-  /// what it has to say.
+  /// what it has to say; where rank 0 is lost rank 1 waits for the time of a heartbeat for who asks it instead.
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
@@ -40,10 +44,13 @@ class Meeting {
   void on_failure(std::function<void(const std::string& why)> told);
   /// Unavailable if a rank is lost.
   void check() const;
-  /// Tells all others that this rank cannot go on. The number of the last commit, if rank 0 has answered.
+  /// Tells all others that this rank cannot go on. The number of the last commit, if rank 0 has answered, or rank 1 in
+  /// its stead.
   std::optional<std::uint64_t> fail(const std::string& why) noexcept;
   /// Of rank 0: see MeetingDesk::decide.
   std::string decide(std::uint64_t number) { return desk_->decide(number); }
+  /// Of rank 1: see CommitWitness::note.
+  bool note(std::uint64_t number) { return witness_ == nullptr || witness_->note(number); }
   /// This rank has done all that the others need of it; nobody waits for it any more.
   void leave() noexcept;
 
@@ -55,6 +62,9 @@ class Meeting {
   /// Asks until the answer is `wanted`, or the timeout has passed.
   std::string await(std::string question, std::string_view wanted, std::string_view purpose);
   std::string question(std::string_view kind) const;
+  void meet_witness();
+  /// Beats until the end, of which it tells.
+  void hear();
   void beat();
   void lose(const std::string& why);
   std::optional<std::string> tell(const std::string& question) noexcept;
@@ -66,11 +76,16 @@ class Meeting {
   const std::string incarnation_, place_;
   std::shared_ptr<MeetingDesk> desk_;
   bool owns_desk_ = false;
-  std::unique_ptr<RpcServer> server_;
-  std::unique_ptr<RpcClient> client_;
+  std::shared_ptr<CommitWitness> witness_;  // of rank 1, in its process
+  std::unique_ptr<RpcServer> server_, witness_server_;
+  std::unique_ptr<RpcClient> client_, witness_client_;
+  std::atomic<bool> is_desk_silent_ = false;
   std::vector<std::string> names_, hosts_;
   int shares_ = 0;
   mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_beating_ = false;
+  std::optional<std::uint64_t> heard_;  // the last commit, as the desk has said it at the end
   std::string doing_, failure_;
   std::function<void(const std::string&)> told_;
   std::atomic<bool> is_leaving_ = false;

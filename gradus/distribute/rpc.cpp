@@ -2,6 +2,9 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -68,7 +71,7 @@ class GrpcServer : public RpcServer {
       : grpc_(functions()), handler_(handler) {
     Address listens = where;
     if (!interface.empty()) listens.host = address_of_interface(interface);
-    else if (!where.is_loopback()) listens.host = "0.0.0.0";
+    else if (!where.is_loopback() && where.port != 0) listens.host = "0.0.0.0";
     const std::string address = listens.to_string();
     const Texts texts(credentials);
     const GrpcServerSettings settings = {address.c_str(), texts.pointers(), most_bytes_asked, this, &asked,
@@ -84,6 +87,8 @@ class GrpcServer : public RpcServer {
     ready_.notify_all();
   }
   ~GrpcServer() override { stop(std::chrono::milliseconds(0)); }
+
+  int port() const override { return grpc_.port(server_); }
 
   void stop(std::chrono::milliseconds patience) override {
     if (server_ != nullptr && !std::exchange(is_stopped_, true))
@@ -222,6 +227,32 @@ std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& 
                                        const Credentials& credentials, RpcHandler& handler,
                                        const std::string& problem) {
   return std::make_unique<GrpcServer>(where, interface, credentials, handler, problem);
+}
+
+std::string own_host(const Address& meeting, const std::string& interface) {
+  if (!interface.empty()) return address_of_interface(interface);
+  if (meeting.is_loopback()) return meeting.host;
+  addrinfo* found = nullptr;
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_DGRAM;
+  const int problem = getaddrinfo(meeting.host.c_str(), std::to_string(meeting.port).c_str(), &wanted, &found);
+  require<Unavailable>(problem == 0, "the host of ", meeting.to_string(), " is not known: ", gai_strerror(problem));
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, &freeaddrinfo);
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    // Nothing is sent: the kernel only chooses the way.
+    const int opened = socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (opened < 0) continue;
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    std::array<char, NI_MAXHOST> written{};
+    auto* const address = reinterpret_cast<sockaddr*>(&own);
+    const bool is_known = connect(opened, each->ai_addr, each->ai_addrlen) == 0 &&
+                          getsockname(opened, address, &size) == 0 &&
+                          getnameinfo(address, size, written.data(), written.size(), nullptr, 0, NI_NUMERICHOST) == 0;
+    close(opened);
+    if (is_known) return written.data();
+  }
+  throw Unavailable(text("no interface of this machine leads to ", meeting.to_string()));
 }
 
 std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials, const std::string& what) {

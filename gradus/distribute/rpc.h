@@ -37,6 +37,8 @@ inline void send(const Replies& replies) {
 class RpcServer {
  public:
   virtual ~RpcServer() = default;
+  /// At which it listens.
+  virtual int port() const = 0;
   /// No more questions; answers have so long to arrive. Nothing of the handler is called after it.
   virtual void stop(std::chrono::milliseconds patience) = 0;
 };
@@ -65,11 +67,14 @@ class RpcClient {
 inline constexpr int most_bytes_asked = 1 << 20, most_bytes_answered = 64 << 20;
 
 /// Unavailable where nobody can listen at `where`, InvalidArgument where a file of `credentials` cannot be read.
-/// `where` with another host than the loopback's listens on all interfaces, or on that of this name. `problem`
-/// opens the message where it cannot be.
+/// `where` with another host than the loopback's listens on all interfaces, or on that of this name; with port 0 at
+/// this host alone, at any port that is free. `problem` opens the message where it cannot be.
 std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& interface,
                                        const Credentials& credentials, RpcHandler& handler,
                                        const std::string& problem = "rank 0 cannot hold the meeting");
+/// The address of this machine at which those are served that reach `meeting`, too: of this interface, or of the one
+/// that leads there where it is empty.
+std::string own_host(const Address& meeting, const std::string& interface);
 std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials,
                                        const std::string& what = "the meeting");
 /// Of a handler in this process.

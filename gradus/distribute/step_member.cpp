@@ -84,11 +84,13 @@ std::optional<std::string> StepMember::ask(const std::string& question, Deadline
 }
 
 std::string StepMember::await(const std::string& question, StepAnswer wanted, std::string_view doing) {
+  // A rank that waits for a server says so itself, and its wait may have begun a little later than this one for it.
+  const auto patience = cluster_.timeout + (names_.empty() ? 0ms : std::min(cluster_.heartbeat, cluster_.timeout / 2));
   auto begin = Clock::now(), next_report = begin + cluster_.heartbeat;
   std::uint64_t committed = 0;
   std::string missing = "rank 0, where the steps are handed out, at " + place_;
   for (;;) {
-    const auto answer = ask(question, std::min(begin + cluster_.timeout, Clock::now() + cluster_.heartbeat));
+    const auto answer = ask(question, std::min(begin + patience, Clock::now() + cluster_.heartbeat));
     const auto now = Clock::now();
     if (answer) {
       MessageReader reader(*answer, source);
@@ -103,7 +105,7 @@ std::string StepMember::await(const std::string& question, StepAnswer wanted, st
       std::this_thread::sleep_for(5ms);  // it may have been answered at once
     }
     const std::string state = text(doing, " waits for ", missing, " for ", seconds_of(now - begin), " s");
-    require<Unavailable>(now < begin + cluster_.timeout, state,
+    require<Unavailable>(now < begin + patience, state,
                          ": it was not started, cannot be reached, is stopped or too slow (Cluster::timeout is ",
                          seconds_of(cluster_.timeout), " s)");
     if (now < next_report) continue;

@@ -46,7 +46,8 @@ WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, in
     : ReplicaGroup(std::move(devices), micro_shards,
                    {options.divides_state && cluster.ranks() > 1, options.sums_in_bf16}, cluster.rank, cluster.ranks()),
       cluster_(cluster),
-      meeting_(cluster, introduction(cluster, devices_.size(), micro_shards, options), std::move(means.desk)) {
+      meeting_(cluster, introduction(cluster, devices_.size(), micro_shards, options), std::move(means.desk),
+               std::move(means.witness)) {
   if (cluster.ranks() == 1) return;
   if (means.transport == nullptr) means.transport = by_ucx(meeting_, cluster_);
   transport_ = joined(std::move(means.transport), meeting_, cluster_);
@@ -110,9 +111,10 @@ void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
   buckets_.reset();
 }
 
-/// All say that they have their sums, and rank 0 decides: it is what the meeting knows, too. Who does not hear of it,
-/// as a message is lost or a rank fails, asks the meeting, where after a failure nothing is decided any more. So all
-/// assign what the step has computed, or none; but for those that a rank 0 which ends in this moment has told, or not.
+/// All say that they have their sums, and rank 0 decides: it is what the meeting knows, too. It tells rank 1, which
+/// notes it and tells the others. Who does not hear of it, as a message is lost or a rank fails, asks the meeting,
+/// where after a failure nothing is decided any more; and if rank 0 is lost, rank 1. So all assign what the step has
+/// computed, or none. Only a rank that is lost may know of another end.
 void WorkerGroup::has_added() {
   if (!collectives_) return;
   const std::uint64_t number = ++commits_;
@@ -125,11 +127,16 @@ void WorkerGroup::has_added() {
       is_decided = true;
     }
     std::byte decision{};
-    collectives_->broadcast(0, {&decision, 1});
+    collectives_->pass(0, 1, {&decision, 1});
+    if (rank_ == 1) {
+      require<Unavailable>(meeting_.note(number), meeting_.names()[0], " was lost before it could tell of a commit");
+      is_decided = true;
+    }
+    if (ranks_ > 2) collectives_->broadcast(1, {&decision, 1});
   } catch (const std::exception& error) {
     const std::optional<std::uint64_t> last = meeting_.fail(error.what());
     transport_->close(error.what());
-    if (!is_decided && last.value_or(0) < number) throw;
+    if (!is_decided && (last.value_or(0) < number || (rank_ == 1 && !meeting_.note(number)))) throw;
   }
 }
 

@@ -12,6 +12,7 @@ namespace gradus::detail {
 /// What stands in for gRPC and UCX where ranks are threads of a test.
 struct GroupMeans {
   std::shared_ptr<MeetingDesk> desk = nullptr;
+  std::shared_ptr<CommitWitness> witness = nullptr;
   std::unique_ptr<Transport> transport = nullptr;
 };
 

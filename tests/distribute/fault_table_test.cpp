@@ -32,7 +32,8 @@ std::string_view name_of(Phase phase) {
   return names[static_cast<std::size_t>(phase)];
 }
 
-/// In the order in which a rank sends them: to each of the others one, of a vote the decision by rank 0 to each.
+/// In the order in which a rank sends them: to each of the others one; of a vote the decision by rank 0 to rank 1, and
+/// by rank 1 to each.
 std::vector<Phase> messages_of(int rank) {
   std::vector<Phase> all;
   const auto add = [&](Phase phase, int count) { all.insert(all.end(), static_cast<std::size_t>(count), phase); };
@@ -40,7 +41,9 @@ std::vector<Phase> messages_of(int rank) {
     if (step == 1) add(Phase::values, ranks - 1);
     if (step == 1) add(Phase::fingerprint, ranks - 1);
     add(Phase::sums, ranks - 1);
-    add(Phase::vote, rank == 0 ? 2 * (ranks - 1) : ranks - 1);
+    add(Phase::vote, ranks - 1);
+    if (rank == 0) add(Phase::vote, 1);
+    if (rank == 1) add(Phase::vote, ranks - 1);
     add(Phase::gather, ranks - 1);
     add(Phase::agreement, ranks - 1);
   }
@@ -91,6 +94,7 @@ struct Case {
   int message = -1;         // of the victim
   bool is_divided = false;  // the state of the optimizer; without checkpoints
   bool kills = false;       // a strike; else it stops
+  bool ends_desk = false;   // the desk of the meeting ends with it, as if rank 0 were killed
   int question = -1;        // of rank 1 at the meeting
   std::chrono::milliseconds timeout{20'000};
   std::function<void()> before_checkpoint = {};
@@ -131,6 +135,34 @@ class FaultyDesk final : public MeetingDesk {
   std::vector<std::thread> late_;
 };
 
+/// A desk that can end as the process of rank 0 does.
+class MortalDesk final : public MeetingDesk {
+ public:
+  using MeetingDesk::MeetingDesk;
+  void ask(std::uint64_t call, std::string_view bytes, Answer answer) override {
+    {
+      const std::lock_guard lock(mutex_);
+      require<Unavailable>(!has_ended_, "it was killed");
+      open_.push_back(answer);
+    }
+    MeetingDesk::ask(call, bytes, std::move(answer));
+  }
+  void die() {
+    std::vector<Answer> open;
+    {
+      const std::lock_guard lock(mutex_);
+      has_ended_ = true;
+      open.swap(open_);
+    }
+    for (const Answer& each : open) each("");  // who has an answer takes no second one
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Answer> open_;
+  bool has_ended_ = false;
+};
+
 const Tensor& inputs() {
   static const Tensor x = random::normal({steps * 12, 3}, {.seed = 1});
   return x;
@@ -153,6 +185,9 @@ class FaultTable : public testing::Test {
                         .timeout = fault.timeout,
                         .heartbeat = fault.timeout / 3};
     std::array<FaultyTransport*, ranks> faulty{};
+    std::shared_ptr<MortalDesk> mortal;
+    if (fault.ends_desk)
+      of_test.make_desk = [&](MeetingTerms terms) { return mortal = std::make_shared<MortalDesk>(std::move(terms)); };
     of_test.wrap = [&](int rank, std::unique_ptr<Transport> inner) -> std::unique_ptr<Transport> {
       auto wrapped = std::make_unique<FaultyTransport>(std::move(inner), std::vector<Fault>{});
       FaultyTransport* const own = faulty[static_cast<std::size_t>(rank)] = wrapped.get();
@@ -162,6 +197,11 @@ class FaultTable : public testing::Test {
           if (fault.kills) made.strike = [] { throw Error("killed"); };
           else made.strike = [own] { own->stop(); };
         }
+        if (fault.ends_desk)
+          made.strike = [&, strike = std::move(made.strike)] {
+            mortal->die();
+            if (strike) strike();
+          };
         own->set(made);
       }
       if (fault.kind == Fault::Kind::corrupt) return std::make_unique<CheckedTransport>(std::move(wrapped));
@@ -258,13 +298,14 @@ class FaultTable : public testing::Test {
     expect_checkpoint(steps, what);
   }
 
-  /// Every rank says what is wrong, and one says `word`; and all have the values after the same step. A rank whose last
-  /// message is lost does not know.
+  /// Every rank says what is wrong, and one says `word`; and all have the values after the same step, but for rank 0
+  /// where it was killed. A rank whose last message is lost does not know.
   void expect_ended(const Outcome& outcome, const Case& fault, const std::string& word, const std::string& what) {
     const bool is_last = messages_of(fault.victim).size() - static_cast<std::size_t>(fault.message) < ranks;
     std::vector<int> committed;
     std::string all;
-    for (const Left& left : outcome.ranks) {
+    for (std::size_t rank = fault.ends_desk ? 1 : 0; rank < ranks; ++rank) {
+      const Left& left = outcome.ranks[rank];
       EXPECT_TRUE(!left.problem.empty() || (is_last && left.steps_done == steps)) << what;
       all += left.problem + "\n";
       if (left.values.empty()) continue;  // it has not begun
@@ -329,14 +370,37 @@ TEST_F(FaultTable, AStoppedRankEndsAll) {
 
 TEST_F(FaultTable, AKilledRankEndsAllAtOnce) {
   at_each_message([&](int victim, int message, const std::string& where) {
-    if (victim == 0) return;  // the processes of strategy_processes_test are killed
+    if (victim == 0) return;  // below
     const Case kill{.kind = Fault::Kind::strike, .victim = victim, .message = message, .kills = true};
     const Outcome outcome = run(kill);
-    EXPECT_EQ(outcome.ranks[1].problem, "killed") << where;
+    const bool has_decided = messages_of(1)[static_cast<std::size_t>(message)] == Phase::vote;
+    if (!has_decided) { EXPECT_EQ(outcome.ranks[1].problem, "killed") << where; }
     for (const std::size_t other : {0u, 2u})
       if (outcome.ranks[other].steps_done < steps) expect_says(outcome.ranks[other].problem, "rank 1 (");
     expect_ended(outcome, kill, "rank 1 (", "kill" + where);
   });
+}
+
+/// With rank 0 the meeting ends. It is killed before each of its messages; and while rank 1 tells the others what it
+/// has heard from rank 0, so that they do not hear it from rank 1 either.
+TEST_F(FaultTable, AKilledRank0LeavesNoRankAhead) {
+  at_each_message([&](int victim, int message, const std::string& where) {
+    const bool is_vote = messages_of(victim)[static_cast<std::size_t>(message)] == Phase::vote;
+    if (victim == 1 && !is_vote) return;
+    Case kill{.kind = Fault::Kind::strike, .victim = victim, .message = message, .kills = true, .ends_desk = true};
+    if (victim == 1) kill.kind = Fault::Kind::drop, kill.kills = false;
+    expect_ended(run(kill), kill, "rank 0 (", "kill" + where);
+  });
+}
+
+/// The last message of the vote of step 1 by rank 1 goes to rank 2. It is lost as rank 0 ends: rank 2 asks rank 1.
+TEST_F(FaultTable, WhatRank1HasHeardHolds) {
+  const std::vector<Phase> messages = messages_of(1);
+  const auto after = std::ranges::find(messages, Phase::gather);
+  const int message = static_cast<int>(after - messages.begin()) - 1;
+  const Outcome outcome = run({.kind = Fault::Kind::drop, .victim = 1, .message = message, .ends_desk = true});
+  for (const std::size_t rank : {1u, 2u})
+    EXPECT_EQ(step_of(outcome.ranks[rank].values), 1) << outcome.ranks[rank].problem;
 }
 
 /// Where the state of the optimizer is divided, new values of Variables are gathered before the vote.

@@ -79,6 +79,22 @@ const ProcessJob desk_ends("desk ends", [](const ProcessOfTest& process) {
   throw Unavailable(heard(meeting));
 });
 
+/// Rank 0 is killed when rank 1 knows of a commit: rank 2 hears of it from rank 1, which waits for that.
+const ProcessJob witness("witness", [](const ProcessOfTest& process) {
+  Meeting meeting(cluster_of_process(process), {"print", "1.0"});
+  if (process.rank == 1) check(meeting.note(7), "the commit comes too late");
+  meeting.share("noted", "");
+  if (process.rank == 0) {
+    std::this_thread::sleep_for(300ms);  // by then all have its answer
+    raise(SIGKILL);
+  }
+  const std::string why = heard(meeting);
+  if (process.rank == 2) std::this_thread::sleep_for(1s);
+  const auto last = meeting.fail(why);
+  check(last == 7u, text("the last commit is ", last.value_or(0)));
+  if (process.rank == 1) check(!meeting.note(8), "a commit after the end");
+});
+
 void stop_one(const ProcessOfTest& process, int victim) {
   Cluster cluster = cluster_of_process(process);
   cluster.heartbeat = 300ms;
@@ -157,6 +173,15 @@ TEST_F(MeetingByGrpc, TheEndOfRank0IsNoticed) {
   for (const std::size_t rank : {1u, 2u}) {
     expect_says(ended[rank].problem, "rank 0 (");
     EXPECT_LT(ended[rank].seconds, ended[0].seconds + 4);
+  }
+}
+
+TEST_F(MeetingByGrpc, Rank1KnowsTheLastCommitOfARank0ThatWasKilled) {
+  const auto ended = run("witness", 3);
+  EXPECT_TRUE(ended[0].was_killed);
+  for (const std::size_t rank : {1u, 2u}) {
+    EXPECT_EQ(ended[rank].problem, "");
+    EXPECT_FALSE(ended[rank].was_late);
   }
 }
 

@@ -28,6 +28,7 @@ std::vector<std::string> run_on_ranks(const RanksOfTest& ranks,
   const MeetingTerms terms =
       Meeting::terms(first, detail::WorkerGroup::introduction(first, 1, ranks.micro_shards, options));
   const auto desk = ranks.make_desk ? ranks.make_desk(terms) : std::make_shared<MeetingDesk>(terms);
+  const auto witness = std::make_shared<CommitWitness>(ranks.ranks);
   std::vector<std::string> problems(static_cast<std::size_t>(ranks.ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks.ranks; ++rank)
@@ -39,7 +40,7 @@ std::vector<std::string> run_on_ranks(const RanksOfTest& ranks,
         if (ranks.wrap) transport = ranks.wrap(rank, std::move(transport));
         const StrategyOfGroup strategy(
             std::make_shared<detail::WorkerGroup>(cluster_of(ranks, rank), std::vector{cpu(0)}, ranks.micro_shards,
-                                                  options, detail::GroupMeans{desk, std::move(transport)}));
+                                                  options, detail::GroupMeans{desk, witness, std::move(transport)}));
         body(strategy, rank);
       } catch (const std::exception& error) { problems[static_cast<std::size_t>(rank)] = error.what(); }
     });

@@ -1,0 +1,44 @@
+/// CommitWitness: what rank 1 remembers of commits, for the case that rank 0 ends while it tells one. Rank 0 tells
+/// rank 1 first, and rank 1 tells the others. So who does not hear of a commit, and cannot ask rank 0, asks rank 1.
+///
+/// A rank asks {"kind": "here"}, or {"kind": "last commit", "rank": 2}. The answers are {"kind": "here"}, {"decided":
+/// 7}, or {"kind": "failed", "why": "..."}.
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include "gradus/distribute/rpc.h"
+
+namespace gradus {
+
+class CommitWitness final : public RpcHandler {
+ public:
+  explicit CommitWitness(int ranks) : ranks_(ranks) {}
+
+  /// Rank 0 has told of commit `number`. False if it comes too late: somebody has asked, and heard that there is none.
+  bool note(std::uint64_t number);
+  /// The last commit. There is no other one from now on.
+  std::uint64_t close();
+  /// Until all but ranks 0 and 1 have asked for the last commit, or the deadline.
+  void wait_until_asked(Deadline deadline);
+
+  void ask(std::uint64_t call, std::string_view bytes, Answer answer) override;
+  void left(std::uint64_t) override {}
+  void refused(std::string_view peer) override;
+
+  /// The questions.
+  static std::string greeting();
+  static std::string question(int rank);
+  /// What an answer to `question` says; DataError if it is none.
+  static std::uint64_t decided(std::string_view answer);
+
+ private:
+  const int ranks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t decided_ = 0;
+  bool is_closed_ = false;
+  std::set<int> asked_;  // which ranks
+};
+
+}  // namespace gradus
