@@ -316,12 +316,8 @@ std::optional<std::uint64_t> Meeting::fail(const std::string& why) noexcept {
   asked["why"] = why.substr(0, 4000);
   try {
     if (const auto answer = tell(written(asked))) return decided(object(*answer, source));
-    // The desk may have ended after it has told this rank: then the beat has heard it.
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, 1s, [&] { return !is_beating_; });
-    if (heard_) return heard_;
   } catch (...) {}  // no answer of the desk
-  is_desk_silent_ = true;
+  if (const auto last = heard()) return last;
   try {
     if (cluster_.rank == 1 && witness_ != nullptr) return witness_->close();
     if (cluster_.rank < 2 || witness_client_ == nullptr) return {};
@@ -333,7 +329,14 @@ std::optional<std::uint64_t> Meeting::fail(const std::string& why) noexcept {
 
 void Meeting::leave() noexcept {
   if (is_leaving_.exchange(true)) return;
-  if (!tell(question("leave"))) is_desk_silent_ = true;
+  if (!tell(question("leave"))) heard();
+}
+
+std::optional<std::uint64_t> Meeting::heard() noexcept {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, 1s, [&] { return !is_beating_; });
+  is_desk_silent_ = !heard_;
+  return heard_;
 }
 
 }  // namespace gradus

@@ -63,6 +63,9 @@ class Meeting {
   std::string await(std::string question, std::string_view wanted, std::string_view purpose);
   std::string question(std::string_view kind) const;
   void meet_witness();
+  /// Of a desk that does not answer: it may have ended after it has told this rank of the end, which the beat has
+  /// heard.
+  std::optional<std::uint64_t> heard() noexcept;
   /// Beats until the end, of which it tells.
   void hear();
   void beat();

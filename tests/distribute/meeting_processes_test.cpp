@@ -95,6 +95,16 @@ const ProcessJob witness("witness", [](const ProcessOfTest& process) {
   if (process.rank == 1) check(!meeting.note(8), "a commit after the end");
 });
 
+/// Rank 0 ends in order, and with it the desk, before rank 1 leaves or fails: nobody is lost.
+void end_late(const ProcessOfTest& process, bool in_order) {
+  Meeting meeting(cluster_of_process(process), {"print", "1.0"});
+  meeting.share("all here", "");
+  if (process.rank == 1) std::this_thread::sleep_for(1500ms);
+  if (process.rank != 1 || in_order) meeting.leave();
+}
+const ProcessJob leaves_late("leaves late", [](const ProcessOfTest& process) { end_late(process, true); });
+const ProcessJob fails_late("fails late", [](const ProcessOfTest& process) { end_late(process, false); });
+
 void stop_one(const ProcessOfTest& process, int victim) {
   Cluster cluster = cluster_of_process(process);
   cluster.heartbeat = 300ms;
@@ -182,6 +192,14 @@ TEST_F(MeetingByGrpc, Rank1KnowsTheLastCommitOfARank0ThatWasKilled) {
   for (const std::size_t rank : {1u, 2u}) {
     EXPECT_EQ(ended[rank].problem, "");
     EXPECT_FALSE(ended[rank].was_late);
+  }
+}
+
+TEST_F(MeetingByGrpc, WhoEndsAfterRank0WaitsForNobody) {
+  for (const char* job : {"leaves late", "fails late"}) {
+    const auto ended = run(job, 3);
+    expect_all_well(ended);
+    EXPECT_LT(ended[1].seconds, 4) << job;  // a heartbeat is 5 s
   }
 }
 

@@ -84,6 +84,8 @@ struct Row {
   bool smooth = true;          // else differences tell nothing: what rounds to a coarser type
   double slack = 1;            // of differences: multiplies the tolerance of gradients
   double result_gap = 0;       // of differences: an element of the result closer to 0 is at a kink
+  /// Of differences: false for data at which higher gradients are not finite, or steeper than a step; empty: nowhere.
+  std::function<bool(Arrays)> is_smooth_at = {};
 
   bool elementwise = false;                        // the rest is for these
   std::vector<std::vector<double>> specials = {};  // operand tuples; empty: all combinations of the usual ones

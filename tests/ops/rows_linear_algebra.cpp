@@ -87,12 +87,16 @@ std::vector<Row> products() {
               })};
 }
 
+/// Second gradients of determinants of more than 5 rows divide by the determinant, and programs repeat numbers.
+bool is_small(Arrays in) { return in[0].shape[-1] <= 5; }
+
 std::vector<Row> dense() {
   Row determinants{.name = "det", .covers = {"det"}, .apply = [](In in) { return det(in[0]); }, .operands = {{}}};
   determinants.shapes = {{{2, 3, 3}}, {{1, 1}}, {{2, 2}}, {{0, 0}}, {{6, 6}}};
   determinants.tolerance = 256;
   determinants.magnitude = 32;
   determinants.slack = 64;
+  determinants.is_smooth_at = is_small;
   Row adjugates{.name = "adjugate", .covers = {"adjugate"}, .apply = [](In in) { return apply(Adjugate{}, in[0]); }};
   adjugates.operands = {{}};
   adjugates.takes_narrow = false;
@@ -100,6 +104,7 @@ std::vector<Row> dense() {
   adjugates.tolerance = 256;
   adjugates.magnitude = 32;
   adjugates.slack = 64;
+  adjugates.is_smooth_at = is_small;
   Row inverses{.name = "inverse", .covers = {"inverse"}, .operands = {{-0.2, 0.2}}};
   // Of diagonally dominant matrices.
   inverses.apply = [](In in) { return inverse(in[0] + eye(in[0].shape()[-1], in[0].dtype())); };

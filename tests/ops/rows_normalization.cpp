@@ -164,7 +164,7 @@ std::vector<Row> by_rows() {
         });
         return scaled(y, in[1], in[2], -1);
       });
-  const Row standard = normalizing(
+  Row standard = normalizing(
       "mean_variance_normalization", [](In in) { return mean_variance_normalization(in[0], {0, 2}); },
       {{{2, 3, 4}}, {{5, 2, 1}}},
       [](Arrays in) {
@@ -175,6 +175,12 @@ std::vector<Row> by_rows() {
               for (double& e : v) e = (e - mean) / deviation;
             });
       });
+  // Where all of a group are alike it is as steep as 1e9.
+  standard.is_smooth_at = [](Arrays in) {
+    const Array variances = by_groups(
+        in[0], [](Index i) { return i[1]; }, [](std::vector<double>& v) { std::ranges::fill(v, variance_of(v)); });
+    return std::ranges::all_of(variances.values, [](double x) { return x > 1e-3; });
+  };
   const auto to_unit = [=](std::string name, std::function<Tensor(In)> apply, int p) {
     Row row = normalizing(std::move(name), std::move(apply), {{{3, 5}}, {{4}}, {{2, 0}}, {{3, 100}}}, [=](Arrays in) {
       return by_groups(in[0], row_of(in[0]), [p](std::vector<double>& v) {

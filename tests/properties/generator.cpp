@@ -105,6 +105,16 @@ class Generator {
     }  // the row expects more parts than these shapes have
   }
 
+  /// The same of a row. Differences tell nothing of data where the row is no smooth function.
+  int add_step(const Row& row, std::vector<int> in) {
+    std::vector<Array> data;
+    for (int i : in) data.push_back(step(i).value);
+    const int added = add_step(row.name, row.apply, std::move(in), row.result_gap);
+    if (added < 0 || !taste_.smooth || !row.is_smooth_at || row.is_smooth_at(data)) return added;
+    program_.steps.pop_back();
+    return -1;
+  }
+
   /// A row's domain, where ops that take any number are only kept from growing without bound.
   static Operand domain_of(Operand operand) {
     if (operand.high >= 9 || (operand.low == -2 && operand.high == 2)) operand.low = -tame, operand.high = tame;
@@ -204,13 +214,13 @@ class Generator {
       if (!broadcasts(shape, step(in.back()).value.shape)) return;
       shape = in.size() == 1 ? step(in.back()).value.shape : broadcast_shape(shape, step(in.back()).value.shape, "");
     }
-    add_step(row.name, row.apply, std::move(in), row.result_gap);
+    add_step(row, std::move(in));
   }
 
   void add_of_any_shape(const Row& row, DType t) {
     const int found = pick(steps_of(t));
     const int moved = found < 0 ? -1 : moved_into(found, t == boolean ? Operand{-1, 2} : domain_of(row.operands[0]));
-    if (moved >= 0) add_step(row.name, row.apply, {moved}, row.result_gap);
+    if (moved >= 0) add_step(row, {moved});
   }
 
   void add_of_given_shapes(const Row& row, DType t) {
@@ -224,7 +234,7 @@ class Generator {
       const bool any = type == boolean && !row.operands[i].dtype;
       in.push_back(operand_of(shapes[i], type, any ? Operand{-1, 2} : domain_of(row.operands[i])));
     }
-    add_step(row.name, row.apply, std::move(in), row.result_gap);
+    add_step(row, std::move(in));
   }
 
   /// What nobody has used, the last ones; at least one is a float.
