@@ -1,7 +1,7 @@
 """Runs ONNX's conformance suite and every example with GRADUS_DEVICE=xla, the processor's plugin, and compares with what
 is promised: at least 97 of 100 of what passes on the processor passes there, and none fails but those that
-not_on_devices.txt names with a reason. One that is named there and passes is a failure, too. docs/accelerators.md has the
-same table.
+not_on_devices.txt names with a reason. One that is named there and passes is a failure, too, unless its reason begins with
+"on some machines". docs/accelerators.md has the same table.
 
     check_programs.py PLUGIN GRADUS SUITE BUILD CTEST
 
@@ -82,7 +82,8 @@ def main():
 
     known = noted(HERE / "not_on_devices.txt")
     problems = [f"{name}: {why}" for name, why in failed.items() if name not in known]
-    problems += [f"{name}: passes, take it out of not_on_devices.txt" for name in known.keys() - failed.keys()]
+    problems += [f"{name}: passes, take it out of not_on_devices.txt"
+                 for name in known.keys() - failed.keys() if not known[name].startswith("on some machines")]
     share = 1 - len(failed) / total
     print(f"{share:.2%} of what passes on the processor passes on the device")
     if share < PROMISED:

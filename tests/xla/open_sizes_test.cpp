@@ -52,7 +52,7 @@ class PluginOpenSizes : public RowTest {
   }
   /// Of the first operand: the last dimension but one if there are more than two, else the last, or the first.
   static std::int64_t opened_of(const Shapes& shapes) {
-    if (shapes.empty()) return 0;  // it makes numbers of nothing
+    if (shapes.empty() || shapes[0].rank() == 0) return 0;  // it makes numbers of nothing, or of scalars
     const Shape& first = shapes[0];
     for (const int axis : {first.rank() > 2 ? first.rank() - 2 : first.rank() - 1, first.rank() - 1, 0})
       if (axis >= 0 && first[axis] > 1) return first[axis];

@@ -1,4 +1,5 @@
 /// Training on a device of a plugin: the numbers, how often the host waits, what is compiled.
+#include "gradus/function/program_cache.h"
 #include "tests/xla/plugin.h"
 
 namespace gradus {
@@ -160,6 +161,21 @@ TEST_F(TrainingOnPlugin, SizesThatVaryShareAVariant) {
   const std::string explained = text(t.step.explain());
   EXPECT_NE(explained.find("code for the sizes"), std::string::npos) << explained;
   EXPECT_NE(explained.find("40"), std::string::npos) << explained;
+}
+
+/// Code of a plugin takes more of a process than its text: mappings, of which there may be 65,530.
+TEST_F(TrainingOnPlugin, CodeOfEagerStructuresCountsInTheCache) {
+  const DeviceScope scope(device());
+  const Tensor x = random::normal({8, 16}, {.seed = 1});
+  for (int length = 1; length <= 3; ++length) {
+    const std::size_t before = program_cache_use().bytes;
+    for (int sight = 0; sight < 3; ++sight) {
+      Tensor y = x;
+      for (int i = 0; i < length; ++i) y = sin(matmul(matmul(y, x, {.transpose_b = true}), x));
+      reduce_max(y).item();
+    }
+    EXPECT_GE(program_cache_use().bytes - before, std::size_t{1} << 20) << length;
+  }
 }
 
 }  // namespace
