@@ -122,13 +122,15 @@ class Runs:
 
     def compare(self, config, by_hand, further):
         advised = self.advised(config, further)
-        configs = {"before": config, "after": advised} | ({"hand": by_hand} if by_hand else {})
+        changes = re.findall(r"^(\w+) = (\S.*?)  # was", advised.read_text(), re.M)
+        # Where nothing is to be changed both are the same training, and their ratio would be noise.
+        configs = {"before": config} | ({"after": advised} if changes else {}) | ({"hand": by_hand} if by_hand else {})
         seconds = {name: [] for name in configs}
         for _ in range(self.options.rounds):
             for name, file in configs.items():
                 seconds[name].append(self.seconds(file))
-        changes = re.findall(r"^(\w+) = (\S.*?)  # was", advised.read_text(), re.M)
-        return {name: statistics.median(values) for name, values in seconds.items()}, changes
+        medians = {name: statistics.median(values) for name, values in seconds.items()}
+        return {"after": medians["before"]} | medians, changes
 
 
 def smallest_budget(runs, config):

@@ -8,6 +8,7 @@ namespace {
 
 constexpr double turn_seconds = 0.02;      // so that the clock and the begin of a turn do not count
 constexpr double most_turn_seconds = 0.1;  // of steps that a turn has more of than one
+constexpr double promising_gain = 0.1;     // of the time: such a lever gets more of it, until it is clear
 constexpr int fewest_steps = 4, most_steps = 64;
 
 int steps_of_turn(double step_seconds) {
@@ -30,7 +31,11 @@ Comparison by_turns(Trial& before, Trial& after, const Trial::Clock& clock, cons
     return std::pair{seconds, others};
   };
   if (slot - clock() > 2 * Comparison::fewest * expected) (void)pair();  // caches and threads come to rest
-  const auto last = [&] { return times.pairs() < Comparison::fewest ? end.deadline : slot; };
+  const auto last = [&] {
+    if (times.pairs() < Comparison::fewest) return end.deadline;
+    const bool promises = times.ratio() <= 1 - std::max(end.gain, promising_gain);
+    return promises ? slot + (end.deadline - slot) / 4 : slot;
+  };
   while (times.pairs() < Comparison::most && clock() + expected <= last()) {
     const auto [seconds, others] = pair();
     times.add(seconds, others);

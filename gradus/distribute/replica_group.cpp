@@ -297,6 +297,9 @@ StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArg
   require(!Context::current() && !ReadListener::is_there() && !ShardRun::current(),
           "strategy.run inside of a function, a tape or another run: it is the outermost call; put the tape into the "
           "step");
+  require(!identity.options.run_eagerly,
+          "strategy.run: the step has run_eagerly, and a strategy traces its steps to divide them: leave it out, or "
+          "call the step without a strategy");
   const GlobalBatch batch(global, readers().get());
   const Division division(global, batch, *this);
   Run run(*this, global, division);

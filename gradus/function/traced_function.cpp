@@ -1,5 +1,6 @@
 /// One call after the other: the path through the segments of a variant, and on where it ends.
 #include "gradus/function/traced_function.h"
+#include "gradus/backend/shard_run.h"
 #include <algorithm>
 #include <mutex>
 #include "gradus/base/clock.h"
@@ -56,7 +57,12 @@ Called TracedFunction::State::call(const Signature& signature, In arguments, con
       request.restarts.count_attempt();
       std::vector<std::int64_t> symbols;
       const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
-      if (request.op_by_op) return run_eagerly(arguments, body);
+      if (request.op_by_op) {
+        require<ResourceExhausted>(!ShardRun::current(), setup.title, ": more than ", setup.options.max_variants,
+                                   " variants, each for its sizes, and a strategy traces its steps to divide them: let "
+                                   "batches have fewer sizes, or raise max_variants");
+        return run_eagerly(arguments, body);
+      }
       variants.use(*variant);
       request.values.begin(std::move(symbols));
       called = attempt(*variant, request);

@@ -333,6 +333,33 @@ TEST(StrategyRun, TracesAStepOnce) {
   EXPECT_EQ(traced, before);
 }
 
+/// A strategy divides what it traces.
+TEST(StrategyRun, RefusesToRunOpByOp) {
+  const MirroredStrategy strategy({.devices = devices(2)});
+  const auto step = function([](Tensor x) { return reduce_sum(x); }, {.run_eagerly = true});
+  expect_says(error_of<InvalidArgument>([&] { strategy.run(step, ones({4})); }), "the step has run_eagerly");
+  Sequential model{Dense(1)};
+  Adam optimizer;
+  const auto dataset = data::from_tensor_slices(ones({8, 2}), ones({8, 1})).batch(4);
+  expect_says(error_of<InvalidArgument>([&] {
+                fit(model, optimizer, MeanSquaredError(), dataset,
+                    {.function = {.run_eagerly = true}, .strategy = strategy, .verbose = false});
+              }),
+              "the step has run_eagerly");
+}
+
+/// Sizes of which each needs a variant of its own, past max_variants.
+TEST(StrategyRun, RefusesMoreSizesThanVariants) {
+  const MirroredStrategy strategy({.devices = devices(2)});
+  const auto step = function([](Tensor x) { return reduce_sum(square(fft(x))); }, {.max_variants = 2});
+  int ran = 0;
+  const std::string problem = error_of<ResourceExhausted>([&] {
+    for (std::int64_t n = 3; n < 12; ++n, ++ran) strategy.run(step, ones({2 * n, 2}));
+  });
+  expect_says(problem, "max_variants");
+  EXPECT_GE(ran, 2);
+}
+
 /// Weights and slots are large beside all else; a step that writes them anew would hold them twice.
 TEST(StrategyRun, WritesVariablesInPlace) {
   for (const int replicas : {1, 2}) {
