@@ -1,5 +1,4 @@
 #include "gradus/distribute/commit_witness.h"
-#include "gradus/base/notice.h"
 #include "gradus/distribute/json_fields.h"
 
 namespace gradus {
@@ -49,9 +48,7 @@ void CommitWitness::ask(std::uint64_t, std::string_view bytes, Answer answer) {
   answer(reply);
 }
 
-void CommitWitness::refused(std::string_view peer) {
-  notice(text("gradus: rank 1 has turned ", printable(peer, true), " away: it has another token, or none\n"));
-}
+void CommitWitness::refused(std::string_view peer) { notice_turned_away("rank 1", peer); }
 
 std::string CommitWitness::greeting() { return written({{"kind", "here"}}); }
 std::string CommitWitness::question(int rank) { return written({{"kind", "last commit"}, {"rank", rank}}); }

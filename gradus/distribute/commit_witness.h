@@ -29,7 +29,7 @@ class CommitWitness final : public RpcHandler {
   /// The questions.
   static std::string greeting();
   static std::string question(int rank);
-  /// What an answer to `question` says; DataError if it is none.
+  /// The last commit that an answer names, the desk's at the end, too; DataError if it names none.
   static std::uint64_t decided(std::string_view answer);
 
  private:

@@ -64,13 +64,6 @@ std::vector<std::string> strings(const Json& answer, const std::string& name) {
   return out;
 }
 
-/// The last commit, which the desk says with the end.
-std::uint64_t decided(const Json& end) {
-  const Json& number = field(end, source, "decided");
-  if (!number.is_number_unsigned()) throw unexpected(source, "decided", "the number of a commit", number);
-  return number.get<std::uint64_t>();
-}
-
 double seconds_of(Clock::duration time) { return static_cast<double>(time / 100ms) / 10; }
 
 }  // namespace
@@ -267,7 +260,7 @@ void Meeting::hear() {
       if (kind == "alive") continue;
       if (read.contains("decided")) {
         const std::lock_guard lock(mutex_);
-        heard_ = decided(read);
+        heard_ = CommitWitness::decided(*answer);
       }
       if (kind != "over") lose(string(field(read, source, "why"), source, "why"));
     } catch (const Error& error) { lose(text(names_[0], ", where the ranks meet, is gone: ", error.what())); }
@@ -315,7 +308,7 @@ std::optional<std::uint64_t> Meeting::fail(const std::string& why) noexcept {
   Json asked = parse_json(question("fail"), source);
   asked["why"] = why.substr(0, 4000);
   try {
-    if (const auto answer = tell(written(asked))) return decided(object(*answer, source));
+    if (const auto answer = tell(written(asked))) return CommitWitness::decided(*answer);
   } catch (...) {}  // no answer of the desk
   if (const auto last = heard()) return last;
   try {

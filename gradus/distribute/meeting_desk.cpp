@@ -2,7 +2,6 @@
 #include <algorithm>
 #include "gradus/base/error.h"
 #include "gradus/base/no_signals.h"
-#include "gradus/base/notice.h"
 #include "gradus/distribute/json_fields.h"
 
 namespace gradus {
@@ -230,9 +229,7 @@ void MeetingDesk::left(std::uint64_t call) {
   send(std::move(replies));
 }
 
-void MeetingDesk::refused(std::string_view peer) {
-  notice(text("gradus: the meeting has turned ", printable(peer, true), " away: it has another token, or none\n"));
-}
+void MeetingDesk::refused(std::string_view peer) { notice_turned_away("the meeting", peer); }
 
 std::string MeetingDesk::decide(std::uint64_t number) {
   const std::lock_guard lock(mutex_);

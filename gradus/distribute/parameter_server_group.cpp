@@ -315,9 +315,7 @@ void ParameterServerGroup::check_usable(std::string_view what) {
 ParameterServerGroup::Traced ParameterServerGroup::traced(const StepIdentity& identity, In batch,
                                                           const StaticArguments& statics, const Body& body,
                                                           bool is_in_step) {
-  require(!identity.options.run_eagerly,
-          "strategy: the step has run_eagerly, and a strategy traces its steps: leave it ",
-          "out, or call the step without a strategy");
+  check_is_traced(identity);
   for (const Tensor& each : batch)
     require(!each.spec().device.is_named() || each.spec().device == Placement(cpu(0)), "strategy: an argument is on ",
             each.spec().device, ": with parameter servers steps are computed on the processor; use .to(cpu(0))");

@@ -2,7 +2,6 @@
 #include "gradus/distribute/parameter_store.h"
 #include <algorithm>
 #include "gradus/base/no_signals.h"
-#include "gradus/base/notice.h"
 #include "gradus/distribute/parameter_questions.h"
 
 namespace gradus {
@@ -324,9 +323,6 @@ void ParameterStore::left(std::uint64_t call) {
   std::erase_if(held_, [&](const Pull& pull) { return pull.call == call; });
 }
 
-void ParameterStore::refused(std::string_view peer) {
-  notice(
-      text("gradus: a parameter server has turned ", printable(peer, true), " away: it has another token, or none\n"));
-}
+void ParameterStore::refused(std::string_view peer) { notice_turned_away("a parameter server", peer); }
 
 }  // namespace gradus

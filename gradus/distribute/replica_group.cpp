@@ -293,13 +293,17 @@ std::shared_ptr<TracedFunction> ReplicaGroup::traced_of(const StepIdentity& iden
   return known.traced;
 }
 
+void ReplicaGroup::check_is_traced(const StepIdentity& identity) {
+  require(!identity.options.run_eagerly,
+          "strategy.run: the step has run_eagerly, and a strategy traces its steps to divide them: leave it out, or "
+          "call the step without a strategy");
+}
+
 StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body) {
   require(!Context::current() && !ReadListener::is_there() && !ShardRun::current(),
           "strategy.run inside of a function, a tape or another run: it is the outermost call; put the tape into the "
           "step");
-  require(!identity.options.run_eagerly,
-          "strategy.run: the step has run_eagerly, and a strategy traces its steps to divide them: leave it out, or "
-          "call the step without a strategy");
+  check_is_traced(identity);
   const GlobalBatch batch(global, readers().get());
   const Division division(global, batch, *this);
   Run run(*this, global, division);

@@ -64,6 +64,8 @@ class ReplicaGroup {
   virtual void failed(const std::string&) noexcept {}
   /// `parts`: of all shards that have rows, by number, of so many bytes each. Fills those of other processes.
   virtual void share(std::span<ShardRun::Part>, std::span<const std::int64_t>) {}
+  /// InvalidArgument if the step is to run op by op.
+  static void check_is_traced(const StepIdentity& identity);
   int replica_of(int shard) const;
   /// As ShardRun has them.
   virtual bool may_add_on_devices() const { return ranks_ == 1; }

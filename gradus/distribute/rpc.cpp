@@ -14,6 +14,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/input_file.h"
 #include "gradus/base/no_signals.h"
+#include "gradus/base/notice.h"
 #include "gradus/distribute/component.h"
 #include "gradus/distribute/grpc_component.h"
 
@@ -227,6 +228,10 @@ std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& 
                                        const Credentials& credentials, RpcHandler& handler,
                                        const std::string& problem) {
   return std::make_unique<GrpcServer>(where, interface, credentials, handler, problem);
+}
+
+void notice_turned_away(std::string_view who, std::string_view peer) {
+  notice(text("gradus: ", who, " has turned ", printable(peer, true), " away: it has another token, or none\n"));
 }
 
 std::string own_host(const Address& meeting, const std::string& interface) {

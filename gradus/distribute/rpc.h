@@ -34,6 +34,9 @@ inline void send(const Replies& replies) {
   for (const auto& [answer, bytes] : replies) answer(bytes);
 }
 
+/// Says on standard error that `who` refuses a peer whose token is another.
+void notice_turned_away(std::string_view who, std::string_view peer);
+
 class RpcServer {
  public:
   virtual ~RpcServer() = default;

@@ -376,10 +376,7 @@ void StepDesk::left(std::uint64_t call) {
   send(std::move(replies));
 }
 
-void StepDesk::refused(std::string_view peer) {
-  notice(
-      text("gradus: the desk of steps has turned ", printable(peer, true), " away: it has another token, or none\n"));
-}
+void StepDesk::refused(std::string_view peer) { notice_turned_away("the desk of steps", peer); }
 
 void StepDesk::close(const std::string& why, bool in_order) {
   Replies replies;

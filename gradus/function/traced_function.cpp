@@ -1,8 +1,8 @@
 /// One call after the other: the path through the segments of a variant, and on where it ends.
 #include "gradus/function/traced_function.h"
-#include "gradus/backend/shard_run.h"
 #include <algorithm>
 #include <mutex>
+#include "gradus/backend/shard_run.h"
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
 #include "gradus/compiler/pipeline.h"

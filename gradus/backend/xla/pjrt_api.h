@@ -43,7 +43,6 @@ enum class Code : int {
   ok = 0,
   invalid_argument = 3,
   resource_exhausted = 8,
-  unimplemented = 12,
   internal = 13,
 };
 

@@ -266,7 +266,6 @@ static_assert(static_cast<int>(ours::Type::f64) == PJRT_Buffer_Type_F64);
 static_assert(static_cast<int>(ours::Type::bf16) == PJRT_Buffer_Type_BF16);
 static_assert(static_cast<int>(ours::Code::resource_exhausted) == PJRT_Error_Code_RESOURCE_EXHAUSTED);
 static_assert(static_cast<int>(ours::Code::invalid_argument) == PJRT_Error_Code_INVALID_ARGUMENT);
-static_assert(static_cast<int>(ours::Code::unimplemented) == PJRT_Error_Code_UNIMPLEMENTED);
 static_assert(static_cast<int>(ours::Code::internal) == PJRT_Error_Code_INTERNAL);
 static_assert(static_cast<int>(ours::NamedValue::Type::text) == PJRT_NamedValue_kString);
 static_assert(static_cast<int>(ours::NamedValue::Type::int64) == PJRT_NamedValue_kInt64);
