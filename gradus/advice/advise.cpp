@@ -177,6 +177,9 @@ class Advising {
 
   // Levers.
 
+  static const LeverKind& kind_of(const Lever& row) {
+    return *std::ranges::find(lever_kinds(), row.name, &LeverKind::name);
+  }
   bool is_wanted(const LeverKind& kind) const {
     if (kind.is_lower_precision && !options_.allow_lower_precision) return false;
     if (std::ranges::any_of(advice_.levers, [&](const Lever& row) { return row.name == kind.name; })) return false;
@@ -241,19 +244,22 @@ class Advising {
     add(std::move(*row));
   }
 
-  /// What was left undecided, with the time that others have left.
+  /// What was left undecided, with the time that others have left, and what may be otherwise by what was taken since.
   void try_again(const std::vector<const LeverKind*>& order) {
-    std::vector<const LeverKind*> undecided;
-    for (const LeverKind* kind : order)
-      if (std::ranges::any_of(advice_.levers, [&](const Lever& row) {
-            return row.name == kind->name && row.verdict == Verdict::undecided;
-          }))
-        undecided.push_back(kind);
-    for (std::size_t i = 0; i < undecided.size(); ++i) {
-      const auto row = std::ranges::find(advice_.levers, undecided[i]->name, &Lever::name);
+    const std::vector<Lever> found = advice_.levers;
+    std::vector<const LeverKind*> again;
+    for (const LeverKind* kind : order) {
+      const auto row = std::ranges::find(found, kind->name, &Lever::name);
+      const bool data_changed = std::any_of(row, found.end(), [](const Lever& later) {
+        return later.worth_it && !later.is_in_use && kind_of(later).is_of_data;
+      });
+      if (row->verdict == Verdict::undecided || may_gain_since(*kind, *row, data_changed)) again.push_back(kind);
+    }
+    for (std::size_t i = 0; i < again.size(); ++i) {
+      const auto row = std::ranges::find(advice_.levers, again[i]->name, &Lever::name);
       Lever before = std::move(*row);
       advice_.levers.erase(row);
-      try_lever(*undecided[i], undecided.size() - i);
+      try_lever(*again[i], again.size() - i);
       // What was seen stays, if there is less to be seen now.
       if (advice_.levers.back().verdict == Verdict::undecided && advice_.levers.back().pairs < before.pairs)
         advice_.levers.back() = std::move(before);

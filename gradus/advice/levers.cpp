@@ -285,9 +285,9 @@ Proposals pruning(const Circumstances& c) {
 constexpr std::array kinds{
     LeverKind{"compile", gain_of_compile, compile},
     LeverKind{"fuse", gain_of_fuse, fuse},
-    LeverKind{"prefetch", gain_of_prefetch, prefetch},
-    LeverKind{"parallel map", gain_of_parallel_map, parallel_map},
-    LeverKind{.name = "cache", .gain = gain_of_cache, .propose = cache, .reads_a_part = true},
+    LeverKind{.name = "prefetch", .gain = gain_of_prefetch, .propose = prefetch, .is_of_data = true},
+    LeverKind{.name = "parallel map", .gain = gain_of_parallel_map, .propose = parallel_map, .is_of_data = true},
+    LeverKind{.name = "cache", .gain = gain_of_cache, .propose = cache, .reads_a_part = true, .is_of_data = true},
     LeverKind{.name = "batch size",
               .gain = gain_of_batch_size,
               .propose = batch_size,
@@ -311,5 +311,9 @@ constexpr std::array kinds{
 }  // namespace
 
 std::span<const LeverKind> lever_kinds() { return kinds; }
+
+bool may_gain_since(const LeverKind& kind, const Lever& row, bool data_changed) {
+  return kind.is_of_data && data_changed && row.verdict == Verdict::not_worth_it && row.pairs > 0 && !row.is_in_use;
+}
 
 }  // namespace gradus

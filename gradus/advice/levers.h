@@ -55,8 +55,14 @@ struct LeverKind {
   bool is_lower_precision = false;   // tried where that is allowed
   bool is_another_training = false;  // whose losses are others
   bool reads_a_part = false;         // a trial reads some elements again and again, so its losses are others
+  bool is_of_data = false;           // it changes how elements are made
 };
 
 std::span<const LeverKind> lever_kinds();
+
+/// Whether what was found about a lever may be otherwise now: elements are made in another way since, and it is about
+/// how they are made. An example is `prefetch`, which hides little while the source takes all cores, and much once a
+/// cache has taken the place of the source.
+bool may_gain_since(const LeverKind& kind, const Lever& row, bool data_changed);
 
 }  // namespace gradus

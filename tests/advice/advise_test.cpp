@@ -1,6 +1,7 @@
 /// Advice about trainings whose times are pretended: what is worth it, how long it takes, and what it leaves alone.
 #include <cmath>
 #include <limits>
+#include "gradus/advice/levers.h"
 #include "gradus/base/threads.h"
 #include "gradus/gradus.h"
 #include "gradus/ops/random_state.h"
@@ -61,6 +62,27 @@ TEST(Advise, ACacheSparesASlowSource) {
     for ([[maybe_unused]] const auto& batch : advice.dataset->as<2>()) ++batches;
     EXPECT_EQ(batches, 16);
   }
+}
+
+TEST(Advise, WhatElementsAreMadeByIsTriedAgainWhenTheyAreMadeInAnotherWay) {
+  const auto kind = [](std::string_view name) -> const LeverKind& {
+    return *std::ranges::find(lever_kinds(), name, &LeverKind::name);
+  };
+  const Lever seen{.name = "prefetch", .pairs = 16};
+  for (const char* name : {"prefetch", "parallel map", "cache"}) {
+    EXPECT_TRUE(may_gain_since(kind(name), seen, true)) << name;
+    EXPECT_FALSE(may_gain_since(kind(name), seen, false)) << name;
+  }
+  EXPECT_FALSE(may_gain_since(kind("recompute"), seen, true));
+  Lever other = seen;
+  other.pairs = 0;  // there is nothing that it could change
+  EXPECT_FALSE(may_gain_since(kind("prefetch"), other, true));
+  other = seen;
+  other.is_in_use = true;
+  EXPECT_FALSE(may_gain_since(kind("prefetch"), other, true));
+  other = seen;
+  other.verdict = Verdict::worth_it, other.worth_it = true;
+  EXPECT_FALSE(may_gain_since(kind("prefetch"), other, true));
 }
 
 TEST(Advise, LargerBatchesShareWhatEachCosts) {
