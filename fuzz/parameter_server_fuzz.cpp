@@ -1,10 +1,13 @@
 /// Fuzz target: questions at a parameter server and at the desk of steps, and what a server finds on its disk. Every
-/// question gets an answer, and what is no program or no checkpoint is an Error.
+/// question gets one answer, and what is no program or no checkpoint is an Error.
+#include <unistd.h>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
+#include <memory>
+#include <vector>
 #include "gradus/base/error.h"
 #include "gradus/distribute/parameter_questions.h"
 #include "gradus/distribute/parameter_store.h"
@@ -45,10 +48,43 @@ void ask_store(std::string_view bytes) {
   for_each_part(bytes, [&](std::string_view part) { ask(store, call++, part); });
 }
 
+/// Of a process that has not joined.
 void ask_desk(std::string_view bytes) {
   gradus::StepDesk desk({.ranks = 1, .servers = 1});
   std::uint64_t call = 1;
   for_each_part(bytes, [&](std::string_view part) { ask(desk, call++, part); });
+}
+
+/// Of a worker, "inc0", and a server, "inc1", that have joined, while there are steps to do. Who waits stays; after a
+/// part that is empty, who asked before it is gone.
+void ask_joined_desk(std::string_view bytes) {
+  gradus::StepDesk desk({.ranks = 1, .servers = 1});
+  std::vector<std::shared_ptr<std::atomic<int>>> answers;
+  const auto ask = [&](std::string_view question) {
+    answers.push_back(std::make_shared<std::atomic<int>>(0));
+    desk.ask(answers.size(), question, [count = answers.back()](std::string_view) { ++*count; });
+  };
+  const auto expect_answers = [&] {
+    for (const auto& count : answers)
+      if (*count != 1) std::abort();
+  };
+  for (const std::uint64_t seat : {0, 1}) {
+    MessageWriter join;
+    join.integer(static_cast<std::uint64_t>(gradus::StepQuestion::join))
+        .integer(seat)
+        .words(seat == 0 ? "inc0" : "inc1");
+    ask(join.integer(1).integer(1).words("").words("").words("host").integer(7).take());
+  }
+  expect_answers();
+  for (const std::uint64_t step : {0, 1, 2}) desk.open(step, step / 2, 7);
+  for_each_part(bytes, [&](std::string_view part) {
+    if (!part.empty()) return ask(part);
+    if (*answers.back() > 0) return;
+    desk.left(answers.size());
+    if (*answers.back() == 0) ++*answers.back();
+  });
+  desk.close("all is done", true);
+  expect_answers();
 }
 
 void read_program(std::string_view bytes) {
@@ -72,9 +108,9 @@ void read_log(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0 || size > 1 << 16) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  constexpr void (*parts[])(std::string_view) = {ask_store, ask_desk, read_program, read_log};
+  constexpr void (*parts[])(std::string_view) = {ask_store, ask_desk, read_program, read_log, ask_joined_desk};
   try {
-    parts[data[0] % 4](bytes);
+    parts[data[0] % std::size(parts)](bytes);
   } catch (const gradus::Error&) {}
   return 0;
 }

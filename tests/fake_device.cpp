@@ -13,7 +13,7 @@
 namespace gradus::testing_device {
 namespace {
 
-std::atomic<std::int64_t> runs{0}, to_device{0}, to_host{0};
+std::atomic<std::int64_t> runs{0}, done{0}, to_device{0}, to_host{0};
 
 /// Set once, when what it stands for has happened.
 class Event {
@@ -161,6 +161,7 @@ class FakeExecutable final : public ForwardingExecutable {
           if (given[k]) to[k] = memory_of(out[k]).storage();
         kept->run(from, to, symbols);
         for (std::size_t k = 0; k < out.size(); ++k) store(out[k], to[k]);
+        ++done;
         event->set();
       } catch (...) {
         for (std::size_t k = 0; k < out.size(); ++k)  // nothing was written
@@ -243,6 +244,27 @@ void add_fake_devices() {
   register_backend(DeviceKind::plugin, backend, 2);
 }
 
-Counts counts() { return {runs, to_device, to_host}; }
+Counts counts() { return {runs, done, to_device, to_host}; }
+
+struct Held::Gate {
+  std::mutex guard;
+  std::condition_variable changed;
+  bool is_open = false;
+};
+
+Held::Held(int device) : gate_(std::make_shared<Gate>()) {
+  Queue::of({DeviceKind::plugin, device}).give([gate = gate_] {
+    std::unique_lock lock(gate->guard);
+    gate->changed.wait_for(lock, std::chrono::minutes(1), [&] { return gate->is_open; });
+  });
+}
+
+Held::~Held() {
+  {
+    const std::lock_guard lock(gate_->guard);
+    gate_->is_open = true;
+  }
+  gate_->changed.notify_all();
+}
 
 }  // namespace gradus::testing_device

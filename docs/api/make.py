@@ -85,6 +85,9 @@ def main():
         print("docs: SKIPPED, the API reference is neither made nor checked: there is no doxygen; install the package "
               "`doxygen` (tools/setup.sh docs)", file=sys.stderr)
         sys.exit(77)
+    rooms = {header.split("/")[1] for header in for_doxygen.public_headers()}
+    if unknown := rooms - set(re.findall(r"\\defgroup (\w+)", (HERE / "subjects.dox").read_text(encoding="utf-8"))):
+        sys.exit("docs: subjects.dox has no group for " + ", ".join(sorted(unknown)))
     out = pathlib.Path(sys.argv[1]).resolve()
     out.mkdir(parents=True, exist_ok=True)
     headers = [header for header in for_doxygen.public_headers() if names_of(header).shown]

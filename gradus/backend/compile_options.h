@@ -17,7 +17,7 @@ struct CompileOptions {
   /// Budget for temporaries when the graph's symbols have the values `symbols`; 0: none. Of compiled programs.
   std::int64_t max_bytes = 0;
   std::vector<std::int64_t> symbols = {};
-  TargetModel target = {};
+  TargetModel target = {};  // by which passes decide; a Backend takes its own
   bool keeps_code = false;  // for an object file (backend/object.h): its code is made for it alone
   bool profile = false;     // kernels() says how long they really take
   /// Of a function's program, per output of the graph: the place among the inputs of the value that it is the next one

@@ -34,7 +34,8 @@ std::vector<ShardPart> ShardCut::parts() {
 std::vector<ShardSum> ShardCut::sums() const {
   std::vector<ShardSum> all;
   for (const auto& [value, sum] : sums_) all.push_back(sum);
-  std::ranges::stable_sort(all, {}, [](const ShardSum& sum) { return sum.parts[0]; });
+  std::ranges::stable_sort(all, {},
+                           [this](const ShardSum& sum) { return std::pair{of(sum.parts[0]).depth, sum.parts[0]}; });
   return all;
 }
 
@@ -86,6 +87,7 @@ void ShardCut::place(int i) {
                    "a value of shards of both lengths: ", v.op);
     const int after = of(operand).time;
     here.time = std::max(here.time, after % 2 == parity ? after : after + 1);
+    if (of(operand).length >= 0) here.depth = std::max(here.depth, of(operand).depth + 1);
   }
 }
 

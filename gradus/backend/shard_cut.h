@@ -44,7 +44,8 @@ class ShardCut {
   ShardCut(const Graph& graph, const Exchanges& exchanges);
   /// By time.
   std::vector<ShardPart> parts();
-  /// In the order in which shards come to what they add.
+  /// In the order in which shards come to what they add: by depth. Gradients are scaled one after the other when all of
+  /// them are there, so the order of the graph is another one. It is the same on every rank.
   std::vector<ShardSum> sums() const;
   /// What stands for value i: the sum for one that shards of another length have joined.
   int source_of(int i) const;
@@ -56,6 +57,7 @@ class ShardCut {
     int time = 0, length = -1;
     bool is_anywhere = false, is_member = false, is_output = false;
     int latest = -1;  // time at which it is needed
+    int depth = 0;    // of a value of shards: how many of them are made one after the other before it
   };
   Place& of(int i) { return places_[i]; }
   const Place& of(int i) const { return places_[i]; }

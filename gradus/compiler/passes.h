@@ -32,7 +32,7 @@ void multiply_repeated_rows_once(Graph& graph);
 void eliminate_common_subexpressions(Graph& graph);
 /// Lets a loop keep values that its gradient would compute again, where that pays (residuals.cpp). This depends on
 /// sizes, so it is no graph pass: programs of open and of known sizes are compared after the graph passes.
-void keep_residuals(Graph& graph, const TargetModel& target = {});
+void keep_residuals(Graph& graph, const TargetModel& target);
 /// Groups values into steps, in execution order (fuse.cpp). No float operation is reordered, so fusion never changes a
 /// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty) says of each value
 /// which group of copies it belongs to, 0: none; a copy is computed with its own group and its late readers, never with

@@ -11,7 +11,8 @@ std::string to_text(const TargetModel& t) {
               kib(t.most_cached_bytes), " KiB, weights in turns ", kib(t.least_weights_in_turns), " to ",
               kib(t.most_weights_in_turns), " KiB; products of at most ", t.deepest_product,
               " steps are joined with formulas from ", kib(t.least_joined_bytes), " KiB and ", t.least_joined_elements,
-              " elements on; at most ", t.most_fused, " formulas a kernel");
+              " elements on; at most ", t.most_fused, " formulas a kernel, which costs ", t.kernel_overhead_ns,
+              " ns besides its work; rows of ", t.least_row_elements, " elements and more are walked by vectors");
 }
 
 }  // namespace gradus

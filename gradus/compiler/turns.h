@@ -8,7 +8,6 @@
 namespace gradus {
 
 /// True if a Matmul goes in turns. Without `symbols`, usual sizes stand for open ones.
-bool is_in_turns(const Graph& graph, int product, std::span<const std::int64_t> symbols = {},
-                 const TargetModel& target = {});
+bool is_in_turns(const Graph& graph, int product, std::span<const std::int64_t> symbols, const TargetModel& target);
 
 }  // namespace gradus

@@ -91,6 +91,8 @@ class Server : public grpc::CallbackGenericService {
     settings_.credentials = {};  // texts that do not stay
   }
 
+  ~Server() override { servers_with_tls().remove(*this); }
+
   std::string start(const GrpcServerSettings& given) {
     grpc::ServerBuilder builder;
     auto credentials = grpc::InsecureServerCredentials();
@@ -99,6 +101,7 @@ class Server : public grpc::CallbackGenericService {
       options.pem_root_certs = text_of(given.credentials.authority);
       options.pem_key_cert_pairs.push_back({text_of(given.credentials.key), text_of(given.credentials.certificate)});
       credentials = grpc::SslServerCredentials(options);
+      servers_with_tls().add(*this);
     }
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second one at this port is a mistake
     builder.AddListeningPort(given.address, credentials, &port_);
@@ -152,6 +155,31 @@ class Server : public grpc::CallbackGenericService {
     server_->Wait();
   }
   const GrpcServerSettings& settings() const { return settings_; }
+
+  /// Those whose handshakes may fail. gRPC tells of it in its log alone, without saying which server it was.
+  class WithTls {
+   public:
+    void add(Server& server) {
+      const std::lock_guard lock(mutex_);
+      all_.insert(&server);
+    }
+    void remove(Server& server) {
+      const std::lock_guard lock(mutex_);
+      all_.erase(&server);
+    }
+    void tell(const std::string& why) {
+      const std::lock_guard lock(mutex_);
+      for (const Server* const each : all_) each->settings_.handshake_failed(each->settings_.owner, why.c_str());
+    }
+
+   private:
+    std::mutex mutex_;
+    std::set<Server*> all_;
+  };
+  static WithTls& servers_with_tls() {
+    static auto* const all = new WithTls;  // threads of gRPC may write their log as the process ends
+    return *all;
+  }
   int port() const { return port_; }
 
  private:
@@ -206,7 +234,8 @@ class Client {
     if (settings.credentials.certificate != nullptr)
       credentials = grpc::SslCredentials({text_of(settings.credentials.authority), text_of(settings.credentials.key),
                                           text_of(settings.credentials.certificate)});
-    stub_ = std::make_unique<grpc::GenericStub>(grpc::CreateCustomChannel(settings.address, credentials, arguments));
+    channel_ = grpc::CreateCustomChannel(settings.address, credentials, arguments);
+    stub_ = std::make_unique<grpc::GenericStub>(channel_);
   }
 
   grpc::Status ask(const char* bytes, std::size_t size, int milliseconds, bool awaits, std::string& answer) {
@@ -235,6 +264,26 @@ class Client {
     return status;
   }
 
+  /// Why there is no connection; empty where there is one. gRPC says it to whoever does not wait for the server.
+  std::string problem_of_connection() {
+    if (channel_->GetState(false) == GRPC_CHANNEL_READY) return {};
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(100));
+    const grpc::ByteBuffer nothing = buffer_of("", 0);
+    grpc::ByteBuffer reply;
+    std::string problem;
+    bool is_done = false;
+    stub_->UnaryCall(&context, "/gradus.Meeting/None", {}, &nothing, &reply, [&](const grpc::Status& ended) {
+      const std::lock_guard within(mutex_);
+      if (ended.error_code() == grpc::StatusCode::UNAVAILABLE) problem = ended.error_message();
+      is_done = true;
+      changed_.notify_all();
+    });
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_done; });
+    return problem;
+  }
+
   void cancel() {
     const std::lock_guard lock(mutex_);
     is_cancelled_ = true;
@@ -243,6 +292,7 @@ class Client {
 
  private:
   const std::string token_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<grpc::GenericStub> stub_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -285,19 +335,34 @@ constexpr GrpcTable table = {
            void (*answered)(void*, const char*, std::size_t), char* why, std::size_t why_size) {
           std::string answer;
           const grpc::Status status = static_cast<Client*>(client)->ask(bytes, size, milliseconds, awaits != 0, answer);
+          const bool is_late = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
           if (status.ok()) answered(owner, answer.data(), answer.size());
-          else say(status.error_message(), why, why_size);
+          else if (!is_late) say(status.error_message(), why, why_size);
+          else if (awaits != 0) say(static_cast<Client*>(client)->problem_of_connection(), why, why_size);
           return result_of(status);
         },
     .cancel = [](void* client) { static_cast<Client*>(client)->cancel(); },
     .disconnect = [](void* client) { delete static_cast<Client*>(client); },
 };
 
+/// Of gRPC's log the one line that says that a server's handshake failed: no call comes of it.
+void read_log(gpr_log_func_args* line) {
+  constexpr std::string_view source = "chttp2_server.cc", begin = "Handshaking failed: ";
+  std::string_view message = line->message;
+  if (!std::string_view(line->file).ends_with(source) || !message.starts_with(begin)) return;
+  message.remove_prefix(begin.size());
+  if (message.starts_with("UNKNOWN:")) message.remove_prefix(8);
+  Server::servers_with_tls().tell(std::string(message.substr(0, message.find(" {"))));
+}
+
 }  // namespace
 }  // namespace gradus
 
 /// What goes wrong is said by who asked; gRPC's own log is for those that set GRPC_VERBOSITY.
 extern "C" __attribute__((visibility("default"))) const gradus::GrpcTable* gradus_grpc() {
-  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) {
+    gpr_set_log_verbosity(GPR_LOG_SEVERITY_DEBUG);
+    gpr_set_log_function(gradus::read_log);
+  }
   return &gradus::table;
 }

@@ -17,8 +17,9 @@ struct GrpcServerSettings {
   int most_bytes;  // of a question
   void* owner;     // what the functions below get
   void (*asked)(void* owner, std::uint64_t call, const char* bytes, std::size_t size, const char* peer);
-  void (*left)(void* owner, std::uint64_t call);   // who asked has gone before there was an answer
-  void (*refused)(void* owner, const char* peer);  // it has another token, or none
+  void (*left)(void* owner, std::uint64_t call);           // who asked has gone before there was an answer
+  void (*refused)(void* owner, const char* peer);          // it has another token, or none
+  void (*handshake_failed)(void* owner, const char* why);  // of TLS, with whom nobody knows
 };
 
 struct GrpcClientSettings {
@@ -30,7 +31,7 @@ struct GrpcClientSettings {
 enum class GrpcResult : int { answered, late, unreachable, refused, failed };
 
 struct GrpcTable {
-  static constexpr std::uint32_t current = 2;
+  static constexpr std::uint32_t current = 3;
   std::uint32_t version;
   /// A server; null where it cannot be, and `why` says it.
   void* (*serve)(const GrpcServerSettings* settings, char* why, std::size_t why_size);
@@ -42,6 +43,7 @@ struct GrpcTable {
   /// A client, which connects when it first asks.
   void* (*connect)(const GrpcClientSettings* settings);
   /// Waits for the answer; `awaits`: for the server, too, which else is `unreachable` at once. Several threads may ask.
+  /// `why` also of what is `late` since there is no connection.
   GrpcResult (*ask)(void* client, const char* bytes, std::size_t size, int milliseconds, int awaits, void* owner,
                     void (*answered)(void* owner, const char* bytes, std::size_t size), char* why,
                     std::size_t why_size);

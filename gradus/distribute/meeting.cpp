@@ -70,7 +70,8 @@ double seconds_of(Clock::duration time) { return static_cast<double>(time / 100m
 
 MeetingTerms Meeting::terms(const Cluster& cluster, const Introduction& introduction) {
   return {cluster.ranks(),      introduction.generation, introduction.fingerprint,
-          introduction.version, cluster.heartbeat,       std::min(cluster.heartbeat, cluster.timeout / 2)};
+          introduction.version, cluster.heartbeat,       std::min(cluster.heartbeat, cluster.timeout / 2),
+          cluster.workers};
 }
 
 Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk,
@@ -131,6 +132,7 @@ void Meeting::meet_witness() {
     if (witness_client_->ask(CommitWitness::greeting(), in(std::min<std::chrono::milliseconds>(2s, cluster_.heartbeat)),
                              true))
       return;
+    if (const std::string why = witness_client_->problem(); !why.empty()) problem = why;
   } catch (const Unavailable& error) { problem = error.what(); }
   notice(text("gradus: rank ", cluster_.rank, " cannot ask ", names_[1], " at ", address,
               " about steps, should rank 0 be lost: ", problem, "\n"));
@@ -199,12 +201,13 @@ std::string Meeting::await(std::string question, std::string_view wanted, std::s
       missing = listed(strings(read, "missing"));
     }
     const auto waited = Clock::now() - begin;
-    const std::string state =
-        text(cluster_.ranks(), " ranks meet at ", place_, "; missing after ", seconds_of(waited), " s: ", missing);
+    const std::string problem = answer ? std::string() : client_->problem();
+    const std::string state = text(cluster_.ranks(), " ranks meet at ", place_, "; missing after ", seconds_of(waited),
+                                   " s: ", missing, problem.empty() ? "" : ": ", problem);
     if (Clock::now() >= deadline)
       throw Unavailable(text(state,
-                             ": it was not started, cannot reach the meeting, or is stopped (Cluster::timeout is ",
-                             seconds_of(cluster_.timeout), " s)"));
+                             problem.empty() ? ": it was not started, cannot reach the meeting, or is stopped" : "",
+                             " (Cluster::timeout is ", seconds_of(cluster_.timeout), " s)"));
     notice(text("gradus: rank ", cluster_.rank, " waits: ", state, "\n"));
   }
 }

@@ -198,7 +198,9 @@ std::string MeetingDesk::wait_reply(const std::string& topic) const {
   for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
     const bool is_here =
         found == topics_.end() ? seats_[rank].is_taken() : found->second.contains(static_cast<int>(rank));
-    if (!is_here) missing.push_back(seats_[rank].is_taken() ? seats_[rank].name : text("rank ", rank));
+    if (is_here) continue;
+    if (seats_[rank].is_taken()) missing.push_back(seats_[rank].name);
+    else missing.push_back(text("rank ", rank, rank < terms_.addresses.size() ? " at " + terms_.addresses[rank] : ""));
   }
   return written({{"kind", "wait"}, {"missing", missing}});
 }

@@ -25,6 +25,7 @@ struct MeetingTerms {
   std::string version = {};      // of the library
   std::chrono::milliseconds heartbeat{10'000};
   std::chrono::milliseconds report{10'000};  // after which who waits is told for whom
+  std::vector<std::string> addresses = {};   // of the ranks, where they are known
 };
 
 class MeetingDesk : public RpcHandler {

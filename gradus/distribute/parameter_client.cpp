@@ -50,6 +50,8 @@ std::optional<std::string> ParameterClient::ask(const std::string& question, std
                                    ": it knows nothing of this training: it was started anew without a checkpoint "
                                    "(ParameterServerOptions::checkpoints), or belongs to another training"));
         }
+      } else if (const std::string why = place_->client->problem(); !why.empty()) {
+        problem = why;
       }
     } catch (const TurnedAway&) { throw; } catch (const LeftOff&) {
       throw;

@@ -2,6 +2,7 @@
 #include "gradus/distribute/parameter_server.h"
 #include <cstdlib>
 #include <future>
+#include "gradus/base/notice.h"
 #include "gradus/base/ranges.h"
 #include "gradus/distribute/parameter_server_group.h"
 #include "gradus/ops/constant.h"
@@ -40,6 +41,7 @@ std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, c
   require(cluster.task != TaskType::evaluator,
           "ParameterServerStrategy: an evaluator stands beside the cluster: restore checkpoints in it, and evaluate "
           "without the strategy");
+  if (!cluster.in_process) notice(text("gradus: ", cluster.describe(), "; values travel by gRPC\n"));
   if (cluster.task == TaskType::parameter_server) {
     serve(cluster, options);
     std::exit(0);

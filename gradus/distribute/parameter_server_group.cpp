@@ -69,7 +69,9 @@ void ParameterServerGroup::meet() {
                                                      .fingerprint = fingerprint_of(cluster_, options_.max_staleness),
                                                      .run = drawn_name(),
                                                      .heartbeat = cluster_.heartbeat,
-                                                     .is_watching = !cluster_.in_process});
+                                                     .is_watching = !cluster_.in_process,
+                                                     .addresses = cluster_.workers,
+                                                     .servers_at = cluster_.parameter_servers});
     if (!cluster_.in_process)
       desk_server_ = grpc_server(cluster_.meeting(), cluster_.interface, cluster_.credentials, *desk_,
                                  "rank 0 cannot hand out steps");

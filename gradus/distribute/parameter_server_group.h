@@ -52,6 +52,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body) override;
   Explanation explain(const StepIdentity& identity) override;
   std::vector<std::uint64_t> of_all(std::uint64_t mine) override;
+  bool keeps_variables() const override { return false; }  // they are the servers'
   std::string name_of(int rank) const override;
   void give_up(const std::string& why) noexcept override;
 

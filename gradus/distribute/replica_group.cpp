@@ -4,6 +4,7 @@
 #include <cstring>
 #include "gradus/base/divide.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/notice.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/data/batch_readers.h"
 #include "gradus/distribute/shard_trace.h"
@@ -233,7 +234,7 @@ void ReplicaGroup::check_same(std::uint64_t value, const std::string& what) {
     throw InvalidArgument(text(what, " (", name_of(rank), " differs from ", name_of(0), ")"));
 }
 
-void ReplicaGroup::check_same(std::span<const ShardRun::Common> values) {
+void ReplicaGroup::check_same(std::span<const ShardRun::Common> values, const std::string& when) {
   const auto is_same = [&](std::uint64_t mine) {
     const std::vector<std::uint64_t> all = of_all(mine);
     return std::ranges::all_of(all, [&](std::uint64_t each) { return each == all[0]; });
@@ -243,7 +244,7 @@ void ReplicaGroup::check_same(std::span<const ShardRun::Common> values) {
   if (is_same(hash)) return;
   if (!is_same(values.size())) return;  // the programs differ, which they will tell themselves
   for (const ShardRun::Common& value : values)
-    check_same(value.hash, text("strategy.run: ", value.name, " is not the same on all ranks"));
+    check_same(value.hash, text(when, ": ", value.name, " is not the same on all ranks"));
 }
 
 void ReplicaGroup::check_data(const Pipeline& batches) {
@@ -269,7 +270,23 @@ Pipeline ReplicaGroup::distributed(const Pipeline& batches, bool by_hand) {
   if (ranks() == 1) return batches;
   checks_batches_ = checks_batches_ || by_hand;
   const auto readers = this->readers();
-  return readers ? batches.read_by(readers) : batches;
+  if (!readers) return batches;
+  say_rows(batches, *readers);
+  return batches.read_by(readers);
+}
+
+/// Says once what this rank has of the first data set.
+void ReplicaGroup::say_rows(const Pipeline& batches, const BatchReaders& readers) {
+  if (std::exchange(has_said_rows_, true)) return;
+  const auto rows = batches.rows();
+  const BatchShare share = readers.share_of(rank_);
+  std::string amount = text("shards ", share.begin, " .. ", share.end - 1, " of ", share.shards, " of each batch");
+  if (rows && rows->second > 0) {
+    const std::int64_t whole = rows->first / rows->second, rest = rows->first % rows->second;
+    amount = text(whole * share.rows(rows->second).count() + share.rows(rest).count(), " of ", rows->first,
+                  " rows of an epoch, ", amount);
+  }
+  notice(text("gradus: ", name_of(rank_), " has ", amount, "\n"));
 }
 
 /// Where data sets are distributed, a batch that is none of their parts may be made of them by mistake.

@@ -36,7 +36,10 @@ class ReplicaGroup {
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   void check_same(std::uint64_t value, const std::string& what);
   /// InvalidArgument that names the first of these of which processes have different ones; all ask.
-  void check_same(std::span<const ShardRun::Common> values);
+  void check_same(std::span<const ShardRun::Common> values, const std::string& when = "strategy.run");
+  /// Whether several processes each have all Variables, which then have to be the same.
+  virtual bool keeps_variables() const { return ranks_ > 1; }
+  bool says_micro_shards() const { return micro_shards_ > 0; }
   /// Makes values whole of which each process has a part; all ask.
   virtual void gather(std::span<ShardRun::Gathered> values);
   /// Before this process throws what all others will: returns when they know it, too, so that no end of this process
@@ -91,7 +94,8 @@ class ReplicaGroup {
   StepResults results_of(const Called& called, const Run& run, const Division& division);
   std::shared_ptr<TracedFunction> traced_of(const StepIdentity& identity);
   void check_batch(In global);
-  bool checks_batches_ = false;
+  void say_rows(const Pipeline& batches, const BatchReaders& readers);
+  bool checks_batches_ = false, has_said_rows_ = false;
   std::mutex guard_;
   std::map<const void*, Known> known_;
 };

@@ -69,14 +69,14 @@ class GrpcServer : public RpcServer {
  public:
   GrpcServer(const Address& where, const std::string& interface, const Credentials& credentials, RpcHandler& handler,
              const std::string& problem)
-      : grpc_(functions()), handler_(handler) {
+      : grpc_(functions()), handler_(handler), name_(where.to_string()) {
     Address listens = where;
     if (!interface.empty()) listens.host = address_of_interface(interface);
-    else if (!where.is_loopback() && where.port != 0) listens.host = "0.0.0.0";
+    else if (!where.is_loopback() && where.port != 0) listens.host = "0.0.0.0";  // which gRPC takes for IPv6, too
     const std::string address = listens.to_string();
     const Texts texts(credentials);
     const GrpcServerSettings settings = {address.c_str(), texts.pointers(), most_bytes_asked, this, &asked,
-                                         &left,           &refused};
+                                         &left,           &refused,         &handshake_failed};
     std::array<char, 512> why{};
     const NoSignals quiet;
     server_ = grpc_.serve(&settings, why.data(), why.size());
@@ -109,9 +109,18 @@ class GrpcServer : public RpcServer {
   }
   static void left(void* owner, std::uint64_t call) { static_cast<GrpcServer*>(owner)->handler_.left(call); }
   static void refused(void* owner, const char* peer) { static_cast<GrpcServer*>(owner)->handler_.refused(peer); }
+  /// Said once, since whoever is turned away tries again.
+  static void handshake_failed(void* owner, const char* why) {
+    auto& self = *static_cast<GrpcServer*>(owner);
+    if (!self.has_told_.exchange(true))
+      notice(text("gradus: somebody was turned away at ", self.name_, ": the TLS handshake has failed: ",
+                  printable(why, true), ": it has no certificate of this `authority`, or does not take this one\n"));
+  }
 
   const GrpcTable& grpc_;
   RpcHandler& handler_;
+  const std::string name_;
+  std::atomic<bool> has_told_ = false;
   void* server_ = nullptr;  // stays as it is for questions that come while it stops
   bool is_stopped_ = false;
   std::mutex mutex_;
@@ -122,7 +131,7 @@ class GrpcServer : public RpcServer {
 class GrpcClient : public RpcClient {
  public:
   GrpcClient(const Address& where, const Credentials& credentials, const std::string& what)
-      : grpc_(functions()), where_(where.to_string()), what_(what) {
+      : grpc_(functions()), where_(where.to_string()), what_(what), credentials_(credentials) {
     const Texts texts(credentials);
     const GrpcClientSettings settings = {where_.c_str(), texts.pointers(), most_bytes_answered};
     const NoSignals quiet;
@@ -146,7 +155,7 @@ class GrpcClient : public RpcClient {
                                         &answer, take, why.data(), why.size());
     switch (result) {
       case GrpcResult::answered: return answer;
-      case GrpcResult::late: return {};
+      case GrpcResult::late: note(why.data()); return {};
       case GrpcResult::refused:
         throw TurnedAway(text(what_, " at ", where_, " turns this process away: ", why.data(),
                               ": GRADUS_TOKEN has to be the same on all ranks"));
@@ -162,9 +171,37 @@ class GrpcClient : public RpcClient {
     grpc_.cancel(client_);
   }
 
+  std::string problem() const override {
+    const std::lock_guard lock(mutex_);
+    return problem_;
+  }
+
  private:
+  /// `why` is what gRPC says of a connection that there is not.
+  void note(std::string_view why) {
+    constexpr std::string_view before = "last error: ";
+    if (const auto at = why.find(before); at != std::string_view::npos) why.remove_prefix(at + before.size());
+    if (const auto at = why.find(": ipv"); at != std::string_view::npos) why.remove_prefix(at + 2);  // the status
+    const bool is_closed = why.find("Socket closed") != std::string_view::npos;
+    const bool is_of_tls = is_closed || why.find("andshake") != std::string_view::npos ||
+                           why.find("certificate") != std::string_view::npos;
+    std::string told = printable(why, true);
+    if (credentials_.has_tls() && is_of_tls)
+      told += text(": the TLS handshake has failed: both sides need certificates of one authority, which name the ",
+                   "address at which they are asked; this process has the certificate ", credentials_.certificate,
+                   ", the key ", credentials_.key, " and the authority ", credentials_.authority);
+    else if (is_closed)
+      told +=
+          ": it asks for certificates: set GRADUS_CERTIFICATE, GRADUS_KEY and GRADUS_AUTHORITY on all ranks, or none";
+    const std::lock_guard lock(mutex_);
+    problem_ = std::move(told);
+  }
+
   const GrpcTable& grpc_;
   const std::string where_, what_;
+  const Credentials credentials_;
+  mutable std::mutex mutex_;
+  std::string problem_;
   std::atomic<bool> is_cancelled_ = false;
   void* client_ = nullptr;
 };
@@ -232,6 +269,23 @@ std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& 
 
 void notice_turned_away(std::string_view who, std::string_view peer) {
   notice(text("gradus: ", who, " has turned ", printable(peer, true), " away: it has another token, or none\n"));
+}
+
+std::string interface_of(const std::string& host) {
+  ifaddrs* all = nullptr;
+  require<Unavailable>(getifaddrs(&all) == 0, "the interfaces of this machine cannot be listed");
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(all, &freeifaddrs);
+  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr) continue;
+    const int family = each->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    std::array<char, NI_MAXHOST> written{};
+    const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    if (getnameinfo(each->ifa_addr, size, written.data(), written.size(), nullptr, 0, NI_NUMERICHOST) != 0) continue;
+    const std::string name = each->ifa_name;
+    if (host == written.data()) return name.substr(0, name.find(':'));  // without the label of a second address
+  }
+  return {};
 }
 
 std::string own_host(const Address& meeting, const std::string& interface) {

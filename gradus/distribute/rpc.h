@@ -63,6 +63,8 @@ class RpcClient {
   /// Waits for the answer. Nothing at the deadline. Unavailable says who has gone, TurnedAway who refuses; a server
   /// that has not come yet is waited for, too, if `awaits`.
   virtual std::optional<std::string> ask(std::string_view bytes, Deadline deadline, bool awaits) = 0;
+  /// Why there was nothing when it last asked a server that it waits for; empty: nobody knows.
+  virtual std::string problem() const { return {}; }
   /// From any thread: whoever asks, or will ask, gets a LeftOff.
   virtual void cancel() = 0;
 };
@@ -70,14 +72,16 @@ class RpcClient {
 inline constexpr int most_bytes_asked = 1 << 20, most_bytes_answered = 64 << 20;
 
 /// Unavailable where nobody can listen at `where`, InvalidArgument where a file of `credentials` cannot be read.
-/// `where` with another host than the loopback's listens on all interfaces, or on that of this name; with port 0 at
-/// this host alone, at any port that is free. `problem` opens the message where it cannot be.
+/// `where` with another host than the loopback's listens on all interfaces, by IPv4 and IPv6, or on that of this name;
+/// with port 0 at this host alone, at any port that is free. `problem` opens the message where it cannot be.
 std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& interface,
                                        const Credentials& credentials, RpcHandler& handler,
                                        const std::string& problem = "rank 0 cannot hold the meeting");
 /// The address of this machine at which those are served that reach `meeting`, too: of this interface, or of the one
 /// that leads there where it is empty.
 std::string own_host(const Address& meeting, const std::string& interface);
+/// The name of the interface of this machine that has this address, as "lo" has 127.0.0.1; empty if none has it.
+std::string interface_of(const std::string& host);
 std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials,
                                        const std::string& what = "the meeting");
 /// Of a handler in this process.

@@ -49,6 +49,13 @@ std::string StepDesk::name_of(std::size_t seat) const {
   return seat < ranks ? text("rank ", seat) : text("parameter server ", seat - ranks);
 }
 
+std::string StepDesk::place_of(std::size_t seat) const {
+  const auto ranks = static_cast<std::size_t>(terms_.ranks);
+  const std::vector<std::string>& all = seat < ranks ? terms_.addresses : terms_.servers_at;
+  const std::size_t place = seat < ranks ? seat : seat - ranks;
+  return place < all.size() ? " at " + all[place] : std::string();
+}
+
 void StepDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer) {
   Replies replies;
   {
@@ -264,7 +271,7 @@ std::string StepDesk::waiting_for(const Held& held) const {
   const auto add = [&](const std::string& name) { out += (out.empty() ? "" : ", ") + name; };
   if (held.kind == StepQuestion::join) {
     for (std::size_t i = 0; i < seats_.size(); ++i)
-      if (!seats_[i].is_taken()) add(name_of(i));
+      if (!seats_[i].is_taken()) add(name_of(i) + place_of(i));
   } else if (held.kind == StepQuestion::agree) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(terms_.ranks); ++i)
       if (seats_[i].is_here() && seats_[i].agreed <= held.first) add(name_of(i));

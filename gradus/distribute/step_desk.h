@@ -24,8 +24,10 @@ struct StepDeskTerms {
   std::string fingerprint = {};  // of the strategy
   std::string run = {};          // the name of this training
   std::chrono::milliseconds heartbeat{10'000};
-  bool is_watching = true;                // who gives no sign of life is lost
-  std::chrono::milliseconds slow{2'000};  // after which a step is given to a second worker
+  bool is_watching = true;                   // who gives no sign of life is lost
+  std::chrono::milliseconds slow{2'000};     // after which a step is given to a second worker
+  std::vector<std::string> addresses = {};   // of the ranks, where they are known
+  std::vector<std::string> servers_at = {};  // of the servers, likewise
 };
 
 class StepDesk : public RpcHandler {
@@ -82,6 +84,8 @@ class StepDesk : public RpcHandler {
   void finish(MessageReader& reader);
   void agree(std::size_t seat, MessageReader& reader, Held& held);
   std::string name_of(std::size_t seat) const;
+  /// " at host:port", or empty where that is not known.
+  std::string place_of(std::size_t seat) const;
   /// Makes it if need be.
   Step& step(std::uint64_t number);
   Step& known(std::uint64_t number) { return steps_[static_cast<std::size_t>(number - first_)]; }

@@ -104,7 +104,9 @@ std::string StepMember::await(const std::string& question, StepAnswer wanted, st
       missing = reader.words(most_text, "who is missing");
       std::this_thread::sleep_for(5ms);  // it may have been answered at once
     }
-    const std::string state = text(doing, " waits for ", missing, " for ", seconds_of(now - begin), " s");
+    const std::string problem = answer ? std::string() : client_->problem();
+    const std::string state = text(doing, " waits for ", missing, " for ", seconds_of(now - begin), " s",
+                                   problem.empty() ? "" : ": ", problem);
     require<Unavailable>(now < begin + patience, state,
                          ": it was not started, cannot be reached, is stopped or too slow (Cluster::timeout is ",
                          seconds_of(cluster_.timeout), " s)");

@@ -1,6 +1,8 @@
 /// The strategies of one process.
 #include "gradus/distribute/strategy.h"
+#include <algorithm>
 #include "gradus/backend/divided_value.h"
+#include "gradus/base/hash.h"
 #include "gradus/base/ranges.h"
 #include "gradus/distribute/replica_group.h"
 #include "gradus/distribute/worker_group.h"
@@ -54,6 +56,22 @@ bool Strategy::divides_state() const { return group_->divides_state(); }
 int Strategy::ranks() const { return group_->ranks(); }
 bool Strategy::any(bool mine) const { return group_->any(mine); }
 void Strategy::check_same(std::uint64_t value, const std::string& what) const { group_->check_same(value, what); }
+void Strategy::check_variables(const Variables& variables, const std::string& when) const {
+  if (!group_->keeps_variables()) return;
+  std::vector<ShardRun::Common> all;
+  for (const Variable& each : variables) {
+    const Tensor value = each.value();
+    if (DividedValue::of(value.observed())) continue;
+    const Ref<Buffer> buffer = value.host_buffer();
+    const std::span bytes(static_cast<const std::byte*>(buffer->host()),
+                          static_cast<std::size_t>(std::min(buffer->bytes(), bytes_of(value.spec()))));
+    all.push_back({text("Variable ", printable(each.name(), true),
+                        " (what assigns it between steps, such as a callback, does so on every rank)"),
+                   hash_of_bytes(bytes)});
+  }
+  group_->check_same(all, when);
+}
+bool Strategy::says_micro_shards() const { return group_->says_micro_shards(); }
 void Strategy::check_data(const Pipeline& batches) const { group_->check_data(batches); }
 Pipeline Strategy::distributed(const Pipeline& batches, bool by_hand) const {
   return group_->distributed(batches, by_hand);

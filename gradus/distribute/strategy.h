@@ -179,6 +179,11 @@ class Strategy {
   /// The value of a variable, whole, on rank 0; on others it is empty. All ranks call it.
   Tensor value_on_first_rank(const Variable& variable) const;
   void check_same(std::uint64_t value, const std::string& what) const;
+  /// InvalidArgument, on all processes, which begins with `when` and names the first of these Variables whose value is
+  /// not the same in all. State that is divided among them is left out.
+  void check_variables(const Variables& variables, const std::string& when) const;
+  /// Whether somebody has said into how many shards a batch is divided; else it follows from the replicas.
+  bool says_micro_shards() const;
   /// InvalidArgument, on all processes, unless this data set has the same known length in each.
   void check_data(const Pipeline& batches) const;
   /// distribute(), also for steps of a room, which use tensors as they come.

@@ -1,22 +1,31 @@
 /// Meeting, adding and sharing between processes.
 #include "gradus/distribute/worker_group.h"
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include "gradus/base/error.h"
+#include "gradus/base/notice.h"
 #include "gradus/base/version.h"
 #include "gradus/data/batch_readers.h"
 #include "gradus/distribute/gathered_parts.h"
-#include "gradus/distribute/ucx.h"
 #include "gradus/graph/activity_scope.h"
 
 namespace gradus::detail {
 namespace {
 
+/// For people; what the user has set for UCX goes before `choice`.
+std::string way_of(const UcxChoice& choice) {
+  if (!choice.transports.empty()) return "shared memory";
+  const char *const transports = std::getenv("UCX_TLS"), *const devices = std::getenv("UCX_NET_DEVICES");
+  const std::string where = devices != nullptr ? devices : choice.devices.empty() ? "all interfaces" : choice.devices;
+  return transports != nullptr ? text(where, ", UCX_TLS=", transports) : where;
+}
+
+/// Says once what was read, and what came of it.
 std::unique_ptr<Transport> by_ucx(const Meeting& meeting, const Cluster& cluster) {
-  UcxChoice choice{.timeout = cluster.timeout};
-  if (meeting.is_on_one_host()) choice.transports = "sm,self";
-  else choice.devices = cluster.interface;
+  const UcxChoice choice = ucx_choice(cluster, meeting.is_on_one_host());
+  notice(text("gradus: ", cluster.describe(), "; tensors travel by ", way_of(choice), "\n"));
   return ucx_transport(choice);
 }
 
@@ -31,6 +40,21 @@ std::unique_ptr<Transport> joined(std::unique_ptr<Transport> transport, Meeting&
 }
 
 }  // namespace
+
+UcxChoice ucx_choice(const Cluster& cluster, bool is_on_one_host) {
+  UcxChoice choice{.timeout = cluster.timeout};
+  if (is_on_one_host && std::getenv("UCX_TLS") == nullptr) {
+    choice.transports = "sm,self";
+    return choice;
+  }
+  choice.devices = cluster.interface;
+  if (!choice.devices.empty()) return choice;
+  const Address meeting = cluster.meeting();
+  if (meeting.is_loopback()) choice.devices = interface_of("127.0.0.1");
+  else if (const std::string own = own_host(meeting, {}); !Address{own, meeting.port}.is_loopback())
+    choice.devices = interface_of(own);
+  return choice;  // without one where a host knows its own name by its loopback, which others do not reach
+}
 
 Introduction WorkerGroup::introduction(const Cluster& cluster, std::size_t devices, int micro_shards,
                                        const ShardOptions& options) {
@@ -117,6 +141,7 @@ void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
 /// computed, or none. Only a rank that is lost may know of another end.
 void WorkerGroup::has_added() {
   if (!collectives_) return;
+  const ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "vote on a step");
   const std::uint64_t number = ++commits_;
   bool is_decided = false;
   try {
@@ -165,7 +190,9 @@ std::vector<std::uint64_t> WorkerGroup::gathered(std::uint64_t mine) {
   all[static_cast<std::size_t>(rank_)] = mine;
   Cuts cuts(all.size() + 1);
   std::iota(cuts.begin(), cuts.end(), 0);
-  if (collectives_) collectives_->all_gather(u64, cuts, std::as_writable_bytes(std::span(all)));
+  if (!collectives_) return all;
+  const ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "what processes say");
+  collectives_->all_gather(u64, cuts, std::as_writable_bytes(std::span(all)));
   return all;
 }
 
@@ -208,7 +235,12 @@ std::shared_ptr<const BatchReaders> WorkerGroup::readers() {
 
 void WorkerGroup::gather(std::span<ShardRun::Gathered> values) {
   if (!collectives_) return ReplicaGroup::gather(values);
-  for (const ShardRun::Gathered& value : values) traffic_.bytes += value.cuts.back() * size_of(value.dtype);
+  ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "values of all processes");
+  for (const ShardRun::Gathered& value : values) {
+    const std::int64_t bytes = value.cuts.back() * size_of(value.dtype);
+    traffic_.bytes += bytes;
+    activity.add_bytes(bytes);
+  }
   gather_parts(*collectives_, values);
 }
 
@@ -224,7 +256,11 @@ void WorkerGroup::share(std::span<ShardRun::Part> parts, std::span<const std::in
   std::int64_t at = 0;
   for (std::size_t i = 0; i < parts.size(); at += bytes[i++])
     if (parts[i].value) std::memcpy(all.data() + at, parts[i].value->host(), static_cast<std::size_t>(bytes[i]));
-  collectives_->all_gather(u8, cuts, all);
+  {
+    ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "results of all processes");
+    activity.add_bytes(cuts.back());
+    collectives_->all_gather(u8, cuts, all);
+  }
   at = 0;
   for (std::size_t i = 0; i < parts.size(); at += bytes[i++]) {
     if (parts[i].value) continue;

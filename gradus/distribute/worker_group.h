@@ -6,6 +6,7 @@
 #include "gradus/distribute/meeting.h"
 #include "gradus/distribute/replica_group.h"
 #include "gradus/distribute/sum_buckets.h"
+#include "gradus/distribute/ucx.h"
 
 namespace gradus::detail {
 
@@ -15,6 +16,10 @@ struct GroupMeans {
   std::shared_ptr<CommitWitness> witness = nullptr;
   std::unique_ptr<Transport> transport = nullptr;
 };
+
+/// Where UCX opens its ports: nowhere on one host, unless UCX_TLS says otherwise; between hosts on `interface`, or on
+/// that by which this host reaches the meeting.
+UcxChoice ucx_choice(const Cluster& cluster, bool is_on_one_host);
 
 class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_this<WorkerGroup> {
  public:

@@ -64,11 +64,18 @@ class StepOfSegment {
     const Tensor& capture = segment_.captures[index];
     if (has_weights_file_ && bytes_of(capture.spec()) > least_in_file) return field_of(capture);
     require<ResourceExhausted>(
-        bytes_of(capture.spec()) <= most_captured, title_, ": export_object: a captured tensor ", capture.spec(),
-        " has ", bytes_of(capture.spec()), " bytes, and an object file takes ", most_captured,
-        " at most of each: let weights go to a file of their own ({.weights = FILE}, gradus compile "
+        bytes_of(capture.spec()) <= most_captured, title_, ": export_object: a captured tensor ", described(capture),
+        ": an object file takes ", most_captured,
+        " bytes at most of each: let weights go to a file of their own ({.weights = FILE}, gradus compile "
         "--weights FILE), hold it in a Variable, or give it as an argument");
     return {.kind = Kind::constant, .constant = resident(capture)};
+  }
+
+  /// Its spec, its bytes, and what reads it.
+  std::string described(const Tensor& capture) const {
+    for (const auto& [number, what] : segment_.large_captures)
+      if (number == capture.node()->sequence) return what;
+    return text(capture.spec());
   }
 
   /// A part of the state, once for each tensor.

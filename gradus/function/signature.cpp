@@ -128,6 +128,10 @@ void check_declared(const std::string& name, const std::vector<Spec>& declared, 
     for (int axis = 0; fits && axis < given.shape.rank(); ++axis)
       fits = wanted.shape[axis] == any_size || wanted.shape[axis] == given.shape[axis];
     require(fits, name, ": argument ", i, " is ", given, ", which does not fit its input signature ", wanted);
+    if (!wanted.device.is_named()) continue;
+    const Device there = (given.device.is_named() ? given.device : call.scope).physical();
+    require(there == wanted.device.device(), name, ": argument ", i, " is on ", there, ", its input signature ", wanted,
+            " says ", wanted.device.device(), ". Move it: .to(", wanted.device.device(), ')');
   }
 }
 

@@ -43,7 +43,7 @@ std::string places_of(const Signature& pattern, int k);
 /// "argument 1: dimension 0 was 64, now 40"
 std::string difference(const Signature& before, const Signature& now);
 
-/// InvalidArgument unless the call fits the declared specs.
+/// InvalidArgument unless the call fits the declared specs. One that names no device fits tensors of any.
 void check_declared(const std::string& name, const std::vector<Spec>& declared, const Signature& call);
 
 }  // namespace gradus

@@ -1,5 +1,6 @@
-/// XPlane files, by the schema of xplane.proto: one plane for the host, one line for a track. Scopes are the steps of
-/// TensorBoard's overview; a profile without scopes has its programs as steps.
+/// XPlane files, by the schema of xplane.proto: one plane for the host, one line for a track; what the profiled thread
+/// compiles and exchanges with other processes has lines of its own. Scopes are the steps of TensorBoard's overview; a
+/// profile without scopes has its programs as steps.
 #include <unistd.h>
 #include <algorithm>
 #include <array>
@@ -7,6 +8,7 @@
 #include <map>
 #include <system_error>
 #include "gradus/base/error.h"
+#include "gradus/base/numbered.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/protobuf_writer.h"
 #include "gradus/profile/report.h"
@@ -20,24 +22,56 @@ using Kind = ActivityEvent::Kind;
 constexpr std::int64_t picoseconds = 1000;  // in a nanosecond
 
 /// Statistics that TensorFlow's tools know by these names, and ours.
-enum class Stat : std::int64_t { is_root = 1, step_num, group_id, layer, bytes_accessed, flops, elements };
-constexpr std::array stat_names{"_r", "step_num", "group_id", "layer", "bytes_accessed", "flops", "elements"};
+enum class Stat : std::int64_t { is_root = 1, step_num, step_name, group_id, layer, bytes_accessed, flops, elements };
+constexpr std::array stat_names{"_r",    "step_num",       "step_name", "group_id",
+                                "layer", "bytes_accessed", "flops",     "elements"};
+
+/// The scopes of the profiled thread, or, if it has none, its programs.
+class Steps {
+ public:
+  explicit Steps(const ProfileTimeline& timeline) {
+    const std::vector<ActivityEvent>& events = timeline.tracks.front().kept.events;
+    const Kind kind =
+        std::ranges::find(events, Kind::scope, &ActivityEvent::kind) != events.end() ? Kind::scope : Kind::run;
+    for (const ActivityEvent& event : events)
+      if (event.kind == kind) steps_.push_back({&event, event.begin, event.end});
+    std::ranges::sort(steps_, {}, [](const Step& step) { return std::pair(step.begin, -step.end); });
+    std::int64_t last_end = 0;
+    for (Step& step : steps_) step.last_end = last_end = std::max(last_end, step.end);
+  }
+  /// The number of the innermost step in which `event` begins, or -1. A step is in itself.
+  std::int64_t of(const ActivityEvent& event) const {
+    const auto after = std::ranges::upper_bound(steps_, event.begin, {}, &Step::begin) - steps_.begin();
+    for (auto k = after - 1; k >= 0 && steps_[at(k)].last_end >= event.begin; --k) {
+      const Step& step = steps_[at(k)];
+      if (is_step(event) ? step.event == &event : step.end > event.begin) return k;
+    }
+    return -1;
+  }
+  bool is_step(const ActivityEvent& event) const { return !steps_.empty() && event.kind == steps_[0].event->kind; }
+
+ private:
+  struct Step {
+    const ActivityEvent* event;
+    std::int64_t begin, end, last_end = 0;  // last_end: of this and all before
+  };
+  std::vector<Step> steps_;  // by begin
+};
 
 class PlaneWriter {
  public:
-  explicit PlaneWriter(const ProfileTimeline& timeline) : timeline_(timeline) {
-    for (const ProfileTimeline::Track& track : timeline.tracks)
-      for (const ActivityEvent& event : track.kept.events) has_scopes_ |= event.kind == Kind::scope;
-  }
+  explicit PlaneWriter(const ProfileTimeline& timeline) : timeline_(timeline), steps_(timeline) {}
 
   ProtobufWriter plane() {
     plane_.integer(1, 1);
     plane_.bytes(2, "/host:CPU");
     std::int64_t line = 1;
     for (const ProfileTimeline::Track& track : timeline_.tracks) {
-      write_line(track, line++, track.name, [&](const ActivityEvent& event) { return !is_compiling(track, event); });
-      if (&track == &timeline_.tracks.front())
-        write_line(track, line++, "compiling", [&](const ActivityEvent& event) { return is_compiling(track, event); });
+      const bool is_profiled = &track == &timeline_.tracks.front();
+      write_line(track, line++, track.name, [&](Kind kind) { return !is_profiled || !has_own_line(kind); });
+      if (!is_profiled) continue;
+      write_line(track, line++, "compiling", [](Kind kind) { return kind == Kind::compile; });
+      write_line(track, line++, "communication", [](Kind kind) { return kind == Kind::communication; });
     }
     for (const auto& [name, number] : numbers_) write_name(4, number, name);
     for (std::size_t i = 0; i < stat_names.size(); ++i) write_name(5, static_cast<std::int64_t>(i) + 1, stat_names[i]);
@@ -45,9 +79,8 @@ class PlaneWriter {
   }
 
  private:
-  bool is_compiling(const ProfileTimeline::Track& track, const ActivityEvent& event) const {
-    return &track == &timeline_.tracks.front() && event.kind == Kind::compile;
-  }
+  /// Of the profiled thread, as in save_trace.
+  static bool has_own_line(Kind kind) { return kind == Kind::compile || kind == Kind::communication; }
 
   void write_line(const ProfileTimeline::Track& track, std::int64_t number, std::string_view name,
                   const auto& belongs) {
@@ -57,7 +90,7 @@ class PlaneWriter {
     line.integer(3, timeline_.wall_begin);
     std::vector<const ActivityEvent*> events;
     for (const ActivityEvent& event : track.kept.events)
-      if (event.kind < Kind::memory && belongs(event)) events.push_back(&event);
+      if (event.kind < Kind::memory && belongs(event.kind)) events.push_back(&event);
     std::ranges::stable_sort(events, {},
                              [](const ActivityEvent* event) { return std::pair(event->begin, -event->end); });
     for (const ActivityEvent* event : events) line.message(4, event_of(*event));
@@ -72,11 +105,13 @@ class PlaneWriter {
     out.integer(1, number_of(timeline_.label(event)));
     out.integer(2, (event.begin - timeline_.begin) * picoseconds);
     out.integer(3, (event.end - event.begin) * picoseconds);
-    const bool is_step = event.kind == (has_scopes_ ? Kind::scope : Kind::run);
-    if (is_step) {
-      add(out, Stat::is_root, 1);
-      add(out, Stat::step_num, steps_);
-      add(out, Stat::group_id, steps_++);
+    if (const std::int64_t step = steps_.of(event); step >= 0) {
+      add(out, Stat::group_id, step);  // of all that a step consists of: the overview has no step without compute
+      if (steps_.is_step(event)) {
+        add(out, Stat::is_root, 1);
+        add(out, Stat::step_num, step);
+        add(out, Stat::step_name, text(timeline_.label(event), " ", step));  // as viewers call it
+      }
     }
     if (event.kind == Kind::kernel) {
       const ProfiledKernel& kernel = timeline_.kernel(event);
@@ -117,10 +152,9 @@ class PlaneWriter {
   }
 
   const ProfileTimeline& timeline_;
+  const Steps steps_;
   ProtobufWriter plane_;
   std::map<std::string, std::int64_t> numbers_;
-  std::int64_t steps_ = 0;
-  bool has_scopes_ = false;
 };
 
 std::string host_name() {

@@ -141,14 +141,14 @@ void write_files(const CheckpointContents& contents, const fs::path& directory, 
       arrays.push_back(
           {{"name", array.name}, {"shard", shard}, {"spec", text(array.spec)}, {"crc32", checksum(array)}});
   }
-  const std::string body = Json{{"step", contents.step},
-                                {"epoch", contents.position.epoch},
-                                {"index", contents.position.index},
-                                {"random_state", contents.random_state},
-                                {"shards", shards.size()},
-                                {"arrays", std::move(arrays)}}
-                               .dump(1) +
-                           '\n';
+  Json all{{"step", contents.step},
+           {"epoch", contents.position.epoch},
+           {"index", contents.position.index},
+           {"random_state", contents.random_state},
+           {"shards", shards.size()},
+           {"arrays", std::move(arrays)}};
+  if (contents.micro_shards) all["micro_shards"] = *contents.micro_shards;
+  const std::string body = all.dump(1) + '\n';
   AtomicFile list(directory / (stem + std::string(list_suffix)));
   list.write(text(title, checksum(body.data(), body.size()), '\n'));
   list.write(body);
@@ -175,6 +175,8 @@ CheckpointContents read_files(const fs::path& directory, const std::string& stem
         .step = list.at("step").get<std::int64_t>(),
         .position = {list.at("epoch").get<std::int64_t>(), list.at("index").get<std::int64_t>()},
         .random_state = list.at("random_state").get<std::uint64_t>()};
+    if (const auto found = list.find("micro_shards"); found != list.end())
+      contents.micro_shards = found->get<std::int64_t>();
     const auto count = list.at("shards").get<std::size_t>();
     require<DataError>(count <= list.at("arrays").size(), file.string(), ": more files than arrays");
     std::vector<std::map<std::string, NamedArray>> shards(count);

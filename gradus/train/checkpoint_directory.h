@@ -16,7 +16,8 @@ struct CheckpointContents {
   std::int64_t step = 0;
   Position position = {};
   std::uint64_t random_state = 0;
-  std::vector<NamedArray> arrays = {};  // with different names
+  std::optional<std::int64_t> micro_shards = {};  // into how many a batch was divided; 0: it was whole
+  std::vector<NamedArray> arrays = {};            // with different names
 };
 
 /// A directory that several processes may use: a writer has it alone, a reader keeps writers away.

@@ -78,6 +78,7 @@ struct Checkpoints::State {
   Optimizer& optimizer;
   std::vector<std::pair<std::string, std::function<Variables()>>> further = {};
   std::function<Tensor(const Variable&)> read = [](const Variable& variable) { return variable.value(); };
+  std::optional<std::int64_t> micro_shards = {};
   std::thread writer = {};
   std::exception_ptr failure = {};
 
@@ -98,7 +99,8 @@ struct Checkpoints::State {
   CheckpointContents contents(std::int64_t step, Position next) const {
     require(step >= 0, "Checkpoints: step must not be negative, got ", step);
     require(model.is_built(), "Checkpoints: the model is not built yet; call it, or build(spec), first");
-    CheckpointContents all{.step = step, .position = next, .random_state = random_state()};
+    CheckpointContents all{
+        .step = step, .position = next, .random_state = random_state(), .micro_shards = micro_shards};
     for (const Entry& entry : entries()) {
       const auto add = [&](const std::string& name, const Tensor& value) {
         all.arrays.push_back({name, value.spec(), value.host_buffer()});
@@ -134,6 +136,8 @@ void Checkpoints::include(std::string name, std::function<Variables()> variables
 }
 
 void Checkpoints::read_by(std::function<Tensor(const Variable&)> read) { state_->read = std::move(read); }
+
+void Checkpoints::set_micro_shards(std::int64_t count) { state_->micro_shards = count; }
 
 void Checkpoints::save(std::int64_t step, Position next) {
   wait();
@@ -183,7 +187,7 @@ std::optional<Restored> Checkpoints::restore() {
   }
   if (is_of_no_step) state_->optimizer.start_anew();
   set_random_state(contents->random_state);
-  return Restored{contents->step, contents->position};
+  return Restored{contents->step, contents->position, contents->micro_shards};
 }
 
 }  // namespace gradus

@@ -29,6 +29,8 @@ struct CheckpointOptions {
 struct Restored {
   std::int64_t step;  // as given to save
   Position position;  // the next element: continue with dataset.from(restored->position)
+  // Into how many shards fit has divided batches; 0: they were whole. Empty where nobody has said it.
+  std::optional<std::int64_t> micro_shards = {};
 };
 
 /// Saves and restores a training. A checkpoint holds the variables of the model with their masks, those of the
@@ -60,6 +62,8 @@ class Checkpoints {
   std::optional<Restored> restore();
 
   // For the rooms of the library.
+  /// What is saved from now on says so of the shards of a batch.
+  void set_micro_shards(std::int64_t count);
   /// Values are read by `read`, such as that of a variable of which each process has a part.
   void read_by(std::function<Tensor(const Variable&)> read);
   /// Adds variables that are saved under `name`, and restored if the file has them with the same specs. The function is

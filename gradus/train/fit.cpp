@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include "gradus/base/notice.h"
 #include "gradus/data/batch_readers.h"
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
@@ -141,7 +142,12 @@ class Fitting {
       for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
         if (const Callback& callback = options_.callbacks[i]; callback.variables)
           checkpoints_->include(text("callback_", i), callback.variables);
-      if (const auto restored = checkpoints_->restore()) next_ = restored->position;
+      const std::int64_t shards = options_.strategy ? options_.strategy->micro_shards() : 0;
+      checkpoints_->set_micro_shards(shards);
+      if (const auto restored = checkpoints_->restore()) {
+        next_ = restored->position;
+        if (restored->micro_shards) check_division(*restored->micro_shards, shards);
+      }
       const std::int64_t steps = options_.steps_per_epoch;
       require(steps == 0 || next_.index <= steps, "fit: the checkpoint was made after step ", next_.index,
               " of its epoch, but steps_per_epoch is ", steps, "; go on with the number that the training began with");
@@ -155,6 +161,22 @@ class Fitting {
     const auto place = mix(static_cast<std::uint64_t>(next_.epoch), static_cast<std::uint64_t>(next_.index));
     options_.strategy->check_same(mix(place, static_cast<std::uint64_t>(optimizer_.iterations())),
                                   "fit: ranks begin at different steps: all of them have to read the same checkpoints");
+  }
+
+  /// How batches are divided decides about bits. Who says a number has to keep to it.
+  void check_division(std::int64_t before, std::int64_t now) const {
+    if (before == now) return;
+    const auto said = [](std::int64_t shards) {
+      return shards == 0 ? std::string("whole batches")
+                         : text("batches in ", shards, shards == 1 ? " shard" : " shards");
+    };
+    const bool is_kept_to = before > 0 && options_.strategy && options_.strategy->says_micro_shards();
+    require(!is_kept_to, "fit: the checkpoint is of a training with ", said(before), ", and micro_shards is now ", now,
+            ", which would change its bits in the midst: go on with micro_shards = ", before,
+            ", on any number of replicas up to it, or begin a training of its own with the weights");
+    if (writes())
+      notice(text("gradus: this training had ", said(before), ", and goes on with ", said(now),
+                  ": from here on its bits are not those that it would have had", "\n"));
   }
 
   /// Of several processes one writes.
@@ -199,6 +221,9 @@ class Fitting {
     show_epoch(steps, whole, seconds, loss, validation_loss, numbers);
     tell(&Callback::on_epoch_end, EpochLog{epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_});
     agree_to_stop();
+    if (options_.strategy)
+      options_.strategy->check_variables(model_.variables() + optimizer_.variables(),
+                                         text("fit: at the end of epoch ", epoch + 1));
     if (saves() && whole) save(next_);
     steps_before_ += steps;
   }

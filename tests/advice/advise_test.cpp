@@ -1,6 +1,7 @@
 /// Advice about trainings whose times are pretended: what is worth it, how long it takes, and what it leaves alone.
 #include <cmath>
 #include <limits>
+#include "gradus/advice/comparison.h"
 #include "gradus/advice/levers.h"
 #include "gradus/base/threads.h"
 #include "gradus/gradus.h"
@@ -175,6 +176,95 @@ TEST(Advise, WhatFailsIsARow) {
   EXPECT_FALSE(narrow.worth_it);
   EXPECT_TRUE(narrow.verdict == Verdict::does_not_work || narrow.max_relative_difference > 0.05) << narrow.reason;
   expect_consistent(advice);
+}
+
+TEST(Advise, WhatFindsNoRoomIsARow) {
+  struct Restored {
+    std::size_t before = memory_use().limit_bytes;
+    ~Restored() { set_memory_limit(cpu(), before); }
+  } restored;
+  const Pretended pretended;
+  const Tensor x = random::normal({32'768, 16}, {.seed = 1});
+  const auto dataset = data::from_tensor_slices(x, x).batch(1024);
+  Sequential model{Dense(64, tanh), Dense(64, tanh), Dense(64, tanh), Dense(64, tanh), Dense(16)};
+  const AdviseOptions options{.max_seconds = 1000, .levers = {"batch size"}, .clock = pretended.clock()};
+  const auto ask = [&] { return advise(model, SGD(), MeanSquaredError(), dataset, options); };
+  const std::size_t bytes = ask().bytes_before;
+  set_memory_limit(cpu(), memory_use().live_bytes + 2 * bytes);
+  const Advice advice = ask();
+  expect_consistent(advice);
+  const Lever& size = row_of(advice, "batch size");
+  EXPECT_EQ(size.verdict, Verdict::does_not_work) << size.reason;
+  EXPECT_NE(size.reason.find("memory"), std::string::npos) << size.reason;
+  EXPECT_TRUE(advice.changes.empty());
+}
+
+TEST(Advise, AllThatIsWorthItIsMeasuredTogether) {
+  const Pretended pretended;
+  const SmallTraining t;
+  Sequential model{Dense(2)};
+  // Examples cost time until they are kept, then a look at the clock is the only cost, whatever the rows of a batch.
+  const Advice advice = advise(model, t.optimizer, t.loss, pretended.slow(0.1, 1024).batch(4),
+                               {.max_seconds = 10'000, .levers = {"cache", "batch size"}, .clock = pretended.clock()});
+  expect_consistent(advice);
+  for (const char* name : {"cache", "batch size"})
+    EXPECT_TRUE(row_of(advice, name).worth_it) << row_of(advice, name).reason;
+  EXPECT_EQ(advice.changes.size(), 2U);
+  EXPECT_GE(advice.pairs, Comparison::fewest);
+  EXPECT_LT(advice.ratio_high, 0.1);
+  EXPECT_LT(advice.seconds_after, 0.1 * advice.seconds_before);
+}
+
+/// Elements take time where they are made. Once `slows()` has said so, not to make any takes more.
+struct Turning {
+  Pretended pretended;
+  std::shared_ptr<int> made = std::make_shared<int>(0);
+  Dataset<2> dataset() const {
+    return data::from_generator<2>({Spec{f32, {3}}, Spec{f32, {2}}},
+                                   [time = pretended.time, made = made, next = 0]() mutable {
+                                     std::optional<std::pair<Tensor, Tensor>> example;
+                                     if (next++ == 64) return example;
+                                     ++*made;
+                                     time->now += 0.1;
+                                     example.emplace(fill({3}, 0.01 * next, f32), fill({2}, 1, f32));
+                                     return example;
+                                   });
+  }
+  std::function<double()> clock(std::function<bool()> slows) const {
+    return [time = pretended.time, made = made, seen = 0, slows = std::move(slows)]() mutable {
+      const bool was_kept = std::exchange(seen, *made) == *made;
+      return time->now += was_kept && slows() ? 10 : 1e-3;
+    };
+  }
+};
+
+TEST(Advise, WhatIsSlowerTogetherIsNotAdvised) {
+  const SmallTraining t;
+  int traced = 0;  // losses: the last ones are those of the last trial, that of the training as it was
+  const auto loss = [&](const Tensor& y, const Tensor& prediction) {
+    ++traced;
+    return Loss::mean(reduce_sum(square(y - prediction), {.axis = {1}}));
+  };
+  const auto advised = [&](const std::function<bool()>& slows) {
+    traced = 0;
+    const Turning turning;
+    Sequential model{Dense(2)};
+    return advise(model, t.optimizer, loss, turning.dataset().batch(4),
+                  {.max_seconds = 1e6, .levers = {"cache"}, .clock = turning.clock(slows)});
+  };
+  const Advice before = advised([] { return false; });
+  EXPECT_TRUE(row_of(before, "cache").worth_it) << row_of(before, "cache").reason;
+  EXPECT_EQ(before.changes.size(), 1U);
+  const int all = traced;
+  const Advice advice = advised([&] { return traced == all; });
+  expect_consistent(advice);
+  const Lever& cache = row_of(advice, "cache");
+  EXPECT_FALSE(cache.worth_it);
+  EXPECT_LT(cache.ratio_high, 1);  // alone it gained
+  EXPECT_NE(cache.reason.find("; but with all that was worth it a step takes "), std::string::npos) << cache.reason;
+  EXPECT_GT(advice.ratio_low, 1);
+  EXPECT_TRUE(advice.changes.empty());
+  EXPECT_FALSE(advice.setting->data.cache);
 }
 
 TEST(Advise, DeadChannelsAreTried) {

@@ -107,6 +107,41 @@ TEST_F(AdviseCommand, BadInput) {
   EXPECT_EQ(files, 5u) << "nothing is half-written";
 }
 
+TEST_F(AdviseCommand, SaysWhatRanksWouldTake) {
+  AdviseArguments given = arguments();
+  given.levers = {"fuse"};
+  given.ranks = true;
+  given.latency_us = 5;
+  given.gigabytes_per_second = 12;
+  ASSERT_EQ(status_of([&] { return advise_training(given); }), ok) << errors_;
+  expect_output("ranks");
+  given.json = true;
+  ASSERT_EQ(status_of([&] { return advise_training(given); }), ok) << errors_;
+  const auto ranks = parse_json(output_, "stdout").at("simulated_ranks");
+  EXPECT_DOUBLE_EQ(ranks.at("latency").get<double>(), 5e-6);
+  EXPECT_DOUBLE_EQ(ranks.at("bytes_per_second").get<double>(), 12e9);
+  ASSERT_EQ(ranks.at("rows").size(), 3u) << "1, 2 and 4 ranks divide a batch of 4";
+  EXPECT_EQ(ranks.at("rows")[0].at("exchange").get<double>(), 0);
+  EXPECT_GE(ranks.at("rows")[2].at("exchange").get<double>(), 2 * 5e-6);
+  given.ranks = false;
+  ASSERT_EQ(status_of([&] { return advise_training(given); }), ok) << errors_;
+  EXPECT_FALSE(parse_json(output_, "stdout").contains("simulated_ranks"));
+}
+
+TEST_F(AdviseCommand, DevicesSayHowFastTheirNetworkIs) {
+  ASSERT_EQ(status_of([] { return list_devices(true, true); }), ok) << errors_;
+  const auto all = parse_json(output_, "stdout");
+  EXPECT_EQ(all.at("devices")[0].at("device"), "cpu:0");
+  ASSERT_EQ(all.at("networks").size(), 2u);
+  ASSERT_EQ(status_of([] { return list_devices(false, true); }), ok) << errors_;
+  for (const auto& network : all.at("networks")) {
+    expect_output(network.at("network").get<std::string>());
+    if (network.contains("problem")) continue;  // UCX is not there
+    EXPECT_GT(network.at("latency_seconds").get<double>(), 0);
+    EXPECT_GT(network.at("bytes_per_second").get<double>(), 0);
+  }
+}
+
 TEST_F(AdviseCommand, AFailureLeavesTheOldFile) {
   AdviseArguments given = arguments();
   given.apply = root_ / "old.toml";

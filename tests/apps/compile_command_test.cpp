@@ -80,6 +80,52 @@ TEST_F(CompileCommand, AConfigurationGivesPredictionsAndATrainingStep) {
   expect_error("name in C");
 }
 
+/// What the documents show first: the model of a run predicts, one row at a time or several, for either processor, with
+/// its weights in the object or in a file.
+TEST_F(CompileCommand, ARunPredicts) {
+  const Threads one(1);
+  write_images_and_config();
+  ASSERT_EQ(status_of([&] {
+              return train({.config = root_ / "config.toml",
+                            .data_directory = root_,
+                            .output = root_ / "run",
+                            .epochs = 1,
+                            .quiet = true});
+            }),
+            ok)
+      << errors_;
+  for (const char* const data : {"train_images", "train_labels", "test_images", "test_labels"})
+    std::filesystem::remove(root_ / data);  // a prediction needs none
+  const TrainConfig config = read_config(root_ / "run" / "config.toml");
+  Sequential model = make_model(config, 4);
+  model.build({f32, {any_size, 8, 8}});
+  load_safetensors(root_ / "run" / "weights.safetensors", model);
+  const CompileArguments plain{.source = root_ / "run", .stem = root_ / "net"};
+  const auto expect_predictions = [&](const CompileArguments& arguments, std::int64_t rows) {
+    ASSERT_EQ(compiled(arguments), ok) << errors_;
+    const LoadedObject net({root_ / "net.o", root_ / "net.h", arguments.weights.value_or(std::filesystem::path())});
+    const Tensor x = random::normal({rows, 8, 8}, {.seed = 1});
+    std::vector<float> scores(static_cast<std::size_t>(4 * rows));
+    net.run(x.span<float>().data(), scores.data());
+    EXPECT_EQ(scores, model(x, inference).to_vector<float>());
+  };
+  expect_predictions(plain, 1);
+  CompileArguments rows = plain;
+  rows.batch_size = 3;
+  expect_predictions(rows, 3);
+  CompileArguments lesser = plain;
+  lesser.instruction_set = "avx2";
+  expect_predictions(lesser, 1);
+  lesser.instruction_set = "sse";
+  EXPECT_NE(compiled(lesser), ok);
+  expect_error("sse");
+  CompileArguments apart = rows;
+  apart.weights = root_ / "net.weights";
+  expect_predictions(apart, 3);
+  expect_output(apart.weights->string());
+  EXPECT_NE(contents("net.h").find("net_weights_bytes"), std::string::npos);
+}
+
 TEST_F(CompileCommand, TheStepOfARunGoesOnFromItsCheckpoint) {
   write_images_and_config();
   std::ofstream(root_ / "config.toml", std::ios::app) << "epochs = 3\n";

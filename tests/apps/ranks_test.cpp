@@ -116,6 +116,24 @@ TEST_F(TrainingOnRanks, HasTheBitsOfOneProcessWithADividedOptimizer) {
   EXPECT_EQ(weights("one"), weights("divided"));
 }
 
+/// How batches are divided is a part of the training.
+TEST_F(TrainingOnRanks, SayWhereTheDivisionOfBatchesChanges) {
+  const std::string config = (root_ / "config.toml").string(), run = (root_ / "divided").string();
+  train({config, "--output", run, "--epochs", "1"}, 1);
+  EXPECT_EQ(this->run({"launch", "-n", "2", "--", GRADUS_COMMAND, "train", "--resume", run, "--epochs", "2", "--set",
+                       "distribute.micro_shards=2"}),
+            failed);
+  expect_error("the checkpoint is of a training with batches in 4 shards, and micro_shards is now 2");
+
+  const std::string whole = (root_ / "whole").string();
+  std::string without(training);
+  without.resize(without.find("[distribute]"));
+  write("whole.toml", without + idx_data);
+  train({(root_ / "whole.toml").string(), "--output", whole, "--epochs", "1"}, 1);
+  train({"--resume", whole, "--epochs", "2"}, 2);
+  expect_error("[0] gradus: this training had whole batches, and goes on with batches in 8 shards");
+}
+
 /// A rank is killed after the first checkpoint. The others end, and two ranks go on where three were.
 TEST_F(TrainingOnRanks, GoOnWithFewerAfterOneWasKilled) {
   const std::string config = (root_ / "config.toml").string(), run = (root_ / "elastic").string();

@@ -70,6 +70,19 @@ TEST_P(Hoist, MovesOut) {
 }
 INSTANTIATE_TEST_SUITE_P(Rows, Hoist, testing::ValuesIn(rows), [](const auto& row) { return row.param.name; });
 
+TEST(Hoist, RewritesAsWritten) {
+  Graph graph = loop_of(rows[0].body);
+  hoist(graph);
+  EXPECT_EQ(to_text(graph),
+            "%0 = input : f32[2,3]\n%1 = input : f32[5,2,3]\n%2 = input : f32[3,3]\n%3 = input : f32[3]\n"
+            "%4 = exp %2 : f32[3,3]\n%5 = sin %4 : f32[3,3]\n"
+            "%6 = scan{body={%0 = input : f32[2,3] | %1 = input : f32[2,3] | %2 = input : f32[3,3] | %3 = input "
+            ": f32[3] | %4 = input : f32[3,3] | %5 = exp %2 : f32[3,3] | %6 = sin %5 : f32[3,3] | %7 = "
+            "matmul{transpose_a=false; transpose_b=false} %0 %4 : f32[2,3] | return %7}; last={}; carries=1; "
+            "singles=1; chunks=0; stacked=0; iterations=5; rows=0; last_rows=0; reverse=false; counted=false; "
+            "output=0} %0 %1 %2 %3 %5 : f32[2,3]\nreturn %6\n");
+}
+
 TEST(Hoist, SiblingsStayOneLoop) {
   Graph graph = loop_of("%4 = matmul{transpose_a=false; transpose_b=true} %0 %2 : f32[2,3] | return %4");
   Value history = graph[graph.outputs[0]];

@@ -192,6 +192,34 @@ TEST(PassRunner, LeavesNoAttentionWhereItIsDisabled) {
   EXPECT_EQ(attentions({"attention"}), 0);
 }
 
+TEST(PassRunner, ComposesAttentionAsWritten) {
+  Graph graph = parse_graph(
+      "%0 = input : f32[1,4,1,2]\n%1 = attention{scale=1; causal=true; masked=false} %0 %0 %0 : f32[1,4,1,2]\n"
+      "return %1\n");
+  const std::string off[] = {"attention"};
+  run_graph_passes(graph, off);
+  verify(graph);
+  EXPECT_EQ(to_text(graph),
+            "%0 = input : f32[1,4,1,2]\n%1 = iota{shape=[4]; dtype=i64} : i64[4]\n"
+            "%2 = reshape{shape=[1,1,1,4]} %1 : i64[1,1,1,4]\n%3 = broadcast{shape=[1,1,4,4]} %2 : i64[1,1,4,4]\n"
+            "%4 = reshape{shape=[1,1,4,1]} %1 : i64[1,1,4,1]\n%5 = broadcast{shape=[1,1,4,4]} %4 : i64[1,1,4,4]\n"
+            "%6 = subtract %3 %5 : i64[1,1,4,4]\n%7 = constant{0x0} : i64[1,1,4,4]\n"
+            "%8 = less_equal %6 %7 : bool[1,1,4,4]\n%9 = transpose{order=[3,1,2,0]} %0 : f32[1,1,4,2]\n"
+            "%10 = constant{0x3f800000} : f32[1,1,4,2]\n%11 = multiply %9 %10 : f32[1,1,4,2]\n"
+            "%12 = reshape{shape=[4,2]} %11 : f32[4,2]\n%13 = transpose{order=[3,2,0,1]} %9 : f32[1,1,2,4]\n"
+            "%14 = reshape{shape=[2,4]} %13 : f32[2,4]\n"
+            "%15 = matmul{transpose_a=false; transpose_b=false} %12 %14 : f32[4,4]\n"
+            "%16 = reshape{shape=[1,1,4,4]} %15 : f32[1,1,4,4]\n%17 = constant{0xff800000} : f32[1,1,4,4]\n"
+            "%18 = where %8 %16 %17 : f32[1,1,4,4]\n%19 = max{axis=-1} %18 : f32[1,1,4,1]\n"
+            "%20 = broadcast{shape=[1,1,4,4]} %19 : f32[1,1,4,4]\n%21 = subtract %18 %20 : f32[1,1,4,4]\n"
+            "%22 = exp %21 : f32[1,1,4,4]\n%23 = sum{axis=-1} %22 : f32[1,1,4,1]\n"
+            "%24 = broadcast{shape=[1,1,4,4]} %23 : f32[1,1,4,4]\n%25 = divide %22 %24 : f32[1,1,4,4]\n"
+            "%26 = reshape{shape=[4,4]} %25 : f32[4,4]\n%27 = reshape{shape=[4,2]} %9 : f32[4,2]\n"
+            "%28 = matmul{transpose_a=false; transpose_b=false} %26 %27 : f32[4,2]\n"
+            "%29 = reshape{shape=[1,1,4,2]} %28 : f32[1,1,4,2]\n%30 = transpose{order=[3,1,2,0]} %29 : f32[1,4,1,2]\n"
+            "return %30\n");
+}
+
 TEST(PassRunner, NamesTheKnownPasses) {
   Graph graph;
   const std::string off[] = {"unroll"};

@@ -125,15 +125,27 @@ const ProcessJob by_certificates("by certificates", [](const ProcessOfTest& proc
   Meeting(cluster, {"print", "1.0"}).leave();
 });
 
-const ProcessJob by_strange("by strange certificates", [](const ProcessOfTest& process) {
+/// Rank 0 has good certificates; `of_rank_1` are those of the other one.
+void meet_with(const ProcessOfTest& process, const Credentials& of_rank_1) {
   Cluster cluster = cluster_of_process(process);
   cluster.timeout = 1500ms;
   cluster.heartbeat = 400ms;
-  const std::string folder = GRADUS_TEST_CERTIFICATES, strange = process.rank == 1 ? "strange_" : "";
-  cluster.credentials = {"secret", folder + "/" + strange + "certificate.pem", folder + "/" + strange + "key.pem",
-                         folder + "/authority.pem"};
+  const std::string folder = GRADUS_TEST_CERTIFICATES;
+  cluster.credentials = {"secret", folder + "/certificate.pem", folder + "/key.pem", folder + "/authority.pem"};
+  if (process.rank == 1) cluster.credentials = of_rank_1;
   Meeting(cluster, {"print", "1.0"}).leave();
+}
+const ProcessJob by_strange("by strange certificates", [](const ProcessOfTest& process) {
+  const std::string folder = GRADUS_TEST_CERTIFICATES;
+  meet_with(process,
+            {"secret", folder + "/strange_certificate.pem", folder + "/strange_key.pem", folder + "/authority.pem"});
 });
+const ProcessJob of_strange("of a strange authority", [](const ProcessOfTest& process) {
+  const std::string folder = GRADUS_TEST_CERTIFICATES;
+  meet_with(process, {"secret", folder + "/certificate.pem", folder + "/key.pem", folder + "/strange_certificate.pem"});
+});
+const ProcessJob without("without certificates",
+                         [](const ProcessOfTest& process) { meet_with(process, {.token = "secret"}); });
 
 class MeetingByGrpc : public testing::Test {
  protected:
@@ -165,6 +177,8 @@ TEST_F(MeetingByGrpc, AStrangerIsTurnedAway) {
   expect_says(ended[1].problem, "turns this process away");
   expect_says(ended[1].problem, "GRADUS_TOKEN");
   expect_says(ended[0].problem, "missing after 1.5 s: rank 1");
+  expect_says(ended[0].output, "gradus: the meeting has turned ipv4:127.0.0.1:");
+  expect_says(ended[0].output, " away: it has another token, or none\n");
 }
 
 TEST_F(MeetingByGrpc, AKilledRankIsToldToAllAtOnce) {
@@ -220,10 +234,55 @@ TEST_F(MeetingByGrpc, AStoppedRank0GivesNoSignOfLife) {
   }
 }
 
-TEST_F(MeetingByGrpc, Certificates) {
-  expect_all_well(run("by certificates", 2));
-  const auto ended = run("by strange certificates", 2);
-  for (const EndedProcess& each : ended) EXPECT_NE(each.problem, "");
+TEST_F(MeetingByGrpc, Certificates) { expect_all_well(run("by certificates", 2)); }
+
+TEST_F(MeetingByGrpc, WhoHasOtherCertificatesIsTurnedAwayAndBothSidesSaySo) {
+  struct Row {
+    const char *job, *says;
+  };
+  const Row rows[] = {
+      {"by strange certificates", "the TLS handshake has failed: both sides need certificates of one authority"},
+      {"by strange certificates", "this process has the certificate "},
+      {"by strange certificates", "/strange_key.pem"},
+      {"of a strange authority", "certificate verify failed"},
+      {"of a strange authority", "/strange_certificate.pem"},
+      {"without certificates", "it asks for certificates: set GRADUS_CERTIFICATE"},
+  };
+  for (const char* job : {"by strange certificates", "of a strange authority", "without certificates"}) {
+    const auto ended = run(job, 2);
+    expect_says(ended[0].problem, "missing after 1.5 s: rank 1");
+    for (const Row& row : rows) {
+      if (std::string_view(row.job) != job) continue;
+      expect_says(ended[1].problem, row.says);
+      expect_says(ended[1].output, row.says);  // while it waits
+    }
+    const std::string line = "gradus: somebody was turned away at 127.0.0.1:";
+    const auto at = ended[0].output.find(line);
+    EXPECT_NE(at, std::string::npos) << job << ended[0].output;
+    EXPECT_EQ(at, ended[0].output.rfind(line)) << job << ended[0].output;
+  }
+}
+
+TEST_F(MeetingByGrpc, WhoIsNotThereIsNamedWithTheReason) {
+  Cluster cluster;
+  cluster.size = 2;
+  cluster.rank = 1;
+  cluster.meeting_point = "127.0.0.1:" + std::to_string(free_port());
+  cluster.timeout = 600ms;
+  cluster.heartbeat = 200ms;
+  expect_says(error_of<Unavailable>([&] { Meeting(cluster, {"print", "1.0"}); }), "Connection refused");
+}
+
+/// All interfaces are those of IPv6, too.
+TEST_F(MeetingByGrpc, AMeetingBeyondThisMachineIsReachedByIPv6) {
+  if (interface_of("::1").empty()) GTEST_SKIP() << "this machine has no IPv6";
+  MeetingDesk desk({});
+  for (const char* host : {"2001:db8::1", "node1"}) {
+    const Address where{host, free_port()};
+    const auto server = grpc_server(where, {}, {}, desk);
+    for (const char* own : {"127.0.0.1", "::1"})
+      EXPECT_TRUE(grpc_client({own, where.port}, {})->ask("{}", in(10s), true).has_value()) << host << ' ' << own;
+  }
 }
 
 TEST_F(MeetingByGrpc, AnAddressThatIsTakenIsAnError) {

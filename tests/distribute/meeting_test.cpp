@@ -102,6 +102,17 @@ TEST(Meeting, WhoDoesNotComeIsNamed) {
   expect_says(said, "gradus: rank 0 waits: 3 ranks meet at this process; missing after");
 }
 
+TEST(Meeting, WhoDoesNotComeIsNamedWithItsAddress) {
+  Cluster cluster = quick(2, 0, 200ms, 80ms);
+  cluster.size = 0;
+  cluster.workers = {"node0:2222", "node1:2223"};
+  const auto desk = std::make_shared<MeetingDesk>(Meeting::terms(cluster, {"print", "1.0"}));
+  testing::internal::CaptureStderr();
+  const std::string problem = error_of<Unavailable>([&] { Meeting(cluster, {"print", "1.0"}, desk); });
+  expect_says(problem, "2 ranks meet at this process; missing after 0.2 s: rank 1 at node1:2223: it was not started");
+  expect_says(testing::internal::GetCapturedStderr(), "rank 1 at node1:2223\n");
+}
+
 TEST(Meeting, WhoFailsIsToldToAll) {
   const auto problems = meet(3, [](int rank, std::shared_ptr<MeetingDesk> desk) {
     Meeting meeting(quick(3, rank, 10s, 5s), {"print", "1.0"}, desk);

@@ -132,9 +132,10 @@ std::vector<EndedProcess> run_as_processes(const std::string& job, int ranks, co
       out[rank].was_late = is_late;
       out[rank].seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       const std::string problem = text("problem.", rank), output = text("output.", rank);
+      out[rank].output = read_text_file(folder.path() / output);
       if (std::filesystem::exists(folder.path() / problem)) out[rank].problem = read_text_file(folder.path() / problem);
       else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        out[rank].problem = text("status ", status, ": ", read_text_file(folder.path() / output));
+        out[rank].problem = text("status ", status, ": ", out[rank].output);
     }
     // A stopped rank stays until the others have ended.
     const bool all_others = left == 1 && (job.find("stop") != std::string::npos);

@@ -31,6 +31,7 @@ struct EndedProcess {
   bool was_killed = false;   // by a signal, also by that of the test's own patience
   bool was_late = false;     // it did not end by itself
   std::string problem = {};  // what its body threw
+  std::string output = {};   // what it wrote to standard output and standard error
   double seconds = 0;        // until it ended
 };
 

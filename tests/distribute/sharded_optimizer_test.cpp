@@ -8,6 +8,7 @@
 #include "gradus/backend/divided_value.h"
 #include "gradus/base/hash.h"
 #include "gradus/gradus.h"
+#include "tests/distribute/grids.h"
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
@@ -285,9 +286,10 @@ class ShardedOptimizer : public testing::Test {
     static const std::string problem = problem_of_ucx() + problem_of_grpc();
     if (!problem.empty()) GTEST_SKIP() << problem;
   }
-  static void run(const std::string& job, int ranks, const std::string& more = {}) {
+  static void run(const std::string& job, int ranks, const std::string& more = {},
+                  const std::map<std::string, std::string>& variables = {}) {
     SCOPED_TRACE(text(job, ", ", ranks, " ranks"));
-    expect_all_well(run_as_processes(job, ranks, std::to_string(free_port()) + more, {}, 100s));
+    expect_all_well(run_as_processes(job, ranks, std::to_string(free_port()) + more, variables, 100s));
   }
 };
 
@@ -301,7 +303,9 @@ TEST_F(ShardedOptimizer, HasTheBitsOfOneProcess) {
   }
   run("bits of a sharded optimizer", 2, of_all);
   run("bits of a sharded optimizer", 3, of_norms);
+  if (!takes_whole_grids()) return;
   run("bits of a sharded optimizer", 4, of_one);
+  for (const int ranks : {2, 3, 4}) run("bits of a sharded optimizer", ranks, of_all, {{"UCX_TLS", "tcp,self"}});
 }
 
 TEST_F(ShardedOptimizer, FollowsBranchesAndWhatIsTrained) {

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <cstring>
+#include "gradus/base/input_file.h"
 #include "gradus/gradus.h"
+#include "tests/distribute/grids.h"
 #include "tests/distribute/processes_as_ranks.h"
+#include "tests/distribute/strategies_as_threads.h"
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
@@ -47,10 +50,21 @@ std::string trained(const Strategy& strategy, const std::function<void(int step)
   return bytes;
 }
 
+std::string trained_alone() { return trained(MirroredStrategy({.devices = {cpu(0)}, .micro_shards = 8})); }
+
+/// Whether UCX has mapped memory that other processes map, too.
+bool shares_memory() {
+  const std::string maps = read_text_file("/proc/self/maps");
+  return maps.find("ucx_shm") != std::string::npos || maps.find("/SYSV") != std::string::npos;
+}
+
 const ProcessJob training_job("training", [](const ProcessOfTest& process) {
-  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process), {.micro_shards = 4});
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process), {.micro_shards = 8});
   check(strategy.rank() == process.rank && strategy.num_replicas_in_sync() == process.ranks, "another rank");
-  check(trained(strategy) == trained(MirroredStrategy({.devices = {cpu(0)}, .micro_shards = 4})), "other bits");
+  check(trained(strategy) == trained_alone(), "other bits");
+  const char* const said = std::getenv("UCX_TLS");
+  const bool shares = said == nullptr || std::string_view(said).find("sm") != std::string_view::npos;
+  check(process.ranks == 1 || shares_memory() == shares, "messages do not go the way that was said");
 });
 
 const ProcessJob killed_job("killed in training", [](const ProcessOfTest& process) {
@@ -121,13 +135,27 @@ class MultiWorker : public testing::Test {
     static const std::string problem = problem_of_ucx() + problem_of_grpc();
     if (!problem.empty()) GTEST_SKIP() << problem;
   }
-  static std::vector<EndedProcess> run(const std::string& job, int ranks) {
-    return run_as_processes(job, ranks, std::to_string(free_port()), {}, 60s);
+  static std::vector<EndedProcess> run(const std::string& job, int ranks,
+                                       const std::map<std::string, std::string>& variables = {}) {
+    return run_as_processes(job, ranks, std::to_string(free_port()), variables, 60s);
   }
 };
 
 TEST_F(MultiWorker, HasTheBitsOfOneProcess) {
-  for (const int ranks : {1, 2, 3, 4}) expect_all_well(run("training", ranks));
+  for (const int ranks : numbers_of_ranks({1, 2, 3}, {1, 2, 3, 4, 8})) expect_all_well(run("training", ranks));
+}
+
+TEST_F(MultiWorker, HasTheBitsOfOneProcessByTcp) {
+  for (const int ranks : numbers_of_ranks({2}, {1, 2, 3, 4, 8}))
+    expect_all_well(run("training", ranks, {{"UCX_TLS", "tcp,self"}}));
+}
+
+TEST(RanksOfOneProcess, HaveTheBitsOfOneRank) {
+  const std::string alone = trained_alone();
+  for (const int ranks : numbers_of_ranks({2, 3}, {1, 2, 3, 4, 8}))
+    expect_all_well(run_on_ranks({.ranks = ranks, .micro_shards = 8}, [&](const Strategy& strategy, int rank) {
+      EXPECT_TRUE(trained(strategy) == alone) << "rank " << rank << " of " << ranks;
+    }));
 }
 
 TEST_F(MultiWorker, NamesARankThatWasKilled) {

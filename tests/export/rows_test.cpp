@@ -1,5 +1,6 @@
-/// Every op of the tests' rows in object files: the library's bits, of its values and of its gradients, or an error
-/// that names it. Many ops stand in one object, for an object takes a while to link.
+/// Every op of the tests' rows that uses a library kernel, in object files: the library's bits, of its values and of
+/// its gradients, or an error that names it. Formulas, whose code is generated for each program, stand in the steps of
+/// training_test.cpp. Many ops stand in one object, for an object takes a while to link.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <map>

@@ -1,12 +1,17 @@
 /// Training steps as object files: the bits of the library's steps on one thread.
 #include "tests/export/loaded_object.h"
 #include <gtest/gtest.h>
+#include <array>
 #include <cmath>
 #include "gradus/formats/atomic_file.h"
 #include "gradus/gradients/tape.h"
+#include "gradus/graph/scope.h"
+#include "gradus/nn/attention.h"
 #include "gradus/nn/convolutions.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/losses.h"
+#include "gradus/nn/model.h"
+#include "gradus/nn/normalization.h"
 #include "gradus/nn/pools.h"
 #include "gradus/nn/recurrent.h"
 #include "gradus/ops/activations.h"
@@ -22,6 +27,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/optim/optimizers.h"
+#include "tests/floating_point_states.h"
 
 namespace gradus {
 namespace {
@@ -38,7 +44,8 @@ template <class M> auto classifier_step(M& model, Optimizer& optimizer) {
 }
 
 /// Steps of both, on the same batches.
-void expect_same_training(Sequential model, Optimizer optimizer, const Shape& input, std::int64_t classes, int steps,
+template <class M>
+void expect_same_training(M model, Optimizer optimizer, const Shape& input, std::int64_t classes, int steps,
                           ObjectOptions options = {}) {
   const Threads one(1);
   set_seed(3);
@@ -83,6 +90,23 @@ TEST(Export, StepsWithDropoutDrawTheNumbersOfTheLibrary) {
 
 TEST(Export, StepsOfRecurrentLayersHaveTheBitsOfTheLibrary) {
   expect_same_training(Sequential{LSTM(16), Dense(3)}, Adam({.learning_rate = 0.01}), {8, 12, 5}, 3, 100);
+}
+
+struct AttentionClassifier {
+  Dense enter{16};
+  LayerNormalization before, between;
+  MultiHeadAttention attention{2, 8, {.causal = true, .dropout = 0.1}};
+  Dense up{32, gelu}, down{16}, scores{3};
+  Dropout drop{0.2};
+  Tensor operator()(const Tensor& x) const {  // [batch, time, features]
+    const Tensor entered = enter(x);
+    const Tensor attended = entered + drop(attention(before(entered)));
+    return scores(reduce_mean(attended + drop(down(up(between(attended)))), {.axis = {1}}));
+  }
+};
+
+TEST(Export, StepsOfAttentionHaveTheBitsOfTheLibrary) {
+  expect_same_training(Model(AttentionClassifier()), Adam({.learning_rate = 0.01}), {4, 12, 6}, 3, 10);
 }
 
 TEST(Export, SchedulesAndClippingComeAlong) {
@@ -230,6 +254,38 @@ TEST(Export, VariablesThatTakeEachOthersValuesAreSwapped) {
   object.expect_equals(Variables{a, b});
 }
 
+/// The program's rounding, flushing and traps neither change a step nor are changed by it.
+TEST(Export, StepsHaveTheSameBitsInEveryFloatingPointState) {
+  const Threads one(1);
+  const auto f = function([](Tensor x) {
+    return std::tuple(x / 3, 1 / x, x * 1e-36, exp(x * 100), sqrt(x), matmul(x, x), tanh(x), x - 0.1);
+  });
+  const Tensor x = from_values(std::vector<float>{0, -1, 1e-3F, 50, 1e30F, -0.0F, 1e-40F, 0.3F, 7}, {3, 3});
+  const LoadedObject object(f.export_object(export_folder() / "f", {x.spec()}));
+  const auto results = [&] {
+    std::array<std::array<float, 9>, 8> all{};
+    std::vector<void*> pointers{object.state(), const_cast<void*>(x.observed().host())};
+    for (auto& each : all) pointers.push_back(each.data());
+    const unsigned before = _mm_getcsr();
+    object.function<void (*)(void*)>("_init")(object.state());
+    object.call(pointers);
+    EXPECT_EQ(_mm_getcsr(), before);
+    return all;
+  };
+  const auto expected = results();
+  const auto of_library = std::apply([](const auto&... y) { return std::array{y...}; }, f(x));
+  for (std::size_t k = 0; k < expected.size(); ++k)
+    EXPECT_EQ(std::memcmp(of_library[k].observed().host(), expected[k].data(), sizeof expected[k]), 0) << k;
+  for (const FloatingPointSetting& setting : floating_point_settings) {
+    auto got = expected;
+    {
+      const SetFloatingPoint scope(setting);
+      got = results();
+    }
+    EXPECT_EQ(std::memcmp(&got, &expected, sizeof got), 0) << setting.name;
+  }
+}
+
 TEST(Export, SeveralObjectsStandInOneProgram) {
   const auto folder = export_folder();
   const auto square = function([](Tensor x) { return reduce_sum(matmul(x, x)); });
@@ -280,8 +336,33 @@ TEST(Export, MistakesAreTold) {
   const Tensor large = zeros({1 << 12, 1 << 13});
   const auto captures = function([&](Tensor x) { return reduce_sum(large) + x; });
   says([&] { captures.export_object(folder / "captures", {{f32, {1}}}); }, "--weights FILE");
+  const auto looks_up = function([&](Tensor x) {
+    const NameScope scope("words");
+    return matmul(x, large);
+  });
+  says([&] { looks_up.export_object(folder / "looks_up", {{f32, {2, 1 << 12}}}); },
+       "a captured tensor f32[4096,8192] of 134217728 bytes, read by matmul in words: ");
   says([&] { captures.export_object(folder / "captures", {{f32, {1}}}, {.weights = folder / "no" / "w"}); },
        "cannot be written");
+}
+
+TEST(Export, SpecsThatDoNotFitAreTold) {
+  const auto folder = export_folder();
+  const auto twice =
+      function([](Tensor x) { return x * 2; }, {.name = "twice", .input_signature = {{f32, {any_size, 2}}}});
+  Sequential model{Dense(4)};
+  model.build({f32, {any_size, 3}});
+  const auto predict = function([&](Tensor x) { return model(x); }, {.name = "predict"});
+  const auto says = [&](const auto& function, const Spec& spec, const std::string& words) {
+    const std::string problem = problem_of([&] { function.export_object(folder / "step", {spec}); });
+    EXPECT_NE(problem.find(words), std::string::npos) << problem;
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
+  };
+  says(twice, {f32, {4, 3}}, "does not fit its input signature f32[?,2]");
+  says(twice, {i32, {4, 2}}, "does not fit its input signature f32[?,2]");
+  says(predict, {f32, {2, 5}}, "3");
+  says(predict, {i32, {2, 3}}, "i32");
+  EXPECT_NO_THROW(predict.export_object(folder / "step", {{f32, {2, 3}}}));
 }
 
 TEST(Export, ASignatureOfKnownSizesIsEnough) {

@@ -76,6 +76,28 @@ TEST(Devices, TwoDevicesDoNotMeetByThemselves) {
   expect_error<InvalidArgument>([&] { return f(a, b); }, {"cpu:1", "cpu:2"});
 }
 
+TEST(Devices, AnInputSignatureThatNamesADeviceIsOfItsTensors) {
+  auto f = function([](Tensor x) { return x * 2; }, {.input_signature = {{f32, {3}, cpu(1)}}});
+  EXPECT_EQ(f(numbers({3}).to(cpu(1))).device(), cpu(1));
+  expect_error<InvalidArgument>([&] { return f(numbers({3}).to(cpu(2))); }, {"argument 0", "cpu:2", ".to(cpu:1)"});
+  expect_error<InvalidArgument>([&] { return f(numbers({3})); }, {"argument 0", "cpu:0", ".to(cpu:1)"});
+  {
+    const DeviceScope scope(cpu(1));
+    EXPECT_EQ(f(numbers({3})).device(), cpu(1));
+  }
+  auto of_any = function([](Tensor x) { return x * 2; }, {.input_signature = {{f32, {3}}}});
+  for (const Device device : {cpu(0), cpu(1), cpu(2)}) EXPECT_EQ(of_any(numbers({3}).to(device)).device(), device);
+}
+
+TEST(Devices, ExplainSaysWhatPassesDecidedBy) {
+  auto f = function([](Tensor x) { return exp(x) + 1; });
+  f(numbers({64}));
+  const std::string said = f.explain().target;
+  EXPECT_EQ(said, to_text(backend_of(cpu(0)).target()));
+  for (const char* part : {"cpu", "256 KiB", "8192 KiB", "1024", "256 formulas", "200 ns"})
+    EXPECT_NE(said.find(part), std::string::npos) << part << ": " << said;
+}
+
 TEST(Devices, GradientsCross) {
   const Tensor x = numbers({5});
   const auto f = [](const Tensor& v) {
@@ -371,6 +393,28 @@ TEST_F(FakeDevice, SharesAModelWithTheProcessor) {
     const std::vector<Tensor> two = trained(a, b);
     for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same(one[i], two[i])) << a << ' ' << b << ' ' << i;
   }
+}
+
+TEST_F(FakeDevice, DoesNotWaitForWhatCannotFail) {
+  Variable w(numbers({3}).to(there), "w");
+  auto step = function([&](Tensor x) {
+    w.assign(w.value() + x);
+    return x * 2;
+  });
+  const Tensor x = numbers({3}, 2).to(there), host = x.to(cpu(0));
+  Tensor sum = w.value().to(cpu(0));
+  for (int i = 0; i < 3; ++i, sum = sum + host) EXPECT_TRUE(same(step(x), host * 2));
+  Tensor y;
+  {
+    const testing_device::Held held(there.index);
+    const testing_device::Counts before = testing_device::counts();
+    for (int i = 0; i < 5; ++i, sum = sum + host) y = step(x);
+    const testing_device::Counts after = testing_device::counts();
+    EXPECT_GE(after.runs, before.runs + 5);
+    EXPECT_EQ(after.done, before.done) << "five calls have returned, and nothing has run";
+  }
+  EXPECT_TRUE(same(y, host * 2));
+  EXPECT_TRUE(same(w, sum));
 }
 
 /// A call returns before its device is done, unless data may make it fail.

@@ -37,7 +37,7 @@ assert plane.name == "/host:CPU" and len(space.hostnames) == 1
 # Nothing is left unread: what is written again has the same length.
 assert len(space.SerializeToString()) == os.path.getsize(file)
 lines = {line.name: line for line in plane.lines}
-assert {"thread 0 (profiled)", "data thread 1", "compiling"} <= set(lines), list(lines)
+assert {"thread 0 (profiled)", "data thread 1", "compiling", "communication"} <= set(lines), list(lines)
 seconds = {}
 for line in plane.lines:
     assert line.timestamp_ns > 1.7e18

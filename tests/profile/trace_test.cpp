@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 #include "gradus/formats/json.h"
+#include "gradus/graph/activity_scope.h"
 #include "gradus/gradus.h"
 #include "tests/test_directory.h"
 
@@ -213,6 +214,57 @@ TEST(SaveXplane, IsWrittenForTensorBoard) {
     found |= file.path().string().ends_with(".xplane.pb") && file.file_size() > 1000;
   EXPECT_TRUE(found);
   std::ofstream(directory / "report.json") << report.to_json();
+}
+
+/// The fields of a protobuf message with this number, of those that are bytes.
+std::vector<std::string> parts_of(std::string_view message, std::uint64_t number) {
+  std::vector<std::string> parts;
+  const auto integer = [&] {
+    std::uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto byte = static_cast<unsigned char>(message.front());
+      message.remove_prefix(1);
+      value |= std::uint64_t{byte & 127U} << shift;
+      if (byte < 128) return value;
+    }
+  };
+  while (!message.empty()) {
+    const std::uint64_t key = integer(), value = integer();
+    if (key % 8 != 2) continue;
+    if (key / 8 == number) parts.emplace_back(message.substr(0, value));
+    message.remove_prefix(value);
+  }
+  return parts;
+}
+
+/// The lines of the plane that `report` writes: their names, and how many entries each has.
+std::map<std::string, std::size_t> lines_of(const ProfileReport& report) {
+  const EmptyTestDirectory directory;
+  report.save_xplane(directory.path());
+  std::map<std::string, std::size_t> lines;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory.path())) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    std::ostringstream out;
+    out << in.rdbuf();
+    for (const std::string& line : parts_of(parts_of(out.str(), 1).at(0), 3))
+      lines[parts_of(line, 2).at(0)] = parts_of(line, 4).size();
+  }
+  return lines;
+}
+
+TEST(SaveXplane, CompilingAndCommunicationHaveLinesOfTheirOwn) {
+  const ProfileReport report = profile([] {
+    for (int k = 0; k < 3; ++k) {
+      const ProfileScope scope("step");
+      const ActivityScope asks(Activity::communication, ActivityEvent::Kind::communication, "asks");
+      const CompileActivity compiles("compiles");
+    }
+  });
+  auto lines = lines_of(report);
+  EXPECT_EQ(lines["thread 0 (profiled)"], 3U);
+  EXPECT_EQ(lines["communication"], 3U);
+  EXPECT_EQ(lines["compiling"], 3U);
 }
 
 }  // namespace

@@ -5,7 +5,8 @@ not_on_devices.txt names with a reason. One that is named there and passes is a 
 
     check_programs.py PLUGIN GRADUS SUITE BUILD CTEST
 
-Exit status 77: there is no plugin, nothing was tested.
+What it says is in BUILD/xla-programs.txt, too. A program that skips itself is counted apart. Exit status 77: there is no
+plugin, nothing was tested.
 """
 import concurrent.futures
 import json
@@ -21,6 +22,13 @@ from check_suite import noted, verdicts  # noqa: E402
 
 PROMISED = 0.97
 SECONDS = 1800  # of one program
+SKIPPED = 77  # the exit status of a program that could not do its work here
+said_so_far = []
+
+
+def say(line):
+    print(line, flush=True)
+    said_so_far.append(line)
 
 
 def examples(ctest, build):
@@ -35,28 +43,37 @@ def examples(ctest, build):
     return found
 
 
-def why_it_fails(command, directory):
-    """Nothing, if the program passes."""
+def verdict_of(command, directory):
+    """("PASS", ""), ("SKIP", "") or ("FAIL", why)."""
     with tempfile.TemporaryDirectory() as temporary:
         try:
             done = subprocess.run(command, cwd=directory, capture_output=True, text=True, errors="replace", check=False,
                                   timeout=SECONDS, env={**os.environ, "TMPDIR": temporary})
         except subprocess.TimeoutExpired:
-            return f"it takes more than {SECONDS} seconds"
-    if done.returncode in (0, 77):
-        return None
+            return "FAIL", f"it takes more than {SECONDS} seconds"
+    if done.returncode in (0, SKIPPED):
+        return "SKIP" if done.returncode else "PASS", ""
     said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-    return f"exit status {done.returncode}: {said[-1] if said else ''}"
+    return "FAIL", f"exit status {done.returncode}: {said[-1] if said else ''}"
 
 
-def failures_of_examples(found):
-    failed = {}
+def verdicts_of_examples(found):
+    """name -> (word, why)"""
+    result = {}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for name, why in zip(found, pool.map(lambda each: why_it_fails(*each), found.values())):
-            print(f"{'FAIL' if why else 'PASS'} {name}" + (f": {why}" if why else ""), flush=True)
-            if why:
-                failed[name] = why
-    return failed
+        for name, (word, why) in zip(found, pool.map(lambda each: verdict_of(*each), found.values())):
+            say(f"{word} {name}" + (f": {why}" if why else ""))
+            result[name] = (word, why)
+    return result
+
+
+def tally_of(kind, found):
+    """The line for one kind, what failed, and how many ran."""
+    failed = {name: why for name, (word, why) in found.items() if word not in ("PASS", "SKIP")}
+    skipped = sum(word == "SKIP" for word, _ in found.values())
+    ran = len(found) - skipped
+    line = f"{kind}: {ran - len(failed)} of {ran} that pass on the processor pass on the device"
+    return line + (f"; {skipped} skipped themselves" if skipped else ""), failed, ran
 
 
 def main():
@@ -68,30 +85,29 @@ def main():
     os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"] = f"xla:{os.path.abspath(plugin)}"
     os.environ["GRADUS_DEVICE"] = "xla"
 
-    failed, total = {}, 0
     not_here = noted(HERE.parent / "onnx" / "not_passing.txt")
     found = {name: verdict for name, verdict in verdicts(gradus, suite).items() if name not in not_here}
-    failed |= {name: f"{word}: {why}" for name, (word, why) in found.items() if word != "PASS"}
-    print(f"ONNX's suite: {len(found) - len(failed)} of {len(found)} cases that pass on the processor pass on the device")
-    total += len(found)
-    programs = examples(ctest, build)
-    of_examples = failures_of_examples(programs)
-    print(f"examples: {len(programs) - len(of_examples)} of {len(programs)} pass on the device")
-    failed |= of_examples
-    total += len(programs)
+    line, failed, total = tally_of("ONNX's suite", found)
+    say(line)
+    line, failed_examples, ran = tally_of("examples", verdicts_of_examples(examples(ctest, build)))
+    say(line)
+    failed |= failed_examples
+    total += ran
 
     known = noted(HERE / "not_on_devices.txt")
     problems = [f"{name}: {why}" for name, why in failed.items() if name not in known]
     problems += [f"{name}: passes, take it out of not_on_devices.txt"
                  for name in known.keys() - failed.keys() if not known[name].startswith("on some machines")]
     share = 1 - len(failed) / total
-    print(f"{share:.2%} of what passes on the processor passes on the device")
+    say(f"{share:.2%} of what passes on the processor passes on the device")
     if share < PROMISED:
         problems.append(f"that is less than {PROMISED:.0%}")
     page = (HERE.parents[1] / "docs" / "accelerators.md").read_text()
     problems += [f"docs/accelerators.md lacks the row `{name}`: {why}" for name, why in known.items()
                  if f"| `{name}` | {why} |" not in page]
-    print("\n".join(problems))
+    for problem in problems:
+        say(problem)
+    pathlib.Path(build, "xla-programs.txt").write_text("".join(line + "\n" for line in said_so_far))
     sys.exit(1 if problems else 0)
 
 

@@ -1,5 +1,7 @@
 /// Several devices of one plugin, and the whole of a training on one: data, fit, checkpoints, code on disk.
 #include <filesystem>
+#include <map>
+#include "gradus/base/input_file.h"
 #include "tests/halves_on_devices.h"
 #include "tests/test_directory.h"
 #include "tests/xla/plugin.h"
@@ -120,6 +122,35 @@ TEST_F(PluginDevices, FitEvaluatePredictAndCheckpointsAreAsOnTheProcessor) {
   for (std::size_t i = 0; i < here.predicted.size(); ++i) {
     EXPECT_NEAR(here_there[i], here.predicted[i], 1e-4) << i;
     EXPECT_NEAR(there_here[i], there.predicted[i], 1e-4) << i;
+  }
+}
+
+std::map<std::string, std::string> files_of(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> all;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file())
+      all[std::filesystem::relative(entry.path(), folder).string()] = read_text_file(entry.path());
+  return all;
+}
+
+TEST_F(PluginDevices, CheckpointsAreTheSameFiles) {
+  const EmptyTestDirectory folder;
+  fitted(folder.path() / "here");
+  {
+    const Everywhere scope(device(1));
+    Sequential model = Toy::model();
+    Adam optimizer({.learning_rate = 0.02});
+    done();
+    ASSERT_EQ(Checkpoints({.directory = folder.path() / "here"}, model, optimizer).restore()->step, 7);
+    for (const Variable& w : model.variables()) EXPECT_EQ(Tensor(w.value() + 0).device(), device(1));
+    Checkpoints({.directory = folder.path() / "there"}, model, optimizer).save(7);
+  }
+  const auto here = files_of(folder.path() / "here"), there = files_of(folder.path() / "there");
+  ASSERT_FALSE(here.empty());
+  ASSERT_EQ(there.size(), here.size());
+  for (const auto& [name, bytes] : here) {
+    ASSERT_TRUE(there.contains(name)) << name;
+    EXPECT_TRUE(there.at(name) == bytes) << name << " of " << bytes.size() << " bytes";
   }
 }
 

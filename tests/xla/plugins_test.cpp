@@ -1,50 +1,17 @@
 /// Plugins that fail: a typed error that says which and why, and a process that goes on.
-#include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
-#include "tests/errors.h"
 #include "tests/test_directory.h"
-#include "tests/xla/plugin.h"
+#include "tests/xla/failing_plugin.h"
 
 namespace gradus {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A copy of the plugin that fails, with a state of its own.
-class FailingPlugin {
- public:
-  explicit FailingPlugin(const char* name, const char* way = "") : name_(name), file_(folder() / (name_ + ".so")) {
-    fs::copy_file(GRADUS_FAILING_PLUGIN, file_, fs::copy_options::overwrite_existing);
-    setenv("GRADUS_REAL_PLUGIN", testing_plugin::file().c_str(), 1);
-    setenv("GRADUS_FAILING_PLUGIN", way, 1);
-  }
-  std::vector<Device> load() const { return load_plugin(file_.string(), name_); }
-  void fail(long call, int code = 14, bool for_good = false, bool takes = false) const {
-    symbol<void(long, int, bool, bool)>("fail_call")(call, code, for_good, takes);
-  }
-  long calls() const { return symbol<long()>("calls_so_far")(); }
-
- private:
-  static fs::path folder() {
-    static const fs::path made = [] {
-      const fs::path path = fs::temp_directory_path() / text("gradus_plugins_", getpid());
-      fs::create_directories(path);
-      return path;
-    }();
-    return made;
-  }
-  template <class F> F* symbol(const char* name) const {
-    void* const library = dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL);
-    return reinterpret_cast<F*>(dlsym(library, name));
-  }
-  const std::string name_;
-  const fs::path file_;
-};
-
+using testing_plugin::FailingPlugin;
+using testing_plugin::Model;
+using testing_plugin::the_processor_works;
 using Plugins = testing_plugin::WithPlugin;
-
-bool the_processor_works() { return (constant({1.0f, 2.0f}).to(cpu(0)) + 1).to_vector<float>()[1] == 3; }
 
 TEST(PluginFiles, ThatAreNoneAreTold) {
   expect_error<Unavailable>([] { load_plugin("/nowhere/plugin.so", "none"); },
@@ -96,53 +63,40 @@ TEST_F(Plugins, AreListedWithTheirDevices) {
   EXPECT_GE(devices(DeviceKind::plugin).size(), 4U);
 }
 
-/// A model on a plugin, and what it is to hold.
-struct Model {
-  explicit Model(Device on) : device(on) {
-    const DeviceScope scope(device);
-    weights = std::make_unique<Variable>(fill({8, 4}, 0.5, f32), "weights");
-    counter = std::make_unique<Variable>(fill({}, 0, f32), "counter");
-  }
-  void operator()() const {
-    const DeviceScope scope(device);
-    step(x);
-  }
-  Device device;
-  Tensor x = random::normal({6, 8}, {.seed = 4});
-  std::unique_ptr<Variable> weights, counter;
-  struct Step {
-    const Model& of;
-    Tensor operator()(Tensor features) const {
-      of.weights->assign(of.weights->value() * 0.5 + reduce_sum(matmul(features, *of.weights)) * 0.01);
-      of.counter->assign_add(fill({}, 1, f32));
-      return reduce_sum(*of.weights);
-    }
-  };
-  Function<Step> step = function(Step{*this});
-};
+/// How many calls of the plugin a piece of work takes.
+long calls_of(const FailingPlugin& plugin, const std::function<void()>& work) {
+  plugin.fail(-1);
+  work();
+  return plugin.calls();
+}
 
 TEST_F(Plugins, AnyCallMayFail) {
   const FailingPlugin plugin("failing");
   const Device there = plugin.load().front();
+  const auto used = [](const Model& model) {
+    for (int i = 0; i < 3; ++i) model();
+    model.values();
+    synchronize();
+  };
+  Model first(there);
+  first();
+  first();
+  const long calls = calls_of(plugin, [&] { used(first); });
+  EXPECT_GT(calls, 20);
   int failed = 0;
   for (const bool takes : {false, true})
-    for (long call = 0; call < 60; ++call) {
+    for (long call = 0; call < calls; ++call) {
       plugin.fail(-1);
       Model model(there);
       model();
       model();
-      const std::vector<float> before = model.weights->value().to_vector<float>();
       plugin.fail(call, 14, false, takes);
-      bool has_failed = false;
       try {
-        for (int i = 0; i < 3; ++i) model();
-        model.weights->value().to_vector<float>();
-        synchronize();
+        used(model);
       } catch (const Unavailable& error) {
-        has_failed = true;
+        ++failed;
         EXPECT_NE(std::string(error.what()).find("failing"), std::string::npos) << error.what();
       }
-      failed += has_failed;
       plugin.fail(-1);
       // Either it holds what it held after some step, or it says that it is lost.
       try {
@@ -159,39 +113,59 @@ TEST_F(Plugins, AnyCallMayFail) {
   EXPECT_GT(failed, 10);
 }
 
+/// A model on two devices, which run its step together.
+struct ReplicatedModel {
+  explicit ReplicatedModel(const std::vector<Device>& all) : strategy({.devices = {all[0], all[1]}}) {
+    for (int i = 0; i < 2; ++i) (*this)();
+  }
+  void operator()() const { strategy.run(step, x); }
+  void used() const {
+    for (int i = 0; i < 3; ++i) (*this)();
+    weights->value().to_vector<float>();
+    synchronize();
+  }
+  MirroredStrategy strategy;
+  Tensor x = random::normal({7, 8}, {.seed = 4});
+  std::unique_ptr<Variable> weights = std::make_unique<Variable>(fill({8, 4}, 0.5, f32), "weights");
+  std::unique_ptr<Variable> counter = std::make_unique<Variable>(fill({}, 0, f32), "counter");
+  struct Step {
+    const ReplicatedModel& of;
+    Tensor operator()(Tensor features) const {
+      const Tensor sum = all_reduce_sum(reduce_sum(matmul(features, of.weights->value())));
+      of.weights->assign(of.weights->value() * 0.5 + sum * 0.01);
+      of.counter->assign_add(fill({}, 1, f32));
+      return all_reduce_sum(reduce_sum(features));
+    }
+  };
+  Function<Step> step = function(Step{*this});
+};
+
 /// Devices that run a program together: each call of the plugin fails in turn.
 TEST_F(Plugins, AnyCallOfReplicasMayFail) {
   const FailingPlugin plugin("failing_replicas");
   const std::vector<Device> all = plugin.load();
-  const MirroredStrategy strategy({.devices = {all[0], all[1]}});
-  const Tensor x = random::normal({7, 8}, {.seed = 4});
+  const ReplicatedModel first(all);
+  const long calls = calls_of(plugin, [&] { first.used(); });
+  EXPECT_GT(calls, 20);
   int failed = 0;
   for (const bool takes : {false, true})
-    for (long call = 0; call < 40; ++call) {
+    for (long call = 0; call < calls; ++call) {
       plugin.fail(-1);
-      Variable weights(fill({8, 4}, 0.5, f32), "weights"), counter(fill({}, 0, f32), "counter");
-      const auto step = function([&](Tensor features) {
-        weights.assign(weights.value() * 0.5 + all_reduce_sum(reduce_sum(matmul(features, weights.value()))) * 0.01);
-        counter.assign_add(fill({}, 1, f32));
-        return all_reduce_sum(reduce_sum(features));
-      });
-      for (int i = 0; i < 2; ++i) strategy.run(step, x);
-      EXPECT_EQ(counter.value().item(), 2);
+      const ReplicatedModel model(all);
+      EXPECT_EQ(model.counter->value().item(), 2);
       plugin.fail(call, 14, false, takes);
       try {
-        for (int i = 0; i < 3; ++i) strategy.run(step, x);
-        weights.value().to_vector<float>();
-        synchronize();
+        model.used();
       } catch (const Unavailable& error) {
         ++failed;
         EXPECT_NE(std::string(error.what()).find("failing_replicas"), std::string::npos) << error.what();
       }
       plugin.fail(-1);
       try {
-        const double count = counter.value().item();
+        const double count = model.counter->value().item();
         EXPECT_TRUE(count >= 2 && count <= 5) << count;
-        strategy.run(step, x);
-        EXPECT_EQ(counter.value().item(), count + 1);
+        model();
+        EXPECT_EQ(model.counter->value().item(), count + 1);
       } catch (const Unavailable& error) {
         EXPECT_TRUE(takes) << error.what();
         EXPECT_NE(std::string(error.what()).find("lost"), std::string::npos) << error.what();

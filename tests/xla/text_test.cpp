@@ -9,6 +9,7 @@
 #include "gradus/graph/scope.h"
 #include "gradus/ops/control.h"
 #include "tests/errors.h"
+#include "tests/xla/donated_variables.h"
 #include "tests/xla/on_plugin.h"
 #include "tests/xla/plugin.h"
 #include "tests/xla/replicated_step.h"
@@ -89,7 +90,8 @@ TEST(StableHloText, WhatIsAssignedIsReadAsItWasChosen) {
     optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
     return loss;
   });
-  const std::string code = code_of(step.stablehlo({{f32, {8, 4}}, {i32, {8}}}));
+  const std::string text = step.stablehlo({{f32, {8, 4}}, {i32, {8}}}), code = code_of(text);
+  EXPECT_EQ(testing_plugin::expect_all_donated(text), 7);
   const std::regex choice(R"(stablehlo\.select %\d+, (%\d+), %arg\d+ : tensor<i1>)");
   int chosen = 0;
   for (std::sregex_iterator it(code.begin(), code.end(), choice), end; it != end; ++it, ++chosen) {

@@ -107,7 +107,7 @@ class Planner {
         const LibraryKernel& kernel = library_kernel(graph[value].op->library_kernel);
         const int shared_slot = kernel.second ? graph.size() + static_cast<int>(s) : -1;
         set(thunks.emplace_back(Thunk{.shared_slot = shared_slot}),
-            kernel.bind(graph, value, options_.symbols, {options_.disable, shared_slot}));
+            kernel.bind(graph, value, options_.symbols, {options_.disable, shared_slot, options_.target}));
         if (kernel.second) thunks.push_back({.is_second = true});
       }
       for (Thunk& thunk : thunks) {

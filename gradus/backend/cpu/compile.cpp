@@ -25,7 +25,7 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
                     ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered, shares)
                     : interpreter::lower_loops(graph, steps, lowered);
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    if (steps[s].kind == Step::Kind::library) thunks[s] = lower_library(graph, steps[s], options.disable, lowered);
+    if (steps[s].kind == Step::Kind::library) thunks[s] = lower_library(graph, steps[s], options, lowered);
     if (steps[s].kind == Step::Kind::control) thunks[s].push_back(lower_control(graph, steps[s], options, lowered));
     if (steps[s].kind == Step::Kind::product) thunks[s] = {lower_product(graph, steps[s], std::move(thunks[s].at(0)))};
     for (Thunk& thunk : thunks[s]) {

@@ -11,7 +11,9 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   std::shared_ptr<const Executable> compile(Graph graph, const CompileOptions& options) override {
-    return gradus::compile(std::move(graph), options);
+    CompileOptions here = options;
+    here.target = target();
+    return gradus::compile(std::move(graph), here);
   }
   std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) override {
     return gradus::planned_bytes(std::move(graph), symbols);

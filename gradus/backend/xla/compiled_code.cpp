@@ -65,12 +65,9 @@ class CodeFile {
   CodeFile(const DeviceGroup& on, const StableHloModule& module) {
     const char* const folder = std::getenv("GRADUS_XLA_CACHE");
     if (!folder || !*folder) return;
-    std::string options;
-    for (const char c : on.options) options += text(static_cast<int>(static_cast<unsigned char>(c)), ',');
-    key_ = text("gradus-xla-1 ", on.first().session.platform(), '|', on.first().session.platform_version(), '|',
-                on.first().session.plugin().api_version(), '|', on.first().session.description_of(on.first().handle),
-                '|', options, '|', module.text.size(), '|', hash_of_code(module.text));
-    std::ranges::replace(key_, '\n', ' ');
+    try {
+      key_ = key_of(on, module);
+    } catch (const pjrt::Refused&) { return; }  // a device that does not say what it is has no files
     path_ = std::filesystem::path(folder) / text(std::hex, hash_of_code(key_), ".xla");
   }
   std::unique_ptr<const pjrt::Loaded> load(const DeviceGroup& on) const {
@@ -104,6 +101,16 @@ class CodeFile {
   }
 
  private:
+  static std::string key_of(const DeviceGroup& on, const StableHloModule& module) {
+    const pjrt::Session& session = on.first().session;
+    std::string options;
+    for (const char c : on.options) options += text(static_cast<int>(static_cast<unsigned char>(c)), ',');
+    std::string key = text("gradus-xla-1 ", session.platform(), '|', session.platform_version(), '|',
+                           session.plugin().api_version(), '|', session.description_of(on.first().handle), '|', options,
+                           '|', module.text.size(), '|', hash_of_code(module.text));
+    std::ranges::replace(key, '\n', ' ');
+    return key;
+  }
   std::string head_of(const std::string& bytes) const {
     return text(key_, '\n', bytes.size(), ' ', hash_of_code(bytes));
   }

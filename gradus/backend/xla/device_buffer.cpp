@@ -23,6 +23,12 @@ void throw_for(std::exception_ptr problem, PluginDevice& on, std::int64_t bytes,
   }
 }
 
+std::exception_ptr lost_value(const std::string& where, const Spec& spec, const std::string& why) {
+  return std::make_exception_ptr(
+      Unavailable(text("device ", where, " has lost ", without_device(spec),
+                       ": the program that was to compute it there has failed: ", why, "; load a checkpoint")));
+}
+
 Holding::Holding(PluginDevice& on, std::shared_ptr<pjrt::BufferOwner> buffer, const Spec& spec, const char* origin)
     : on_(on),
       buffer_(std::move(buffer)),
@@ -132,15 +138,30 @@ std::shared_ptr<const Holding> DeviceBuffer::holding(const Spec& spec) {
   return in(again).valid();
 }
 
+void DeviceBuffer::refuse(const std::shared_ptr<const Holding>& now, const std::string& what) const {
+  const std::exception_ptr problem = std::current_exception();
+  on_.faults.forget();
+  try {
+    std::rethrow_exception(problem);
+  } catch (const pjrt::Refused& refused) {
+    if (now->buffer().has_failed()) {
+      const std::exception_ptr lost = lost_value(text(on_.device), now->spec(), refused.what());
+      {
+        const std::lock_guard lock(guard_);
+        if (holding_ == now) lost_ = lost;  // else it has been overwritten meanwhile
+      }
+      if (refused.code() != pjrt::Code::resource_exhausted) std::rethrow_exception(lost);
+    }
+  }
+  throw_for(problem, on_, bytes_of(now->spec()), what);
+}
+
 void DeviceBuffer::wait() const {
   const std::shared_ptr<const Holding> now = valid();
   try {
     ++counts().waits;
     now->buffer().ready().wait();
-  } catch (const pjrt::Refused&) {
-    on_.faults.forget();
-    throw_for(std::current_exception(), on_, bytes_of(now->spec()), "a program");
-  }
+  } catch (const pjrt::Refused&) { refuse(now, "a program"); }
   on_.faults.observe();
   valid();
 }
@@ -161,8 +182,7 @@ const void* DeviceBuffer::host() {
       }
     } catch (const pjrt::Refused&) {
       std::move(copied).keep(std::make_shared<Ref<Buffer>>(copy));  // the device may still write
-      on_.faults.forget();
-      throw_for(std::current_exception(), on_, bytes, "a tensor");
+      refuse(now, "a tensor");
     }
     on_.faults.observe();
     valid();

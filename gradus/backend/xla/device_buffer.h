@@ -37,16 +37,22 @@ class DeviceBuffer final : public DeviceMemory {
 
  private:
   std::shared_ptr<const Holding> valid() const;
+  /// Within a handler of pjrt::Refused, which `now` gave: throws it. If the run that was to make `now` has failed, it
+  /// is lost; what else has failed may be tried again.
+  [[noreturn]] void refuse(const std::shared_ptr<const Holding>& now, const std::string& what) const;
   PluginDevice& on_;
   mutable std::mutex guard_;  // of what follows
   std::shared_ptr<const Holding> holding_;
   Ref<Buffer> mirror_;
   std::int64_t number_;
-  std::exception_ptr lost_;
+  mutable std::exception_ptr lost_;
 };
 
 /// `value` on this device: itself if it is there, its copy there if it is replicated, else brought there.
 Ref<Buffer> brought_to(PluginDevice& on, const Ref<Buffer>& value, const Spec& spec);
+
+/// What a value of `spec` throws from now on, since the run that was to make it has failed for the reason `why`.
+std::exception_ptr lost_value(const std::string& where, const Spec& spec, const std::string& why);
 
 /// What is thrown for `problem`, an error of a plugin on that device: OutOfMemory if it has no memory for `bytes` that
 /// `what` asks for; else itself.

@@ -63,7 +63,7 @@ struct Row {
   HloValue (*write)(const Site&);
 };
 
-// One table a family; lowering.cpp looks through all of them.
+// One table a family; stablehlo.cpp looks through all of them.
 std::span<const Row> view_rows();
 std::span<const Row> product_rows();      // matmul, convolutions
 std::span<const Row> window_rows();       // pooling

@@ -96,14 +96,6 @@ EventOwner::~EventOwner() {
   plugin_->exception_of(plugin_->api().event_destroy(&a), "destroy an event");
 }
 
-bool EventOwner::is_over() const {
-  if (!event_) return true;
-  auto a = arguments<EventIsReady>();
-  a.event = event_;
-  plugin_->check(plugin_->api().event_is_ready(&a), "ask an event");
-  return a.is_ready;
-}
-
 void EventOwner::wait() const {
   if (!event_) return;
   auto a = arguments<EventAwait>();
@@ -159,6 +151,11 @@ bool BufferOwner::is_deleted() const {
   a.buffer = buffer_;
   return plugin_.exception_of(plugin_.api().buffer_is_deleted(&a), "ask a buffer") || a.is_deleted;
 }
+
+bool BufferOwner::has_failed() const try {
+  ready().wait();
+  return false;
+} catch (const Refused&) { return true; }
 
 EventOwner BufferOwner::read(const Spec& spec, void* destination, std::size_t bytes) const {
   std::array<std::int64_t, Shape::max_rank> row_major{};

@@ -70,7 +70,6 @@ class EventOwner {
   EventOwner& operator=(EventOwner&& other) noexcept;
   ~EventOwner();
 
-  bool is_over() const;
   /// Returns when it has; throws what has kept it from happening.
   void wait() const;
   /// `kept` lives until then.
@@ -91,6 +90,8 @@ class BufferOwner {
   EventOwner ready() const;
   /// A run has taken its memory.
   bool is_deleted() const;
+  /// The run that was to make it has failed. Waits until that is known.
+  bool has_failed() const;
   /// Its elements, row-major, to `destination`.
   EventOwner read(const Spec& spec, void* destination, std::size_t bytes) const;
   std::shared_ptr<BufferOwner> copy_to(Device* device) const;

@@ -136,10 +136,11 @@ std::vector<PluginFile> plugin_files() {
   if (const std::string path = environment("TPU_LIBRARY_PATH"); !path.empty())
     files.push_back({"tpu", path, "TPU_LIBRARY_PATH"});
   add_installed(files);
-  // The first one of a name is meant.
+  // A file is listed once; what is none has no path.
   std::vector<PluginFile> first;
   for (PluginFile& file : files)
-    if (std::ranges::find(first, file.path, &PluginFile::path) == first.end()) first.push_back(std::move(file));
+    if (file.path.empty() || std::ranges::find(first, file.path, &PluginFile::path) == first.end())
+      first.push_back(std::move(file));
   return first;
 }
 

@@ -33,6 +33,10 @@ struct Known {
   std::vector<Device> devices;
 };
 
+std::string model_of(const PluginDevice& device) try {
+  return device.session.description_of(device.handle);
+} catch (const pjrt::Refused&) { return "unknown"; }
+
 class Registry final : public DeviceFinder {
  public:
   static Registry& all() {
@@ -130,7 +134,7 @@ class Registry final : public DeviceFinder {
       }
       for (const Device& each : known->devices) {
         PluginDevice& there = *device(each);
-        info.devices.push_back({each, there.session.description_of(there.handle), there.account.use().limit_bytes});
+        info.devices.push_back({each, model_of(there), there.account.use().limit_bytes});
       }
       all.push_back(std::move(info));
     }
@@ -187,18 +191,19 @@ class Registry final : public DeviceFinder {
     known.session = make_session(*known.plugin);
     const std::vector<pjrt::Option> flags = compilation_flags(known.path);
     const DeviceKind kind = kind_of_platform(known.session->platform(), known.name);
-    auto& all = devices_[number_of(kind)];
     require<Unavailable>(!known.session->devices().empty(), "plugin ", known.name, ": it has no devices");
-    for (pjrt::Device* const handle : known.session->devices()) {
-      int& count = counts_[number_of(kind)];
-      if (count == Device::most) break;
-      const Device device{kind, count};
-      all[static_cast<std::size_t>(count)].store(new PluginDevice(device, *known.session, handle, flags),
-                                                 std::memory_order_release);
-      ++count;
-      known.devices.push_back(device);
+    std::vector<std::unique_ptr<PluginDevice>> made;  // all of them, or the plugin is none
+    int& count = counts_[number_of(kind)];
+    for (pjrt::Device* const handle : known.session->devices())
+      if (const int index = count + static_cast<int>(made.size()); index < Device::most)
+        made.push_back(std::make_unique<PluginDevice>(Device{kind, index}, *known.session, handle, flags));
+    require<Unavailable>(!made.empty(), "plugin ", known.name, ": there are ", count, " devices of kind ", kind,
+                         " already, of which a process has at most ", Device::most);
+    for (std::unique_ptr<PluginDevice>& each : made) {
+      known.devices.push_back(each->device);
+      devices_[number_of(kind)][static_cast<std::size_t>(count++)].store(each.release(), std::memory_order_release);
     }
-    register_backend(kind, backend_of_kind(kind), counts_[number_of(kind)]);
+    register_backend(kind, backend_of_kind(kind), count);
   }
 
   mutable std::recursive_mutex guard_;  // of what follows but devices_

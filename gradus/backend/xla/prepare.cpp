@@ -23,7 +23,7 @@ class Preparation {
     compose_attention(graph, SumOrder::any);  // by definition: what knows blocks of attention is a processor
     run_graph_passes(graph, disable_);
     fix_sizes(graph);
-    if (!is_disabled(disable_, "residuals")) keep_residuals(graph);
+    if (!is_disabled(disable_, "residuals")) keep_residuals(graph, TargetModel());  // one text for all devices
     Changed changed;
     for (Value& v : graph.values)
       if (v.op && !v.op.regions().empty()) v.op = changed.of(v.op, [&](const Region& r) { return of_passed(r); });

@@ -53,6 +53,9 @@ class XlaBackend final : public Backend {
         ++counts().waits;
         device->wait_for_runs();
         device->faults.observe();
+      } catch (const pjrt::Refused&) {
+        if (!first) first = std::current_exception();
+        device->faults.forget();  // what a failed run says of the data would fail the next one
       } catch (...) {
         if (!first) first = std::current_exception();
       }

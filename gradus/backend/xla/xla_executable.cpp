@@ -167,24 +167,24 @@ class XlaExecutable::Launch {
     results_ = outputs.size() + (states_ ? 1 : 0);
     try {
       made_ = bound_.code->loaded->run(arguments, kept, results_, on_.size());
-    } catch (const pjrt::Refused&) {
+    } catch (const pjrt::Refused& refused) {
       const std::exception_ptr problem = std::current_exception();
-      lose(outputs);
+      lose(outputs, refused.what());
       states_.reset();  // others may run
       throw_for(problem, on_.first(), new_bytes_, program_.what());
     }
   }
 
-  /// A value that one device has lost is lost.
-  void lose(std::span<Ref<Buffer>> outputs) {
+  /// A value that one device has lost is lost: this run has taken its memory, or the one before, of which nobody knew
+  /// yet, has not made it.
+  void lose(std::span<Ref<Buffer>> outputs, const std::string& why) {
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       if (!outputs[k]) continue;
       bool is_lost = false;
-      for (std::size_t d = 0; d < on_.size(); ++d) is_lost = is_lost || before(d, k).buffer().is_deleted();
+      for (std::size_t d = 0; d < on_.size(); ++d)
+        is_lost = is_lost || before(d, k).buffer().is_deleted() || before(d, k).buffer().has_failed();
       if (!is_lost) continue;
-      const auto told = std::make_exception_ptr(
-          Unavailable(text("device ", on_.text(), " has lost ", before(0, k).spec(),
-                           ": the program that was to compute its next value there has failed; load a checkpoint")));
+      const std::exception_ptr told = lost_value(on_.text(), before(0, k).spec(), why);
       for (std::size_t d = 0; d < on_.size(); ++d) DeviceBuffer::in(own_[d * inputs_ + donated(k)]).lose(told);
     }
   }

@@ -7,7 +7,7 @@
 
 namespace gradus::xla {
 
-/// A graph as code of a plugin: for each size of what is open its own, of which the newest are kept.
+/// A graph as code of a plugin: for each size of what is open its own, of which those that were used last are kept.
 class XlaExecutable final : public Executable {
  public:
   /// Throws for what cannot be written as StableHLO, if all sizes are known. `replicas`: the devices that run it

@@ -44,16 +44,16 @@ const LibraryKernel& library_kernel(std::string_view name) {
   return *found;
 }
 
-std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step& step,
-                                 std::span<const std::string> disable, Lowered& out) {
+std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step& step, const CompileOptions& options,
+                                 Lowered& out) {
   const int value = step.members.at(0);
   const LibraryKernel& kernel = library_kernel((*graph)[value].op->library_kernel);
   std::vector<Thunk> thunks;
   Thunk& thunk = thunks.emplace_back(Thunk{.run = kernel.run, .label = std::string((*graph)[value].op->name)});
   if (kernel.second) thunk.shared_slot = out.slots++;
   thunk.bind = [graph = std::move(graph), value, bind = kernel.bind, shared_slot = thunk.shared_slot,
-                names = std::vector(disable.begin(), disable.end())](std::span<const std::int64_t> symbols) {
-    return bind(*graph, value, symbols, {names, shared_slot});
+                names = options.disable, target = options.target](std::span<const std::int64_t> symbols) {
+    return bind(*graph, value, symbols, {names, shared_slot, target});
   };
   if (kernel.second) thunks.push_back({.run = kernel.second, .label = thunk.label, .is_second = true});
   return thunks;

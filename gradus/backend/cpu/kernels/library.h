@@ -2,6 +2,7 @@
 /// from data or that are products. Plain loops around one another; only products have code of their own.
 #pragma once
 #include <span>
+#include "gradus/backend/compile_options.h"
 #include "gradus/backend/cpu/run/program.h"
 
 namespace gradus {
@@ -9,6 +10,7 @@ namespace gradus {
 struct LibraryOptions {
   std::span<const std::string> disable = {};  // names of passes
   int shared_slot = -1;                       // of the memory that workers share, if they do
+  TargetModel target = {};
 };
 
 /// Binds a kernel for given symbols, the text of an ErrorWord included. Kernels that can work in ways which can be
@@ -41,9 +43,9 @@ struct LibraryKernel {
 /// InternalError if there is none of this name.
 const LibraryKernel& library_kernel(std::string_view name);
 
-/// The thunks that compute the one member of a step of kind library. `disable`: names of passes.
-std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step& step,
-                                 std::span<const std::string> disable, Lowered& out);
+/// The thunks that compute the one member of a step of kind library.
+std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step& step, const CompileOptions& options,
+                                 Lowered& out);
 /// The thunk of a step of kind product, with that of its loops.
 Thunk lower_product(std::shared_ptr<const Graph> graph, const Step& step, Thunk loops);
 

@@ -187,7 +187,7 @@ BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols, const Lib
   auto call = std::make_shared<Call>(call_of(graph, value, symbols));
   const cpu_backend::Product& p = call->product;
   BoundThunk bound = bound_for(graph, value, p, symbols);
-  if (!is_disabled(options.disable, "turns") && is_in_turns(graph, value, symbols))
+  if (!is_disabled(options.disable, "turns") && is_in_turns(graph, value, symbols, options.target))
     call->most_steps = Pieces(p).most_steps();
   if (call->most_steps > 0) bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
   const Value& v = graph[value];

@@ -1,0 +1,130 @@
+/// The command on a device of a plugin, of the processor's own where it is there, and on devices that there are not.
+#include <gtest/gtest.h>
+#include "gradus/formats/json.h"
+#include "tests/apps/command_process.h"
+
+namespace gradus::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Variables of the environment of the processes that a test starts.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value) : name_(name) {
+    const char* const before = std::getenv(name);
+    if (before) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Setting() {
+    if (before_) setenv(name_, before_->c_str(), 1);
+    else unsetenv(name_);
+  }
+  Setting(const Setting&) = delete;
+
+ private:
+  const char* const name_;
+  std::optional<std::string> before_;
+};
+
+std::string plugin_of_the_processor() {
+#if defined(__SANITIZE_THREAD__)
+  return "";  // ThreadSanitizer does not see how the plugin's threads synchronize
+#endif
+  const char* const given = std::getenv("GRADUS_TEST_PLUGIN");
+  const std::string path = given && *given ? given : GRADUS_PLUGIN_OF_THE_PROCESSOR;
+  return fs::exists(path) ? path : "";
+}
+
+class DeviceCommand : public CommandProcessTest {
+ protected:
+  void SetUp() override {
+    write_images("train", 200, 4);
+    write_images("test", 50, 4);
+    write_config("");
+  }
+  void write_config(const std::string& lines) const {
+    write("config.toml", std::string("seed = 3\n") + idx_data +
+                             "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"dense\"\nunits = 4\n"
+                             "[optimizer]\ntype = \"sgd\"\nlearning_rate = 0.5\n"
+                             "[train]\nepochs = 2\nbatch_size = 32\n" +
+                             lines);
+  }
+  /// `gradus train` into `folder`.
+  int train(const std::string& folder, std::vector<std::string> more = {}) {
+    std::vector<std::string> all{"train", (root_ / "config.toml").string(), "--output", (root_ / folder).string(),
+                                 "--quiet"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  }
+  /// The losses of a run, epoch by epoch.
+  std::vector<double> losses(const std::string& folder) const {
+    std::vector<double> all;
+    std::istringstream lines(contents(root_ / folder / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line).at("loss"));
+    return all;
+  }
+  const Setting no_device_{"GRADUS_DEVICE", ""}, no_plugins_{"PJRT_NAMES_AND_LIBRARY_PATHS", ""};
+};
+
+TEST_F(DeviceCommand, OfAnUnknownDeviceEndsWithAnError) {
+  const Setting path("PATH", (root_ / "nowhere").string());  // no Python, no packages
+  EXPECT_NE(train("run", {"--device", "gpu:0"}), ok);
+  expect_error("gpu:0");
+  EXPECT_FALSE(fs::exists(root_ / "run"));
+  EXPECT_NE(train("run", {"--device", "nonsense"}), ok);
+  expect_error("`nonsense` is neither a device, such as gpu:0, nor a plugin");
+  write_config("device = \"tpu:1\"\n");
+  EXPECT_NE(train("run"), ok);
+  expect_error("tpu:1");
+  EXPECT_EQ(train("run", {"--device", "cpu:0"}), ok) << errors_;  // the option goes before the key
+  const Setting device("GRADUS_DEVICE", "nonsense");
+  write_config("");
+  EXPECT_NE(train("again"), ok);
+  expect_error("GRADUS_DEVICE names `nonsense`, which is neither a device nor a plugin that was found");
+}
+
+TEST_F(DeviceCommand, TellsOfPluginsThatCannotBeUsed) {
+  const Setting plugins("PJRT_NAMES_AND_LIBRARY_PATHS", "first,second:/nowhere/plugin.so");
+  EXPECT_EQ(run({"devices"}), ok) << errors_;
+  expect_output("PJRT_NAMES_AND_LIBRARY_PATHS: `first` is not name:path");
+  expect_output("/nowhere/plugin.so: No such file");
+  expect_output("cpu:0");
+}
+
+/// The losses are the processor's, and the device has run them: named in each of the ways.
+TEST_F(DeviceCommand, TrainsOnAPlugin) {
+  const std::string plugin = plugin_of_the_processor();
+  if (plugin.empty()) GTEST_SKIP() << "NOT TESTED: there is no PJRT plugin for the processor";
+  ASSERT_EQ(train("here"), ok) << errors_;
+  const std::vector<double> here = losses("here");
+  ASSERT_EQ(here.size(), 2U);
+  const Setting plugins("PJRT_NAMES_AND_LIBRARY_PATHS", "xla:" + plugin);
+  const auto expect_there = [&](const std::string& folder) {
+    const std::vector<double> there = losses(folder);
+    ASSERT_EQ(there.size(), here.size());
+    for (std::size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(there[i], here[i], 1e-4 * here[i]) << folder;
+    // Code that a plugin has compiled is in the folder.
+    EXPECT_FALSE(fs::is_empty(root_ / "code")) << folder;
+    fs::remove_all(root_ / "code");
+  };
+  fs::create_directory(root_ / "code");
+  const Setting cache("GRADUS_XLA_CACHE", (root_ / "code").string());
+  ASSERT_EQ(train("option", {"--device", "xla:1"}), ok) << errors_;
+  expect_there("option");
+  {
+    const Setting device("GRADUS_DEVICE", "xla");
+    ASSERT_EQ(train("variable"), ok) << errors_;
+    expect_there("variable");
+  }
+  write_config("device = \"xla\"\n");
+  ASSERT_EQ(train("key"), ok) << errors_;
+  expect_there("key");
+  EXPECT_NE(contents(root_ / "key" / "config.toml").find("device = \"xla\""), std::string::npos);
+  ASSERT_EQ(run({"eval", (root_ / "key").string()}), ok) << errors_;
+  ASSERT_EQ(train("missing", {"--device", "xla:9"}), failed);
+  expect_error("xla:9");
+}
+
+}  // namespace
+}  // namespace gradus::command
