@@ -1,6 +1,7 @@
 /// `gradus onnx-test`.
 #include <iostream>
 #include "apps/gradus/commands.h"
+#include "gradus/base/error.h"
 #include "gradus/onnx/suite.h"
 
 namespace gradus::command {

@@ -98,7 +98,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   void note_failure(const std::exception_ptr& error);
   void check_usable(std::string_view what);
   template <class Work> auto attempt(Work work);
-  void end();
+  void end() override;
 
   const Cluster cluster_;
   const ParameterServerOptions options_;

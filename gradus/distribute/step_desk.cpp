@@ -11,7 +11,9 @@ namespace {
 constexpr std::string_view source = "a question at the desk of steps";
 constexpr std::uint64_t most_steps_ahead = 1 << 20;
 constexpr std::size_t agreements_kept = 1024;
-constexpr std::uint64_t steps_kept = 1 << 16;  // before the present round, for those that come again
+// For those that come again: steps before the present round, and results of rounds.
+constexpr std::uint64_t old_steps_kept = 1 << 16;
+constexpr std::size_t rounds_kept = 1 << 16;
 /// Who waits for a step hears of so many that were done meanwhile, so that it can drop them.
 constexpr std::uint64_t told_after = 4;
 
@@ -100,6 +102,9 @@ void StepDesk::reply_to(std::uint64_t call, MessageReader reader, const Answer& 
       reader.finish();
       require<DataError>(held.first <= held.second && held.second <= committed_ + most_steps_ahead, source, ": steps ",
                          held.first, " to ", held.second);
+      require<DataError>(
+          held.first == held.second || held.first >= first_ || rounds_.contains({held.first, held.second}), source,
+          ": steps ", held.first, " to ", held.second, " were done long ago");
       return hold(std::move(held));
     case StepQuestion::beat:
       seat.doing = reader.words(4096, "what is done");
@@ -186,8 +191,17 @@ StepDesk::Step& StepDesk::step(std::uint64_t number) {
   return known(number);
 }
 
-void StepDesk::forget_before(std::uint64_t number) {
-  for (; first_ + steps_kept < std::min(number, committed_) && !steps_.empty(); ++first_) steps_.pop_front();
+void StepDesk::forget_old_steps() {
+  std::uint64_t needed = std::min(last_round_, committed_);
+  for (const Held& held : held_)
+    if (held.kind == StepQuestion::round) needed = std::min(needed, held.first);
+  for (; first_ + old_steps_kept < needed && !steps_.empty(); ++first_) steps_.pop_front();
+  while (rounds_.size() > rounds_kept) rounds_.erase(rounds_.begin());
+}
+
+std::size_t StepDesk::steps_kept() {
+  const std::lock_guard lock(mutex_);
+  return steps_.size();
 }
 
 void StepDesk::finish(MessageReader& reader) {
@@ -255,14 +269,16 @@ std::optional<std::string> StepDesk::next_for(const Held& held) {
   return {};
 }
 
-std::optional<std::string> StepDesk::result_of(std::uint64_t from, std::uint64_t to) const {
+std::optional<std::string> StepDesk::result_of(std::uint64_t from, std::uint64_t to) {
   if (to > committed_) return {};
-  StepLoss all;
-  for (std::uint64_t k = from; k < to; ++k) {
+  const auto [found, is_new] = rounds_.try_emplace({from, to});
+  StepLoss& all = found->second;
+  for (std::uint64_t k = from; is_new && k < to; ++k) {
     const StepLoss& one = known(k).loss;
     if (!one.has_loss) continue;
     all = {true, all.sum + one.sum, all.weight + one.weight};
   }
+  if (from < to) last_round_ = std::max(last_round_, from);
   return reply(StepAnswer::result).integer(committed_).integer(all.has_loss).number(all.sum).number(all.weight).take();
 }
 
@@ -331,6 +347,7 @@ void StepDesk::answer_held(Replies& replies, bool all) {
     replies.emplace_back(std::move(held.answer), std::move(*bytes));
     return true;
   });
+  forget_old_steps();
 }
 
 /// A process that beats has heard of the end when its beat has: its other threads wait for that (note_failure).

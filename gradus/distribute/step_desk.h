@@ -47,6 +47,8 @@ class StepDesk : public RpcHandler {
   void wait_until_told(Deadline deadline);
   /// How often a step was handed out.
   std::uint64_t handed_out();
+  /// Of how many steps it keeps something.
+  std::size_t steps_kept();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -91,11 +93,11 @@ class StepDesk : public RpcHandler {
   Step& known(std::uint64_t number) { return steps_[static_cast<std::size_t>(number - first_)]; }
   const Step& known(std::uint64_t number) const { return steps_[static_cast<std::size_t>(number - first_)]; }
   std::uint64_t end_of_steps() const { return first_ + steps_.size(); }
-  void forget_before(std::uint64_t number);
+  void forget_old_steps();
   void hold(Held held) { held_.push_back(std::move(held)); }
   std::optional<std::string> answer_to(const Held& held, bool is_late);
   std::optional<std::string> next_for(const Held& held);
-  std::optional<std::string> result_of(std::uint64_t from, std::uint64_t to) const;
+  std::optional<std::string> result_of(std::uint64_t from, std::uint64_t to);
   std::string end_reply() const;
   std::string waiting_for(const Held& held) const;
   void answer_held(Replies& replies, bool all = false);
@@ -110,9 +112,11 @@ class StepDesk : public RpcHandler {
   std::condition_variable changed_;
   std::vector<Seat> seats_;  // ranks, then servers
   std::vector<Held> held_;
-  std::deque<Step> steps_;       // from first_ on
-  std::uint64_t first_ = 0;      // long done steps before it are forgotten
-  std::uint64_t committed_ = 0;  // steps before it are done
+  std::deque<Step> steps_;                                              // from first_ on
+  std::uint64_t first_ = 0;                                             // long done steps before it are forgotten
+  std::map<std::pair<std::uint64_t, std::uint64_t>, StepLoss> rounds_;  // from, to: what was answered
+  std::uint64_t last_round_ = 0;                                        // begin of the latest of them
+  std::uint64_t committed_ = 0;                                         // steps before it are done
   std::uint64_t handed_out_ = 0;
   std::map<std::uint64_t, std::map<std::size_t, std::uint64_t>> agreements_;  // number, seat: value
   std::string failure_;

@@ -13,8 +13,6 @@
 namespace gradus {
 namespace {
 
-constexpr int most_parallel = 1024;
-
 /// Runs work(i) for all i below `count`, in their order, on so many threads. Work does not throw.
 void run_side_by_side(std::size_t count, int parallel, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next = 0;
