@@ -128,6 +128,12 @@ void check_declared(const std::string& name, const std::vector<Spec>& declared, 
     for (int axis = 0; fits && axis < given.shape.rank(); ++axis)
       fits = wanted.shape[axis] == any_size || wanted.shape[axis] == given.shape[axis];
     require(fits, name, ": argument ", i, " is ", given, ", which does not fit its input signature ", wanted);
+  }
+}
+
+void check_declared_devices(const std::string& name, const std::vector<Spec>& declared, const Signature& call) {
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    const Spec &wanted = declared[i], &given = call.specs[i];
     if (!wanted.device.is_named()) continue;
     const Device there = (given.device.is_named() ? given.device : call.scope).physical();
     require(there == wanted.device.device(), name, ": argument ", i, " is on ", there, ", its input signature ", wanted,

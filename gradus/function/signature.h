@@ -43,7 +43,10 @@ std::string places_of(const Signature& pattern, int k);
 /// "argument 1: dimension 0 was 64, now 40"
 std::string difference(const Signature& before, const Signature& now);
 
-/// InvalidArgument unless the call fits the declared specs. One that names no device fits tensors of any.
+/// InvalidArgument unless the call fits the declared specs but for devices.
 void check_declared(const std::string& name, const std::vector<Spec>& declared, const Signature& call);
+/// InvalidArgument unless its tensors are on the devices that the declared specs name. One that names none fits any.
+/// check_declared() comes first.
+void check_declared_devices(const std::string& name, const std::vector<Spec>& declared, const Signature& call);
 
 }  // namespace gradus

@@ -199,8 +199,10 @@ Called TracedFunction::call(In arguments, const StaticArguments& statics, const 
   Signature signature{.statics = statics, .mode = current_mode()};
   signature.specs.reserve(arguments.size());
   for (const Tensor& argument : arguments) signature.specs.push_back(argument.spec());
-  if (!state.setup.options.input_signature.empty())
-    check_declared(state.setup.title, state.setup.options.input_signature, signature);
+  if (const std::vector<Spec>& declared = state.setup.options.input_signature; !declared.empty()) {
+    check_declared(state.setup.title, declared, signature);
+    check_declared_devices(state.setup.title, declared, signature);
+  }
   if (state.setup.options.run_eagerly) return state.run_eagerly(arguments, body);
   return state.call(signature, arguments, body);
 }

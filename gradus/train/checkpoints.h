@@ -29,7 +29,7 @@ struct CheckpointOptions {
 struct Restored {
   std::int64_t step;  // as given to save
   Position position;  // the next element: continue with dataset.from(restored->position)
-  // Into how many shards fit has divided batches; 0: they were whole. Empty where nobody has said it.
+  /// Into how many shards fit has divided batches; 0: they were whole. Empty where nobody has said it.
   std::optional<std::int64_t> micro_shards = {};
 };
 

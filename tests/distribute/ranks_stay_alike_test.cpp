@@ -45,6 +45,17 @@ TEST(RanksStayAlike, InTheirWeights) {
   }
 }
 
+TEST(RanksStayAlike, WhereOneHasAWholeSlotAndTheOthersParts) {
+  const auto problems = run_on_ranks({.ranks = 3, .shard_optimizer = true}, [](const Strategy& strategy, int rank) {
+    train(strategy, {{.on_epoch_end = [rank](const EpochLog& log) {
+            if (rank != 0) return;
+            for (Variable& each : log.optimizer.variables())
+              if (each.shape().rank() == 2) return each.assign(ones(each.shape()));
+          }}});
+  });
+  for (const std::string& problem : problems) expect_says(problem, "fit: at the end of epoch 1: Variable ");
+}
+
 TEST(RanksStayAlike, AndGoOnWhereAllAssign) {
   for (const bool divides : {false, true})
     for (const std::string& problem :

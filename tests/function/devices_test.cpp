@@ -85,6 +85,7 @@ TEST(Devices, AnInputSignatureThatNamesADeviceIsOfItsTensors) {
     const DeviceScope scope(cpu(1));
     EXPECT_EQ(f(numbers({3})).device(), cpu(1));
   }
+  EXPECT_NE(f.stablehlo({{f32, {3}}}).find("tensor<3xf32>"), std::string::npos) << "a text is of no device";
   auto of_any = function([](Tensor x) { return x * 2; }, {.input_signature = {{f32, {3}}}});
   for (const Device device : {cpu(0), cpu(1), cpu(2)}) EXPECT_EQ(of_any(numbers({3}).to(device)).device(), device);
 }
