@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -264,23 +265,31 @@ class Client {
     return status;
   }
 
-  /// Why there is no connection; empty where there is one. gRPC says it to whoever does not wait for the server.
-  std::string problem_of_connection() {
+  /// Why there is no connection, empty if gRPC does not know yet; nothing where there is one. gRPC says it to whoever
+  /// does not wait for the server.
+  std::optional<std::string> problem_of_connection() {
     if (channel_->GetState(false) == GRPC_CHANNEL_READY) return {};
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(100));
     const grpc::ByteBuffer nothing = buffer_of("", 0);
     grpc::ByteBuffer reply;
-    std::string problem;
+    std::optional<std::string> problem;
+    std::unique_lock lock(mutex_);
+    if (is_cancelled_) return "";
+    under_way_.insert(&context);
     bool is_done = false;
+    lock.unlock();
     stub_->UnaryCall(&context, "/gradus.Meeting/None", {}, &nothing, &reply, [&](const grpc::Status& ended) {
       const std::lock_guard within(mutex_);
-      if (ended.error_code() == grpc::StatusCode::UNAVAILABLE) problem = ended.error_message();
+      const grpc::StatusCode code = ended.error_code();
+      if (code == grpc::StatusCode::UNAVAILABLE) problem = ended.error_message();
+      if (code == grpc::StatusCode::DEADLINE_EXCEEDED || code == grpc::StatusCode::CANCELLED) problem = "";
       is_done = true;
       changed_.notify_all();
     });
-    std::unique_lock lock(mutex_);
+    lock.lock();
     changed_.wait(lock, [&] { return is_done; });
+    under_way_.erase(&context);
     return problem;
   }
 
@@ -338,7 +347,13 @@ constexpr GrpcTable table = {
           const bool is_late = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
           if (status.ok()) answered(owner, answer.data(), answer.size());
           else if (!is_late) say(status.error_message(), why, why_size);
-          else if (awaits != 0) say(static_cast<Client*>(client)->problem_of_connection(), why, why_size);
+          else if (awaits != 0) {
+            const auto problem = static_cast<Client*>(client)->problem_of_connection();
+            if (problem) {
+              say(*problem, why, why_size);
+              return GrpcResult::unconnected;
+            }
+          }
           return result_of(status);
         },
     .cancel = [](void* client) { static_cast<Client*>(client)->cancel(); },

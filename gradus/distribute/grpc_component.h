@@ -28,10 +28,11 @@ struct GrpcClientSettings {
   int most_bytes;  // of an answer
 };
 
-enum class GrpcResult : int { answered, late, unreachable, refused, failed };
+/// `unconnected` is late, too, as there is no connection yet.
+enum class GrpcResult : int { answered, late, unconnected, unreachable, refused, failed };
 
 struct GrpcTable {
-  static constexpr std::uint32_t current = 3;
+  static constexpr std::uint32_t current = 4;
   std::uint32_t version;
   /// A server; null where it cannot be, and `why` says it.
   void* (*serve)(const GrpcServerSettings* settings, char* why, std::size_t why_size);
@@ -43,7 +44,7 @@ struct GrpcTable {
   /// A client, which connects when it first asks.
   void* (*connect)(const GrpcClientSettings* settings);
   /// Waits for the answer; `awaits`: for the server, too, which else is `unreachable` at once. Several threads may ask.
-  /// `why` also of what is `late` since there is no connection.
+  /// `why` also of what is `unconnected`; empty if nobody knows.
   GrpcResult (*ask)(void* client, const char* bytes, std::size_t size, int milliseconds, int awaits, void* owner,
                     void (*answered)(void* owner, const char* bytes, std::size_t size), char* why,
                     std::size_t why_size);

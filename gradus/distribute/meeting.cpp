@@ -206,8 +206,8 @@ std::string Meeting::await(std::string question, std::string_view wanted, std::s
                                    " s: ", missing, problem.empty() ? "" : ": ", problem);
     if (Clock::now() >= deadline)
       throw Unavailable(text(state,
-                             problem.empty() ? ": it was not started, cannot reach the meeting, or is stopped" : "",
-                             " (Cluster::timeout is ", seconds_of(cluster_.timeout), " s)"));
+                             ": it was not started, cannot reach the meeting, or is stopped (Cluster::timeout is ",
+                             seconds_of(cluster_.timeout), " s)"));
     notice(text("gradus: rank ", cluster_.rank, " waits: ", state, "\n"));
   }
 }

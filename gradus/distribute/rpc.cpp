@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -48,13 +49,18 @@ struct Texts {
   }
 };
 
-/// The first address of an interface, one of IPv4 where it has some.
-std::string address_of_interface(const std::string& name) {
+/// The interfaces of this machine, each once an address.
+std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> listed_interfaces() {
   ifaddrs* all = nullptr;
   require<Unavailable>(getifaddrs(&all) == 0, "the interfaces of this machine cannot be listed");
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(all, &freeifaddrs);
+  return {all, &freeifaddrs};
+}
+
+/// The first address of an interface, one of IPv4 where it has some.
+std::string address_of_interface(const std::string& name) {
+  const auto all = listed_interfaces();
   std::string found, others;
-  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+  for (const ifaddrs* each = all.get(); each != nullptr; each = each->ifa_next) {
     if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
     std::array<char, INET_ADDRSTRLEN> written{};
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr, written.data(), written.size());
@@ -69,7 +75,7 @@ class GrpcServer : public RpcServer {
  public:
   GrpcServer(const Address& where, const std::string& interface, const Credentials& credentials, RpcHandler& handler,
              const std::string& problem)
-      : grpc_(functions()), handler_(handler), name_(where.to_string()) {
+      : grpc_(functions()), handler_(handler), handshakes_(where.to_string()) {
     Address listens = where;
     if (!interface.empty()) listens.host = address_of_interface(interface);
     else if (!where.is_loopback() && where.port != 0) listens.host = "0.0.0.0";  // which gRPC takes for IPv6, too
@@ -109,18 +115,13 @@ class GrpcServer : public RpcServer {
   }
   static void left(void* owner, std::uint64_t call) { static_cast<GrpcServer*>(owner)->handler_.left(call); }
   static void refused(void* owner, const char* peer) { static_cast<GrpcServer*>(owner)->handler_.refused(peer); }
-  /// Said once, since whoever is turned away tries again.
   static void handshake_failed(void* owner, const char* why) {
-    auto& self = *static_cast<GrpcServer*>(owner);
-    if (!self.has_told_.exchange(true))
-      notice(text("gradus: somebody was turned away at ", self.name_, ": the TLS handshake has failed: ",
-                  printable(why, true), ": it has no certificate of this `authority`, or does not take this one\n"));
+    if (const std::string line = static_cast<GrpcServer*>(owner)->handshakes_.line(why); !line.empty()) notice(line);
   }
 
   const GrpcTable& grpc_;
   RpcHandler& handler_;
-  const std::string name_;
-  std::atomic<bool> has_told_ = false;
+  FailedHandshakes handshakes_;
   void* server_ = nullptr;  // stays as it is for questions that come while it stops
   bool is_stopped_ = false;
   std::mutex mutex_;
@@ -154,8 +155,12 @@ class GrpcClient : public RpcClient {
     const GrpcResult result = grpc_.ask(client_, bytes.data(), bytes.size(), static_cast<int>(left.count()), awaits,
                                         &answer, take, why.data(), why.size());
     switch (result) {
-      case GrpcResult::answered: return answer;
-      case GrpcResult::late: note(why.data()); return {};
+      case GrpcResult::answered: set_problem({}); return answer;
+      case GrpcResult::late: set_problem({}); return {};
+      case GrpcResult::unconnected:
+        require<LeftOff>(!is_cancelled_, what_, " at ", where_, " was left");
+        if (why[0] != 0) note(why.data());  // else the reason known before is still the best one
+        return {};
       case GrpcResult::refused:
         throw TurnedAway(text(what_, " at ", where_, " turns this process away: ", why.data(),
                               ": GRADUS_TOKEN has to be the same on all ranks"));
@@ -192,7 +197,11 @@ class GrpcClient : public RpcClient {
                    ", the key ", credentials_.key, " and the authority ", credentials_.authority);
     else if (is_closed)
       told +=
-          ": it asks for certificates: set GRADUS_CERTIFICATE, GRADUS_KEY and GRADUS_AUTHORITY on all ranks, or none";
+          ": it may ask for certificates (set GRADUS_CERTIFICATE, GRADUS_KEY and GRADUS_AUTHORITY on all ranks, or "
+          "none), or nobody is behind this port yet";
+    set_problem(std::move(told));
+  }
+  void set_problem(std::string told) {
     const std::lock_guard lock(mutex_);
     problem_ = std::move(told);
   }
@@ -271,12 +280,26 @@ void notice_turned_away(std::string_view who, std::string_view peer) {
   notice(text("gradus: ", who, " has turned ", printable(peer, true), " away: it has another token, or none\n"));
 }
 
-std::string interface_of(const std::string& host) {
-  ifaddrs* all = nullptr;
-  require<Unavailable>(getifaddrs(&all) == 0, "the interfaces of this machine cannot be listed");
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(all, &freeifaddrs);
-  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr) continue;
+std::string FailedHandshakes::line(std::string_view why) {
+  const std::string reason = printable(why, true);
+  {
+    const std::lock_guard lock(mutex_);
+    if (told_.size() == most_reasons || std::ranges::find(told_, reason) != told_.end()) return {};
+    told_.push_back(reason);
+  }
+  const bool is_of_certificates =
+      reason.find("certificate") != std::string::npos || reason.find("SSL_ERROR") != std::string::npos;
+  if (!is_of_certificates)
+    return text("gradus: a connection to ", where_, " has ended in the TLS handshake: ", reason, "\n");
+  return text("gradus: somebody was turned away at ", where_, ": the TLS handshake has failed: ", reason,
+              ": it has no certificate of this `authority`, or does not take this one\n");
+}
+
+std::string interface_of(const std::string& host) { return interface_of(host, listed_interfaces().get()); }
+
+std::string interface_of(const std::string& host, const ifaddrs* among) {
+  for (const ifaddrs* each = among; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0) continue;
     const int family = each->ifa_addr->sa_family;
     if (family != AF_INET && family != AF_INET6) continue;
     std::array<char, NI_MAXHOST> written{};

@@ -4,6 +4,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "gradus/base/error.h"
 #include "gradus/distribute/cluster.h"
 #include "gradus/distribute/transport.h"
+
+struct ifaddrs;
 
 namespace gradus {
 
@@ -36,6 +39,21 @@ inline void send(const Replies& replies) {
 
 /// Says on standard error that `who` refuses a peer whose token is another.
 void notice_turned_away(std::string_view who, std::string_view peer);
+
+/// What a server says of TLS handshakes that fail: each reason once, and a few of them, since whoever is turned away
+/// tries again. From any thread.
+class FailedHandshakes {
+ public:
+  static constexpr std::size_t most_reasons = 4;
+  explicit FailedHandshakes(std::string where) : where_(std::move(where)) {}
+  /// For people; empty where nothing is to be said any more.
+  std::string line(std::string_view why);
+
+ private:
+  const std::string where_;
+  std::mutex mutex_;
+  std::vector<std::string> told_;
+};
 
 class RpcServer {
  public:
@@ -63,7 +81,7 @@ class RpcClient {
   /// Waits for the answer. Nothing at the deadline. Unavailable says who has gone, TurnedAway who refuses; a server
   /// that has not come yet is waited for, too, if `awaits`.
   virtual std::optional<std::string> ask(std::string_view bytes, Deadline deadline, bool awaits) = 0;
-  /// Why there was nothing when it last asked a server that it waits for; empty: nobody knows.
+  /// Why there is no connection to a server that it waits for, as last known; empty: there is one, or nobody knows.
   virtual std::string problem() const { return {}; }
   /// From any thread: whoever asks, or will ask, gets a LeftOff.
   virtual void cancel() = 0;
@@ -80,8 +98,11 @@ std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& 
 /// The address of this machine at which those are served that reach `meeting`, too: of this interface, or of the one
 /// that leads there where it is empty.
 std::string own_host(const Address& meeting, const std::string& interface);
-/// The name of the interface of this machine that has this address, as "lo" has 127.0.0.1; empty if none has it.
+/// The name of the interface of this machine that has this address, as "lo" has 127.0.0.1; empty if none that is up
+/// has it.
 std::string interface_of(const std::string& host);
+/// The same of a list, as getifaddrs gives it.
+std::string interface_of(const std::string& host, const ifaddrs* among);
 std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials,
                                        const std::string& what = "the meeting");
 /// Of a handler in this process.

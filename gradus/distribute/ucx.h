@@ -14,6 +14,7 @@ struct UcxChoice {
   /// times as long.
   bool notices_lost_peers = false;
   std::chrono::milliseconds timeout{60'000};  // for joining a group, which all its ranks do together
+  std::string problem = {};                   // for people: why there is no choice of devices
 };
 
 /// Unavailable where the component or what it needs is not there. Variables of UCX (UCX_TLS, UCX_NET_DEVICES) go before

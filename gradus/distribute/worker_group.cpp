@@ -14,12 +14,12 @@
 namespace gradus::detail {
 namespace {
 
-/// For people; what the user has set for UCX goes before `choice`.
-std::string way_of(const UcxChoice& choice) {
-  if (!choice.transports.empty()) return "shared memory";
-  const char *const transports = std::getenv("UCX_TLS"), *const devices = std::getenv("UCX_NET_DEVICES");
-  const std::string where = devices != nullptr ? devices : choice.devices.empty() ? "all interfaces" : choice.devices;
-  return transports != nullptr ? text(where, ", UCX_TLS=", transports) : where;
+/// The interface by which this host reaches the meeting; empty where it knows its own name by its loopback, which
+/// others do not reach.
+std::string interface_to(const Address& meeting) {
+  if (meeting.is_loopback()) return interface_of("127.0.0.1");
+  const std::string own = own_host(meeting, {});
+  return Address{own, meeting.port}.is_loopback() ? std::string() : interface_of(own);
 }
 
 /// Says once what was read, and what came of it.
@@ -48,12 +48,21 @@ UcxChoice ucx_choice(const Cluster& cluster, bool is_on_one_host) {
     return choice;
   }
   choice.devices = cluster.interface;
-  if (!choice.devices.empty()) return choice;
+  if (!choice.devices.empty() || std::getenv("UCX_NET_DEVICES") != nullptr) return choice;
   const Address meeting = cluster.meeting();
-  if (meeting.is_loopback()) choice.devices = interface_of("127.0.0.1");
-  else if (const std::string own = own_host(meeting, {}); !Address{own, meeting.port}.is_loopback())
-    choice.devices = interface_of(own);
-  return choice;  // without one where a host knows its own name by its loopback, which others do not reach
+  try {
+    choice.devices = interface_to(meeting);
+  } catch (const Unavailable& error) { choice.problem = error.what(); }  // a rank may not know the name of its own host
+  return choice;
+}
+
+std::string way_of(const UcxChoice& choice) {
+  if (!choice.transports.empty()) return "shared memory";
+  const char *const transports = std::getenv("UCX_TLS"), *const devices = std::getenv("UCX_NET_DEVICES");
+  std::string where = devices != nullptr ? devices : choice.devices.empty() ? "all interfaces" : choice.devices;
+  if (devices == nullptr && !choice.problem.empty())
+    where += text(" (the one that leads to the meeting is not known: ", choice.problem, ")");
+  return transports != nullptr ? text(where, ", UCX_TLS=", transports) : where;
 }
 
 Introduction WorkerGroup::introduction(const Cluster& cluster, std::size_t devices, int micro_shards,

@@ -20,6 +20,8 @@ struct GroupMeans {
 /// Where UCX opens its ports: nowhere on one host, unless UCX_TLS says otherwise; between hosts on `interface`, or on
 /// that by which this host reaches the meeting.
 UcxChoice ucx_choice(const Cluster& cluster, bool is_on_one_host);
+/// By what tensors travel, for people; what the user has set for UCX goes before `choice`.
+std::string way_of(const UcxChoice& choice);
 
 class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_this<WorkerGroup> {
  public:

@@ -6,7 +6,9 @@
 #include <array>
 #include <ctime>
 #include <map>
+#include <ranges>
 #include <system_error>
+#include <unordered_map>
 #include "gradus/base/error.h"
 #include "gradus/base/numbered.h"
 #include "gradus/formats/atomic_file.h"
@@ -33,29 +35,40 @@ class Steps {
     const std::vector<ActivityEvent>& events = timeline.tracks.front().kept.events;
     const Kind kind =
         std::ranges::find(events, Kind::scope, &ActivityEvent::kind) != events.end() ? Kind::scope : Kind::run;
-    for (const ActivityEvent& event : events)
+    // Of two with the same times the outer one ends, and is written down, last.
+    for (const ActivityEvent& event : std::views::reverse(events))
       if (event.kind == kind) steps_.push_back({&event, event.begin, event.end});
-    std::ranges::sort(steps_, {}, [](const Step& step) { return std::pair(step.begin, -step.end); });
-    std::int64_t last_end = 0;
-    for (Step& step : steps_) step.last_end = last_end = std::max(last_end, step.end);
-  }
-  /// The number of the innermost step in which `event` begins, or -1. A step is in itself.
-  std::int64_t of(const ActivityEvent& event) const {
-    const auto after = std::ranges::upper_bound(steps_, event.begin, {}, &Step::begin) - steps_.begin();
-    for (auto k = after - 1; k >= 0 && steps_[at(k)].last_end >= event.begin; --k) {
-      const Step& step = steps_[at(k)];
-      if (is_step(event) ? step.event == &event : step.end > event.begin) return k;
+    std::ranges::stable_sort(steps_, {}, [](const Step& step) { return std::pair(step.begin, -step.end); });
+    for (std::size_t k = 0; k < steps_.size(); ++k) {
+      steps_[k].outer = ending_after(steps_[k].end, static_cast<std::int64_t>(k) - 1);
+      numbers_.emplace(steps_[k].event, k);
     }
-    return -1;
+  }
+  /// The number of the innermost step in which `event` begins, or -1. A step is in itself, and one of another thread in
+  /// none.
+  std::int64_t of(const ActivityEvent& event) const {
+    if (is_step(event)) {
+      const auto found = numbers_.find(&event);
+      return found != numbers_.end() ? found->second : -1;
+    }
+    const auto after = std::ranges::upper_bound(steps_, event.begin, {}, &Step::begin) - steps_.begin();
+    return ending_after(event.begin, after - 1);
   }
   bool is_step(const ActivityEvent& event) const { return !steps_.empty() && event.kind == steps_[0].event->kind; }
 
  private:
   struct Step {
     const ActivityEvent* event;
-    std::int64_t begin, end, last_end = 0;  // last_end: of this and all before
+    std::int64_t begin, end, outer = -1;  // outer: the number of the last one before it that ends later, or -1
   };
-  std::vector<Step> steps_;  // by begin
+  /// The last step up to `last` that ends after `time`, or -1. Those between a step and its outer one end no later than
+  /// it: they are passed over at once, so that a long row of steps within another costs no more than a short one.
+  std::int64_t ending_after(std::int64_t time, std::int64_t last) const {
+    while (last >= 0 && steps_[at(last)].end <= time) last = steps_[at(last)].outer;
+    return last;
+  }
+  std::vector<Step> steps_;  // by begin, the outer one first
+  std::unordered_map<const ActivityEvent*, std::int64_t> numbers_;
 };
 
 class PlaneWriter {

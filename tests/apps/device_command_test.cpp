@@ -1,31 +1,14 @@
 /// The command on a device of a plugin, of the processor's own where it is there, and on devices that there are not.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include "gradus/formats/json.h"
 #include "tests/apps/command_process.h"
+#include "tests/environment_variables.h"
 
 namespace gradus::command {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Variables of the environment of the processes that a test starts.
-class Setting {
- public:
-  Setting(const char* name, const std::string& value) : name_(name) {
-    const char* const before = std::getenv(name);
-    if (before) before_ = before;
-    setenv(name, value.c_str(), 1);
-  }
-  ~Setting() {
-    if (before_) setenv(name_, before_->c_str(), 1);
-    else unsetenv(name_);
-  }
-  Setting(const Setting&) = delete;
-
- private:
-  const char* const name_;
-  std::optional<std::string> before_;
-};
 
 std::string plugin_of_the_processor() {
 #if defined(__SANITIZE_THREAD__)
@@ -36,6 +19,7 @@ std::string plugin_of_the_processor() {
   return fs::exists(path) ? path : "";
 }
 
+/// No plugin of the machine is found: no variable names one, and no Python has packages.
 class DeviceCommand : public CommandProcessTest {
  protected:
   void SetUp() override {
@@ -64,11 +48,20 @@ class DeviceCommand : public CommandProcessTest {
     for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line).at("loss"));
     return all;
   }
-  const Setting no_device_{"GRADUS_DEVICE", ""}, no_plugins_{"PJRT_NAMES_AND_LIBRARY_PATHS", ""};
+  const VariablesOfTest no_plugins_{{"GRADUS_DEVICE", std::nullopt},
+                                    {"PJRT_NAMES_AND_LIBRARY_PATHS", std::nullopt},
+                                    {"TPU_LIBRARY_PATH", std::nullopt},
+                                    {"PATH", (root_ / "nowhere").string()}};
 };
 
+/// One line, of the processor: on a machine with plugins, too.
+TEST_F(DeviceCommand, NamesTheProcessorAloneWithoutPlugins) {
+  EXPECT_EQ(run({"devices"}), ok) << errors_;
+  EXPECT_TRUE(output_.starts_with("cpu:0  ")) << output_;
+  EXPECT_EQ(std::ranges::count(output_, '\n'), 1) << output_;
+}
+
 TEST_F(DeviceCommand, OfAnUnknownDeviceEndsWithAnError) {
-  const Setting path("PATH", (root_ / "nowhere").string());  // no Python, no packages
   EXPECT_NE(train("run", {"--device", "gpu:0"}), ok);
   expect_error("gpu:0");
   EXPECT_FALSE(fs::exists(root_ / "run"));
@@ -78,14 +71,14 @@ TEST_F(DeviceCommand, OfAnUnknownDeviceEndsWithAnError) {
   EXPECT_NE(train("run"), ok);
   expect_error("tpu:1");
   EXPECT_EQ(train("run", {"--device", "cpu:0"}), ok) << errors_;  // the option goes before the key
-  const Setting device("GRADUS_DEVICE", "nonsense");
+  const VariablesOfTest device{{"GRADUS_DEVICE", "nonsense"}};
   write_config("");
   EXPECT_NE(train("again"), ok);
   expect_error("GRADUS_DEVICE names `nonsense`, which is neither a device nor a plugin that was found");
 }
 
 TEST_F(DeviceCommand, TellsOfPluginsThatCannotBeUsed) {
-  const Setting plugins("PJRT_NAMES_AND_LIBRARY_PATHS", "first,second:/nowhere/plugin.so");
+  const VariablesOfTest plugins{{"PJRT_NAMES_AND_LIBRARY_PATHS", "first,second:/nowhere/plugin.so"}};
   EXPECT_EQ(run({"devices"}), ok) << errors_;
   expect_output("PJRT_NAMES_AND_LIBRARY_PATHS: `first` is not name:path");
   expect_output("/nowhere/plugin.so: No such file");
@@ -99,7 +92,7 @@ TEST_F(DeviceCommand, TrainsOnAPlugin) {
   ASSERT_EQ(train("here"), ok) << errors_;
   const std::vector<double> here = losses("here");
   ASSERT_EQ(here.size(), 2U);
-  const Setting plugins("PJRT_NAMES_AND_LIBRARY_PATHS", "xla:" + plugin);
+  const VariablesOfTest plugins{{"PJRT_NAMES_AND_LIBRARY_PATHS", "xla:" + plugin}};
   const auto expect_there = [&](const std::string& folder) {
     const std::vector<double> there = losses(folder);
     ASSERT_EQ(there.size(), here.size());
@@ -109,11 +102,11 @@ TEST_F(DeviceCommand, TrainsOnAPlugin) {
     fs::remove_all(root_ / "code");
   };
   fs::create_directory(root_ / "code");
-  const Setting cache("GRADUS_XLA_CACHE", (root_ / "code").string());
+  const VariablesOfTest cache{{"GRADUS_XLA_CACHE", (root_ / "code").string()}};
   ASSERT_EQ(train("option", {"--device", "xla:1"}), ok) << errors_;
   expect_there("option");
   {
-    const Setting device("GRADUS_DEVICE", "xla");
+    const VariablesOfTest device{{"GRADUS_DEVICE", "xla"}};
     ASSERT_EQ(train("variable"), ok) << errors_;
     expect_there("variable");
   }

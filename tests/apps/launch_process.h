@@ -1,36 +1,11 @@
-/// `gradus launch` as a process: scripts of a shell as ranks, and variables of its environment.
+/// `gradus launch` as a process: scripts of a shell as ranks.
 #pragma once
 #include <chrono>
-#include <cstdlib>
-#include <map>
-#include <optional>
 #include <thread>
 #include "tests/apps/command_process.h"
+#include "tests/environment_variables.h"
 
 namespace gradus::command {
-
-/// Changed while it lives; nothing: unset.
-class VariablesOfTest {
- public:
-  VariablesOfTest(std::initializer_list<std::pair<std::string, std::optional<std::string>>> changed) {
-    for (const auto& [name, value] : changed) {
-      const char* const before = std::getenv(name.c_str());
-      before_[name] = before != nullptr ? std::optional<std::string>(before) : std::nullopt;
-      set(name, value);
-    }
-  }
-  ~VariablesOfTest() {
-    for (const auto& [name, value] : before_) set(name, value);
-  }
-  VariablesOfTest(const VariablesOfTest&) = delete;
-
- private:
-  static void set(const std::string& name, const std::optional<std::string>& value) {
-    if (value) setenv(name.c_str(), value->c_str(), 1);
-    else unsetenv(name.c_str());
-  }
-  std::map<std::string, std::optional<std::string>> before_;
-};
 
 class LaunchTest : public CommandProcessTest {
  protected:

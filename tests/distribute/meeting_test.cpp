@@ -96,8 +96,8 @@ TEST(Meeting, WhoDoesNotComeIsNamed) {
       300ms, 80ms);
   const std::string said = testing::internal::GetCapturedStderr();
   for (const std::size_t rank : {0u, 2u}) {
-    expect_says(problems[rank], "3 ranks meet at this process; missing after 0.3 s: ");
-    expect_says(problems[rank], "rank 1");
+    expect_says(problems[rank], "3 ranks meet at this process; missing after ");
+    expect_says(problems[rank], " s: rank 1");
   }
   expect_says(said, "gradus: rank 0 waits: 3 ranks meet at this process; missing after");
 }
@@ -109,7 +109,8 @@ TEST(Meeting, WhoDoesNotComeIsNamedWithItsAddress) {
   const auto desk = std::make_shared<MeetingDesk>(Meeting::terms(cluster, {"print", "1.0"}));
   testing::internal::CaptureStderr();
   const std::string problem = error_of<Unavailable>([&] { Meeting(cluster, {"print", "1.0"}, desk); });
-  expect_says(problem, "2 ranks meet at this process; missing after 0.2 s: rank 1 at node1:2223: it was not started");
+  expect_says(problem, "2 ranks meet at this process; missing after ");
+  expect_says(problem, " s: rank 1 at node1:2223: it was not started");
   expect_says(testing::internal::GetCapturedStderr(), "rank 1 at node1:2223\n");
 }
 

@@ -5,10 +5,13 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <optional>
 #include "gradus/distribute/worker_group.h"
 #include "gradus/gradus.h"
 #include "tests/distribute/processes_as_ranks.h"
+#include "tests/environment_variables.h"
 #include "tests/errors.h"
 
 namespace gradus {
@@ -94,7 +97,31 @@ TEST(InterfaceOfUcx, IsNoneOnOneHost) {
   EXPECT_EQ(choice.devices, "");
 }
 
+/// A label of more than 63 characters, which nobody asks the network for.
+const std::string unknown_host(64, 'x');
+
+TEST(InterfaceOfUcx, IsLeftToTheUserWhoNamesDevices) {
+  const VariablesOfTest set({{"UCX_NET_DEVICES", "mlx5_0:1"}});
+  for (const std::string& host : {std::string("127.0.0.1"), unknown_host}) {
+    const UcxChoice choice = detail::ucx_choice(meeting_at(host), false);
+    EXPECT_EQ(choice.devices, "") << host;
+    EXPECT_EQ(choice.problem, "") << host;
+    EXPECT_TRUE(detail::way_of(choice).starts_with("mlx5_0:1")) << detail::way_of(choice);
+  }
+}
+
+TEST(InterfaceOfUcx, IsLeftToUcxWhereNoneIsKnown) {
+  const VariablesOfTest unset({{"UCX_NET_DEVICES", std::nullopt}});
+  const UcxChoice choice = detail::ucx_choice(meeting_at(unknown_host), false);
+  EXPECT_EQ(choice.devices, "");
+  EXPECT_EQ(choice.transports, "");
+  expect_says(detail::way_of(choice), "all interfaces (the one that leads to the meeting is not known: the host of " +
+                                          unknown_host + ":2222 is not known: ");
+  EXPECT_EQ(detail::ucx_choice(meeting_at(unknown_host, "eth7"), false).problem, "");
+}
+
 TEST(InterfaceOfUcx, IsThatWhichReachesTheMeetingUnlessNamed) {
+  const VariablesOfTest unset({{"UCX_NET_DEVICES", std::nullopt}});
   const std::string loopback = interface_of("127.0.0.1");
   EXPECT_NE(loopback, "");
   EXPECT_EQ(interface_of("198.51.100.1"), "");
@@ -115,22 +142,43 @@ TEST(InterfaceOfUcx, IsThatWhichReachesTheMeetingUnlessNamed) {
   }
 }
 
+TEST(InterfaceOfUcx, IsTheFirstThatIsUpAndHasTheAddress) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  inet_pton(AF_INET, "10.0.0.1", &address.sin_addr);
+  char names[][8] = {"down0", "bare0", "up0:1", "up1"};
+  const unsigned flags[] = {0, IFF_UP, IFF_UP, IFF_UP};
+  ifaddrs list[4] = {};
+  for (int i = 0; i < 4; ++i) {
+    list[i].ifa_next = i < 3 ? &list[i + 1] : nullptr;
+    list[i].ifa_name = names[i];
+    list[i].ifa_flags = flags[i];
+    list[i].ifa_addr = i == 1 ? nullptr : reinterpret_cast<sockaddr*>(&address);
+  }
+  EXPECT_EQ(interface_of("10.0.0.1", list), "up0");
+  EXPECT_EQ(interface_of("10.0.0.2", list), "");
+  list[0].ifa_next = nullptr;
+  EXPECT_EQ(interface_of("10.0.0.1", list), "");
+}
+
 TEST(InterfaceOfUcx, IsTheOneThatHasTheAddress) {
+  const VariablesOfTest unset({{"UCX_NET_DEVICES", std::nullopt}});
   ifaddrs* all = nullptr;
   ASSERT_EQ(getifaddrs(&all), 0);
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(all, &freeifaddrs);
-  int tried = 0;
+  std::map<std::string, std::string> names;  // by address, of the first that is up
   for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
     if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET || (each->ifa_flags & IFF_UP) == 0) continue;
     char written[INET_ADDRSTRLEN] = {};
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr, written, sizeof written);
-    const std::string name = std::string(each->ifa_name).substr(0, std::string(each->ifa_name).find(':'));
-    EXPECT_EQ(interface_of(written), name);
-    const bool is_own = !Address{written, 1}.is_loopback();
-    EXPECT_EQ(is_own ? detail::ucx_choice(meeting_at(written), false).devices : name, name) << written;
-    ++tried;
+    names.emplace(written, std::string(each->ifa_name).substr(0, std::string(each->ifa_name).find(':')));
   }
-  EXPECT_GT(tried, 0);
+  for (const auto& [address, name] : names) {
+    EXPECT_EQ(interface_of(address), name);
+    const bool is_own = !Address{address, 1}.is_loopback();
+    EXPECT_EQ(is_own ? detail::ucx_choice(meeting_at(address), false).devices : name, name) << address;
+  }
+  EXPECT_FALSE(names.empty());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Traces: their schema, and that tracks, arrows and times are those of the report.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -9,6 +10,7 @@
 #include "gradus/formats/json.h"
 #include "gradus/graph/activity_scope.h"
 #include "gradus/gradus.h"
+#include "gradus/profile/timeline.h"
 #include "tests/test_directory.h"
 
 namespace gradus {
@@ -216,9 +218,13 @@ TEST(SaveXplane, IsWrittenForTensorBoard) {
   std::ofstream(directory / "report.json") << report.to_json();
 }
 
-/// The fields of a protobuf message with this number, of those that are bytes.
-std::vector<std::string> parts_of(std::string_view message, std::uint64_t number) {
+/// The fields of a protobuf message with a number: those that are bytes, and those that are integers.
+struct Fields {
   std::vector<std::string> parts;
+  std::vector<std::int64_t> integers;
+};
+Fields fields_of(std::string_view message, std::uint64_t number) {
+  Fields fields;
   const auto integer = [&] {
     std::uint64_t value = 0;
     for (int shift = 0;; shift += 7) {
@@ -230,26 +236,38 @@ std::vector<std::string> parts_of(std::string_view message, std::uint64_t number
   };
   while (!message.empty()) {
     const std::uint64_t key = integer(), value = integer();
-    if (key % 8 != 2) continue;
-    if (key / 8 == number) parts.emplace_back(message.substr(0, value));
-    message.remove_prefix(value);
+    if (key % 8 == 2) {
+      if (key / 8 == number) fields.parts.emplace_back(message.substr(0, value));
+      message.remove_prefix(value);
+    } else if (key / 8 == number) {
+      fields.integers.push_back(static_cast<std::int64_t>(value));
+    }
   }
-  return parts;
+  return fields;
+}
+std::vector<std::string> parts_of(std::string_view message, std::uint64_t number) {
+  return fields_of(message, number).parts;
 }
 
-/// The lines of the plane that `report` writes: their names, and how many entries each has.
-std::map<std::string, std::size_t> lines_of(const ProfileReport& report) {
+/// The plane that `report` writes.
+std::string plane_of(const ProfileReport& report) {
   const EmptyTestDirectory directory;
   report.save_xplane(directory.path());
-  std::map<std::string, std::size_t> lines;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory.path())) {
     if (!entry.is_regular_file()) continue;
     std::ifstream in(entry.path(), std::ios::binary);
     std::ostringstream out;
     out << in.rdbuf();
-    for (const std::string& line : parts_of(parts_of(out.str(), 1).at(0), 3))
-      lines[parts_of(line, 2).at(0)] = parts_of(line, 4).size();
+    return parts_of(out.str(), 1).at(0);
   }
+  return {};
+}
+
+/// The lines of the plane that `report` writes: their names, and how many entries each has.
+std::map<std::string, std::size_t> lines_of(const ProfileReport& report) {
+  std::map<std::string, std::size_t> lines;
+  for (const std::string& line : parts_of(plane_of(report), 3))
+    lines[parts_of(line, 2).at(0)] = parts_of(line, 4).size();
   return lines;
 }
 
@@ -265,6 +283,109 @@ TEST(SaveXplane, CompilingAndCommunicationHaveLinesOfTheirOwn) {
   EXPECT_EQ(lines["thread 0 (profiled)"], 3U);
   EXPECT_EQ(lines["communication"], 3U);
   EXPECT_EQ(lines["compiling"], 3U);
+}
+
+/// An entry of a line.
+struct Entry {
+  std::int64_t time = 0;    // nanoseconds
+  std::int64_t group = -1;  // the number of its step, or -1
+  std::string step;         // what it is called, if it is a step itself
+};
+std::vector<Entry> entries_of(std::string_view line) {
+  constexpr std::int64_t step_name = 3, group_id = 4;
+  std::vector<Entry> entries;
+  for (const std::string& event : parts_of(line, 4)) {
+    Entry& entry = entries.emplace_back(Entry{fields_of(event, 2).integers.at(0) / 1000});
+    for (const std::string& stat : parts_of(event, 4)) {
+      const std::int64_t kind = fields_of(stat, 1).integers.at(0);
+      if (kind == group_id) entry.group = fields_of(stat, 4).integers.at(0);
+      if (kind == step_name) entry.step = parts_of(stat, 5).at(0);
+    }
+  }
+  return entries;
+}
+
+struct ScopeOfTest {
+  std::int64_t begin, end;
+  int depth;
+};
+/// In the order in which they are closed: one around many, each with others within, some of which begin or end together
+/// or take no time, and gaps between them.
+std::vector<ScopeOfTest> scopes_of_a_training() {
+  std::vector<ScopeOfTest> scopes;
+  for (std::int64_t at = 10; at < 2000; at += 20)
+    for (const ScopeOfTest& each :
+         {ScopeOfTest{2, 2, 2}, {4, 6, 2}, {9, 12, 3}, {6, 12, 2}, {14, 16, 3}, {14, 16, 2}, {0, 16, 1}, {17, 17, 1}})
+      scopes.push_back({at + each.begin, at + each.end, each.depth});
+  scopes.push_back({5, 2015, 0});
+  return scopes;
+}
+
+/// A scope and a stage at each nanosecond are on both tracks; scopes of the second one are no steps.
+ProfileReport report_of(const std::vector<ScopeOfTest>& scopes, std::int64_t end) {
+  using Kind = ActivityEvent::Kind;
+  ProfileTimeline timeline;
+  timeline.end = end;
+  timeline.names = {"", "a stage"};
+  timeline.tracks.resize(2);
+  timeline.tracks[0].name = "profiled";
+  timeline.tracks[1].name = "another";
+  for (const ScopeOfTest& scope : scopes) {
+    const ActivityEvent event{
+        .kind = Kind::scope, .name = timeline.names.size(), .begin = scope.begin, .end = scope.end};
+    timeline.names.push_back(text("depth ", scope.depth, " at ", scope.begin));
+    for (ProfileTimeline::Track& track : timeline.tracks) track.kept.events.push_back(event);
+  }
+  for (std::int64_t time = 0; time < end; ++time)
+    for (ProfileTimeline::Track& track : timeline.tracks)
+      track.kept.events.push_back({.kind = Kind::stage, .name = 1, .begin = time, .end = time});
+  ProfileReport report;
+  report.timeline = std::make_shared<const ProfileTimeline>(std::move(timeline));
+  return report;
+}
+
+/// What the innermost scope at `time` is called; empty: there is none.
+std::string deepest_at(std::int64_t time, const std::vector<ScopeOfTest>& scopes) {
+  const ScopeOfTest* deepest = nullptr;
+  for (const ScopeOfTest& scope : scopes)
+    if (scope.begin <= time && time < scope.end && (deepest == nullptr || scope.depth > deepest->depth))
+      deepest = &scope;
+  return deepest == nullptr ? "" : text("depth ", deepest->depth, " at ", deepest->begin);
+}
+
+TEST(SaveXplane, EntriesBelongToTheInnermostScope) {
+  constexpr std::int64_t end = 2030;
+  const std::vector<ScopeOfTest> scopes = scopes_of_a_training();
+  const std::vector<std::string> lines = parts_of(plane_of(report_of(scopes, end)), 3);
+  ASSERT_EQ(lines.size(), 4U);  // two have no entries: compiling and communication
+  const std::vector<Entry> profiled = entries_of(lines[0]), another = entries_of(lines[3]);
+  std::map<std::int64_t, std::string> names;  // of steps
+  for (const Entry& entry : profiled)
+    if (!entry.step.empty()) {
+      const std::string number = text(' ', entry.group);
+      ASSERT_TRUE(entry.step.ends_with(number)) << entry.step;
+      names[entry.group] = entry.step.substr(0, entry.step.size() - number.size());
+    }
+  EXPECT_EQ(names.size(), scopes.size());
+  EXPECT_EQ(names[0], "depth 0 at 5");
+  std::int64_t stages = 0;
+  for (const Entry& entry : profiled) {
+    if (!entry.step.empty()) continue;
+    ++stages;
+    EXPECT_EQ(entry.group < 0 ? "" : names[entry.group], deepest_at(entry.time, scopes)) << "at " << entry.time;
+  }
+  EXPECT_EQ(stages, end);
+  std::map<std::int64_t, std::vector<std::int64_t>> groups;  // of the other track, by time
+  for (const Entry& entry : another) {
+    EXPECT_EQ(entry.step, "");
+    groups[entry.time].push_back(entry.group);
+  }
+  for (const auto& [time, all] : groups) {
+    const auto within = std::ranges::count_if(all, [](std::int64_t group) { return group >= 0; });
+    EXPECT_EQ(within, deepest_at(time, scopes).empty() ? 0 : 1) << "at " << time;
+    for (const std::int64_t group : all)
+      if (group >= 0) { EXPECT_EQ(names[group], deepest_at(time, scopes)) << "at " << time; }
+  }
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 /// Where plugins are looked for, in folders that are made up.
 #include "gradus/backend/xla/plugin_files.h"
 #include <fstream>
-#include <map>
 #include "gradus/gradus.h"
+#include "tests/environment_variables.h"
 #include "tests/test_directory.h"
 
 namespace gradus::xla {
@@ -13,22 +13,7 @@ namespace fs = std::filesystem;
 /// A folder with a Python, and what the environment says of plugins. Afterwards it is as it was before.
 class PluginSearch : public testing::Test {
  protected:
-  PluginSearch() {
-    for (const char* name : {"PATH", "HOME", "PYENV_VERSION", "TPU_LIBRARY_PATH", "PJRT_NAMES_AND_LIBRARY_PATHS"}) {
-      const char* const value = std::getenv(name);
-      if (value) before_[name] = value;
-      unsetenv(name);
-      names_.push_back(name);
-    }
-    setenv("PATH", (root_ / "nowhere").c_str(), 1);
-    add_python(root_);
-  }
-  ~PluginSearch() override {
-    for (const char* name : names_) {
-      if (const auto found = before_.find(name); found != before_.end()) setenv(name, found->second.c_str(), 1);
-      else unsetenv(name);
-    }
-  }
+  PluginSearch() { add_python(root_); }
   void add(const fs::path& file, const std::string& text = "") const {
     fs::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << text;
@@ -56,10 +41,11 @@ class PluginSearch : public testing::Test {
 
   const EmptyTestDirectory directory_;
   const fs::path& root_ = directory_.path();
-
- private:
-  std::vector<const char*> names_;
-  std::map<std::string, std::string> before_;
+  const VariablesOfTest variables_{{"PATH", (root_ / "nowhere").string()},
+                                   {"HOME", std::nullopt},
+                                   {"PYENV_VERSION", std::nullopt},
+                                   {"TPU_LIBRARY_PATH", std::nullopt},
+                                   {"PJRT_NAMES_AND_LIBRARY_PATHS", std::nullopt}};
 };
 
 using Found = std::vector<std::string>;
