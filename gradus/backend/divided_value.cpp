@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include "gradus/base/error.h"
+#include "gradus/base/hash.h"
 
 namespace gradus {
 
@@ -47,6 +48,15 @@ const RepeatedValue* RepeatedValue::of(const Buffer& buffer) {
 Ref<Buffer> RepeatedValue::buffer_of(Ref<Buffer> element, std::int64_t count) {
   const std::int64_t bytes = element->bytes() * count;
   return Buffer::of_device(std::make_shared<RepeatedValue>(std::move(element), count), bytes);
+}
+
+std::uint64_t hash_among_ranks(const Buffer& value, std::int64_t bytes) {
+  if (DividedValue::of(value)) return 0;
+  const RepeatedValue* const repeated = RepeatedValue::of(value);
+  const Ref<Buffer> element = repeated ? repeated->part(1) : Ref<Buffer>();
+  const Buffer& read = element ? *element : value;
+  return hash_of_bytes(
+      {static_cast<const std::byte*>(read.host()), static_cast<std::size_t>(std::min(bytes, read.bytes()))});
 }
 
 }  // namespace gradus

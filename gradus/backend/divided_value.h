@@ -50,4 +50,8 @@ class RepeatedValue final : public DeviceMemory {
   Ref<Buffer> whole_;
 };
 
+/// By which ranks compare values of so many bytes: 0 of a divided value, of which each has another part, and that of
+/// one element of a repeated one.
+std::uint64_t hash_among_ranks(const Buffer& value, std::int64_t bytes);
+
 }  // namespace gradus

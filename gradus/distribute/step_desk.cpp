@@ -271,14 +271,17 @@ std::optional<std::string> StepDesk::next_for(const Held& held) {
 
 std::optional<std::string> StepDesk::result_of(std::uint64_t from, std::uint64_t to) {
   if (to > committed_) return {};
-  const auto [found, is_new] = rounds_.try_emplace({from, to});
-  StepLoss& all = found->second;
-  for (std::uint64_t k = from; is_new && k < to; ++k) {
-    const StepLoss& one = known(k).loss;
-    if (!one.has_loss) continue;
-    all = {true, all.sum + one.sum, all.weight + one.weight};
+  StepLoss all;
+  if (const auto found = rounds_.find({from, to}); found != rounds_.end()) {
+    all = found->second;
+  } else if (from < to) {
+    for (std::uint64_t k = from; k < to; ++k) {
+      const StepLoss& one = known(k).loss;
+      if (one.has_loss) all = {true, all.sum + one.sum, all.weight + one.weight};
+    }
+    rounds_[{from, to}] = all;
+    last_round_ = std::max(last_round_, from);
   }
-  if (from < to) last_round_ = std::max(last_round_, from);
   return reply(StepAnswer::result).integer(committed_).integer(all.has_loss).number(all.sum).number(all.weight).take();
 }
 

@@ -1,8 +1,6 @@
 /// The strategies of one process.
 #include "gradus/distribute/strategy.h"
-#include <algorithm>
 #include "gradus/backend/divided_value.h"
-#include "gradus/base/hash.h"
 #include "gradus/base/ranges.h"
 #include "gradus/distribute/replica_group.h"
 #include "gradus/distribute/worker_group.h"
@@ -61,15 +59,9 @@ void Strategy::check_variables(const Variables& variables, const std::string& wh
   std::vector<ShardRun::Common> all;
   for (const Variable& each : variables) {
     const Tensor value = each.value();
-    std::uint64_t hash = 0;  // of a divided value there is nothing to compare, but that it is one everywhere
-    if (!DividedValue::of(value.observed())) {
-      const Ref<Buffer> buffer = value.host_buffer();
-      hash = hash_of_bytes({static_cast<const std::byte*>(buffer->host()),
-                            static_cast<std::size_t>(std::min(buffer->bytes(), bytes_of(value.spec())))});
-    }
     all.push_back({text("Variable ", printable(each.name(), true),
                         " (what assigns it between steps, such as a callback, does so on every rank)"),
-                   hash});
+                   hash_among_ranks(value.observed(), bytes_of(value.spec()))});
   }
   group_->check_same(all, when);
 }

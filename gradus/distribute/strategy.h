@@ -180,7 +180,7 @@ class Strategy {
   Tensor value_on_first_rank(const Variable& variable) const;
   void check_same(std::uint64_t value, const std::string& what) const;
   /// InvalidArgument, on all processes, which begins with `when` and names the first of these Variables whose value is
-  /// not the same in all. State that is divided among them is left out.
+  /// not the same in all. State that is divided among them has to be so in all.
   void check_variables(const Variables& variables, const std::string& when) const;
   /// Whether somebody has said into how many shards a batch is divided; else it follows from the replicas.
   bool says_micro_shards() const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_set>
 #include "gradus/base/activity_log.h"
-#include "gradus/base/hash.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/backend/divided_value.h"
 #include "gradus/backend/placed_program.h"
@@ -67,16 +66,6 @@ void note_variables(const Segment& segment) {
     const bool counts = cell.spec.shape.rank() == 0 && !cell.made_trainable;  // steps, and what metrics gather
     log->profile().note_variable(cell.id, bytes_of(cell.spec), cell.is_optimizer_state || counts);
   }
-}
-
-/// Of what this process has alone there is nothing to compare.
-std::uint64_t hash_of_value(const Buffer& value, std::int64_t bytes) {
-  if (DividedValue::of(value)) return 0;
-  const RepeatedValue* const repeated = RepeatedValue::of(value);
-  const Ref<Buffer> element = repeated ? repeated->part(1) : Ref<Buffer>();
-  const Buffer& read = element ? *element : value;
-  return hash_of_bytes(
-      {static_cast<const std::byte*>(read.host()), static_cast<std::size_t>(std::min(bytes, read.bytes()))});
 }
 
 bool predicate_in(const Ref<Buffer>& buffer) { return *static_cast<const bool*>(buffer->host()); }
@@ -144,7 +133,7 @@ void OneCall::compare_with_ranks(const Segment& segment, ShardRun& run) const {
     const Source& source = segment.sources[k];
     const auto index = static_cast<std::size_t>(source.index);
     const auto add = [&](std::string name, const Spec& spec) {
-      common.push_back({std::move(name), hash_of_value(*frame().inputs[k], bytes_of(spec))});
+      common.push_back({std::move(name), hash_among_ranks(*frame().inputs[k], bytes_of(spec))});
     };
     if (source.kind == Source::Kind::cell) {
       const VariableCell& cell = *segment.cells[index].cell;

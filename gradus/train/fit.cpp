@@ -176,7 +176,7 @@ class Fitting {
             ", on any number of replicas up to it, or begin a training of its own with the weights");
     if (writes())
       notice(text("gradus: this training had ", said(before), ", and goes on with ", said(now),
-                  ": from here on its bits are not those that it would have had", "\n"));
+                  ": from here on its bits are not those that it would have had\n"));
   }
 
   /// Of several processes one writes.

@@ -13,6 +13,10 @@
 
 namespace gradus::command {
 
+constexpr const char* idx_data =
+    "[data]\ntrain_images = \"train_images\"\ntrain_labels = \"train_labels\"\n"
+    "test_images = \"test_images\"\ntest_labels = \"test_labels\"\n";
+
 class CommandTest : public testing::Test {
  protected:
   void write(const std::filesystem::path& file, const std::string& text) const {
@@ -37,6 +41,12 @@ class CommandTest : public testing::Test {
     write_idx(root_ / (name + "_images"), u8, std::vector<std::int64_t>{n, side, side}, images.data());
     write_idx(root_ / (name + "_labels"), u8, std::vector<std::int64_t>{n}, labels.data());
   }
+  /// A configuration for such images of 4 labels: one dense layer, by gradient descent. Ends within [train].
+  static std::string dense_training(const std::string& learning_rate, int epochs) {
+    return std::string(idx_data) + "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"dense\"\nunits = 4\n" +
+           "[optimizer]\ntype = \"sgd\"\nlearning_rate = " + learning_rate +
+           "\n[train]\nepochs = " + std::to_string(epochs) + "\nbatch_size = 32\n";
+  }
   /// Runs and gives the exit status, as main does.
   int status_of(const auto& work) {
     testing::internal::CaptureStdout();
@@ -56,9 +66,5 @@ class CommandTest : public testing::Test {
   const std::filesystem::path& root_ = directory_.path();
   std::string output_, errors_;
 };
-
-constexpr const char* idx_data =
-    "[data]\ntrain_images = \"train_images\"\ntrain_labels = \"train_labels\"\n"
-    "test_images = \"test_images\"\ntest_labels = \"test_labels\"\n";
 
 }  // namespace gradus::command

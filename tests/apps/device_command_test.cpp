@@ -28,11 +28,7 @@ class DeviceCommand : public CommandProcessTest {
     write_config("");
   }
   void write_config(const std::string& lines) const {
-    write("config.toml", std::string("seed = 3\n") + idx_data +
-                             "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"dense\"\nunits = 4\n"
-                             "[optimizer]\ntype = \"sgd\"\nlearning_rate = 0.5\n"
-                             "[train]\nepochs = 2\nbatch_size = 32\n" +
-                             lines);
+    write("config.toml", "seed = 3\n" + dense_training("0.5", 2) + lines);
   }
   /// `gradus train` into `folder`.
   int train(const std::string& folder, std::vector<std::string> more = {}) {

@@ -21,13 +21,7 @@ class TrainCommand : public CommandTest {
     write_images("test", 50, 4);
     write_config("1.0");
   }
-  void write_config(const std::string& learning_rate) {
-    std::ofstream(root_ / "config.toml") << "[data]\ntrain_images = \"train_images\"\ntrain_labels = \"train_labels\"\n"
-                                            "test_images = \"test_images\"\ntest_labels = \"test_labels\"\n"
-                                            "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"dense\"\nunits = 4\n"
-                                            "[optimizer]\ntype = \"sgd\"\nlearning_rate = "
-                                         << learning_rate << "\n[train]\nepochs = 3\nbatch_size = 32\n";
-  }
+  void write_config(const std::string& learning_rate) { write("config.toml", dense_training(learning_rate, 3)); }
   TrainArguments arguments() const { return {.config = root_ / "config.toml", .output = root_ / "run", .quiet = true}; }
 };
 
