@@ -74,7 +74,8 @@ Experiment make_experiment(const TrainConfig& config, const Data& data) {
                      .function = {.max_bytes = static_cast<std::size_t>(config.max_bytes),
                                   .disable = config.disable,
                                   .run_eagerly = config.run_eagerly}};
-  if (config.validate_each_epoch) std::visit([&](const auto& all) { options.validation = all; }, test);
+  if (config.validate_each_epoch)  // they are read in each epoch, then
+    std::visit([&](const auto& all) { options.validation = kept(all, config.data); }, test);
   return {std::move(model), std::move(optimizer), make_loss(config, data),
           std::move(train), std::move(test),      std::move(options)};
 }

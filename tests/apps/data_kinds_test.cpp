@@ -245,6 +245,26 @@ TEST_F(DataKinds, TheShareForTestingIsTheSameInEveryRun) {
   EXPECT_EQ(together, widths(data::from_csv(root_ / "data.csv", csv_options(config, {}))));
 }
 
+TEST_F(DataKinds, ACacheKeepsWhatEachEpochValidates) {
+  for (int i = 0; i < 12; ++i) {
+    fs::create_directories(root_ / "pictures" / (i % 2 ? "bright" : "dark"));
+    save_png(root_ / "pictures" / (i % 2 ? "bright" : "dark") / gradus::text(i, ".png"), full({6, 6, 3}, 20 * i, u8));
+  }
+  configure("kind = \"images\"\ntrain = \"pictures\"\nheight = 6\nwidth = 6\ntest_share = 0.25\ncache = true\n",
+            "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"scores\"\n", "validate_each_epoch = true\n");
+  const TrainConfig config = read_config(root_ / "config.toml");
+  const Experiment experiment = make_experiment(config, load_data(config.data));
+  const auto sums = [&] {
+    std::vector<double> all;
+    for (const auto& [x, y] : experiment.options.validation.value().as<2>()) all.push_back(reduce_sum(x).item());
+    return all;
+  };
+  const std::vector<double> first = sums();
+  EXPECT_FALSE(first.empty());
+  fs::remove_all(root_ / "pictures");
+  EXPECT_EQ(sums(), first);
+}
+
 TEST_F(DataKinds, FindingsCountEveryTestExample) {
   write("data.csv", table(100, true));
   configure(
