@@ -148,7 +148,9 @@ TEST(Advise, ALimitOfMemoryIsKept) {
   const std::size_t limit = memory_use().live_bytes + 39 * MiB / 2;
   set_memory_limit(cpu(), limit);
   const SGD optimizer;
-  const Advice advice = advise(model, optimizer, MeanSquaredError(), dataset, {.max_seconds = 1.5});
+  const Pretended pretended;  // on no machine is there too little time
+  const Advice advice = advise(model, optimizer, MeanSquaredError(), dataset,
+                               {.max_seconds = 1000, .levers = {"micro_batch"}, .clock = pretended.clock()});
   expect_consistent(advice);
   const Lever& parts = row_of(advice, "micro_batch");
   EXPECT_TRUE(parts.worth_it) << parts.reason;
@@ -170,8 +172,10 @@ TEST(Advise, WhatFailsIsARow) {
   SmallTraining t;
   const auto large = [](Tensor x) { return x * 1e7; };
   Sequential model{Dense(8, relu), Lambda(large), Dense(3)};
-  const Advice advice = advise(model, t.optimizer, t.loss, t.dataset,
-                               {.max_seconds = 5, .allow_lower_precision = true, .levers = {"float16"}});
+  const Pretended pretended;
+  const Advice advice =
+      advise(model, t.optimizer, t.loss, t.dataset,
+             {.max_seconds = 1000, .allow_lower_precision = true, .levers = {"float16"}, .clock = pretended.clock()});
   const Lever& narrow = row_of(advice, "float16");
   EXPECT_FALSE(narrow.worth_it);
   EXPECT_TRUE(narrow.verdict == Verdict::does_not_work || narrow.max_relative_difference > 0.05) << narrow.reason;
@@ -271,7 +275,8 @@ TEST(Advise, DeadChannelsAreTried) {
   SmallTraining t;
   Sequential model{Dense(64, relu), Dense(32, relu), Dense(3)};
   model.build({f32, {any_size, 3}});
-  const AdviseOptions options{.max_seconds = 5, .levers = {"pruning"}};
+  const Pretended pretended;
+  const AdviseOptions options{.max_seconds = 1000, .levers = {"pruning"}, .clock = pretended.clock()};
   EXPECT_NE(row_of(advise(model, t.optimizer, t.loss, t.dataset, options), "pruning").reason.find("no channel"),
             std::string::npos);
   prune_channels(model, 0.5);
