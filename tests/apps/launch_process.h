@@ -41,9 +41,10 @@ class LaunchTest : public CommandProcessTest {
     }
     return true;
   }
-  void wait_for_files(std::initializer_list<const char*> names) const {
+  /// Until each has a whole line: a shell makes a file before it writes into it.
+  void wait_for_lines(std::initializer_list<const char*> names) const {
     for (const char* name : names)
-      EXPECT_TRUE(comes_true([&] { return std::filesystem::exists(root_ / name); })) << name;
+      EXPECT_TRUE(comes_true([&] { return contents(root_ / name).ends_with('\n'); })) << name;
   }
   /// Whether the process whose number the file holds has ended, though nobody may have waited for it.
   bool has_ended(const char* file) const {

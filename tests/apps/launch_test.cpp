@@ -194,9 +194,10 @@ TEST_F(Launch, PassesOnSignals) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const auto before = std::signal(signal, SIG_DFL);  // a shell cannot trap what is ignored from the start
     const pid_t launcher = start_ranks(
-        2, "exec 2> /dev/null; trap 'echo asked; exit 0' TERM INT HUP; touch ready$rank; while :; do sleep 0.01; done");
+        2,
+        "exec 2> /dev/null; trap 'echo asked; exit 0' TERM INT HUP; echo > ready$rank; while :; do sleep 0.01; done");
     std::signal(signal, before);
-    wait_for_files({"ready0", "ready1"});
+    wait_for_lines({"ready0", "ready1"});
     kill(launcher, signal);
     EXPECT_EQ(exit_of(launcher), 128 + signal);
     std::vector<std::string> lines = lines_of(said());
@@ -213,7 +214,7 @@ TEST_F(Launch, TheSecondSignalEndsAllAtOnce) {
   const pid_t launcher = start_process(arguments_for(2, script), [&](posix_spawn_file_actions_t& files) {
     posix_spawn_file_actions_adddup2(&files, ends[1], 1);
   });
-  wait_for_files({"process0", "process1"});
+  wait_for_lines({"process0", "process1"});
   kill(launcher, SIGTERM);
   std::this_thread::sleep_for(50ms);  // two signals at once are one
   kill(launcher, SIGTERM);
@@ -225,7 +226,7 @@ TEST_F(Launch, TheSecondSignalEndsAllAtOnce) {
 
 TEST_F(Launch, LeavesNobodyBehindWhereItIsKilled) {
   const pid_t launcher = start_ranks(2, "trap '' TERM HUP; echo $$ > process$rank; exec sleep 1000");
-  wait_for_files({"process0", "process1"});
+  wait_for_lines({"process0", "process1"});
   kill(launcher, SIGKILL);
   EXPECT_EQ(exit_of(launcher), 128 + SIGKILL);
   EXPECT_TRUE(has_ended("process0") && has_ended("process1"));
