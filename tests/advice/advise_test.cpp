@@ -149,8 +149,8 @@ TEST(Advise, ALimitOfMemoryIsKept) {
   set_memory_limit(cpu(), limit);
   const SGD optimizer;
   const Pretended pretended;  // on no machine is there too little time
-  const Advice advice = advise(model, optimizer, MeanSquaredError(), dataset,
-                               {.max_seconds = 1000, .levers = {"micro_batch"}, .clock = pretended.clock()});
+  const Advice advice =
+      advise(model, optimizer, MeanSquaredError(), dataset, {.max_seconds = 1000, .clock = pretended.clock()});
   expect_consistent(advice);
   const Lever& parts = row_of(advice, "micro_batch");
   EXPECT_TRUE(parts.worth_it) << parts.reason;
