@@ -19,7 +19,8 @@ bool is_worse(const WorstExample& a, const WorstExample& b) {
 void keep(std::vector<WorstExample>& worst, WorstExample example) {
   if (std::isnan(example.loss)) example.loss = std::numeric_limits<double>::infinity();
   if (worst.size() == shown_examples && !is_worse(example, worst.back())) return;
-  worst.insert(std::ranges::upper_bound(worst, example, is_worse), std::move(example));
+  const auto place = std::ranges::upper_bound(worst, example, is_worse);
+  worst.insert(place, std::move(example));
   if (worst.size() > shown_examples) worst.pop_back();
 }
 

@@ -42,7 +42,7 @@ template <class T> class OfThread {
     delete static_cast<T*>(own);
   }
 
-  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local T* own_ = nullptr;
+  [[gnu::tls_model("initial-exec"), gnu::visibility("default")]] static inline constinit thread_local T* own_ = nullptr;
 };
 
 }  // namespace gradus

@@ -9,7 +9,7 @@
 namespace gradus {
 
 /// Set while the pool has more threads than cores: then waiting threads should sleep soon.
-inline constinit std::atomic<bool> crowded = false;
+[[gnu::visibility("default")]] inline constinit std::atomic<bool> crowded = false;
 
 class Spin {
  public:

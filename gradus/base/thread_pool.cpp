@@ -21,6 +21,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/no_signals.h"
+#include "gradus/base/notice.h"
 #include "gradus/base/spin.h"
 
 namespace gradus {
@@ -216,8 +217,14 @@ struct ThreadPool::Team {
   }
 };
 
-OneThread::OneThread() : before_(std::exchange(at_most, 1)) {}
-OneThread::~OneThread() { at_most = before_; }
+OneThread::OneThread() : before_(std::exchange(at_most, 1)), here_(&at_most) {}
+OneThread::~OneThread() {
+  if (here_ == &at_most) at_most = before_;
+  else
+    notice(
+        "gradus: OneThread ended on another thread than it began on, which goes on computing alone; make it a local "
+        "object\n");
+}
 ThreadPool::AtMost::AtMost(int threads) : before_(std::exchange(at_most, threads)) {}
 ThreadPool::AtMost::~AtMost() { at_most = before_; }
 

@@ -301,6 +301,22 @@ void Pending::record(const Ref<Node>& node) {
     }
   }
   if (first_->eager_ || full) flush();
+  first_->destroy_abandoned();
+}
+
+void Pending::destroy(std::unique_ptr<ReadListener> listener, const Thread& thread) {
+  if (is_mine(thread)) return;
+  std::lock_guard lock(thread.queue.guard_);
+  if (!thread.queue.has_owner_ || thread.queue.life_ != thread.life) return;
+  thread.queue.abandoned_.push_back(std::move(listener));
+  thread.queue.has_abandoned_.store(true, std::memory_order_release);
+}
+
+void Pending::take_abandoned() {
+  std::vector<std::unique_ptr<ReadListener>> abandoned;  // they end a recording, which takes the lock
+  std::lock_guard lock(guard_);
+  abandoned.swap(abandoned_);
+  has_abandoned_.store(false, std::memory_order_relaxed);
 }
 
 /// Copies wait nowhere: what they copy is computed by another queue.
@@ -341,15 +357,19 @@ void Pending::stop_recording() {
 
 /// Its thread has ended, and nobody asks for the history of what that has recorded.
 void Pending::orphan() {
-  std::vector<Ref<Node>> released;  // outlives the lock
+  std::vector<Ref<Node>> released;                       // outlives the lock
+  std::vector<std::unique_ptr<ReadListener>> abandoned;  // so do these
   std::lock_guard lock(guard_);
   has_owner_ = false;
+  abandoned.swap(abandoned_);
+  has_abandoned_.store(false, std::memory_order_relaxed);
   if (recording_ == 0) settle(released);
 }
 
 void Pending::adopt(Placement device, Pending* first) {
   std::lock_guard lock(guard_);
   has_owner_ = true;
+  ++life_;
   device_ = device;
   first_ = first ? first : this;
   recording_ = first ? first->recording_ : 0;

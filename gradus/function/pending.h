@@ -5,7 +5,9 @@
 /// Locks: a queue's guard is held while it is changed or flushed, the latter for long; nothing else is locked inside it
 /// but variable cells and caches. Nodes are released only after it is unlocked, because their death takes it.
 #pragma once
+#include <atomic>
 #include <memory>
+#include <vector>
 #include "gradus/base/short_lock.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/function/variable_cell.h"
@@ -36,6 +38,23 @@ class Pending {
   void stop_recording();
 
   bool is_recording() const { return recording_ > 0; }  // asked by the owner only
+
+  /// A thread, by its queue, for as long as it runs.
+  struct Thread {
+    Thread() : queue(mine()), life(queue.life_) {}
+    Pending& queue;
+    const std::uint64_t life;
+  };
+  /// Destroys a listener that belongs to `thread`: at once on that thread, or if it has ended; otherwise that thread
+  /// does at its next op or reading of a Variable.
+  static void destroy(std::unique_ptr<ReadListener> listener, const Thread& thread);
+  /// True if `thread` is the calling one.
+  static bool is_mine(const Thread& thread) { return &mine() == &thread.queue && thread.queue.life_ == thread.life; }
+  /// Destroys the listeners of this thread that other threads have let go of.
+  void destroy_abandoned() {
+    if (has_abandoned_.load(std::memory_order_acquire)) [[unlikely]]
+      take_abandoned();
+  }
   /// That of the thread, whichever of its queues is asked.
   std::uint32_t number() const { return first_->number_; }
   /// Programs that this thread has started.
@@ -57,6 +76,7 @@ class Pending {
   void adopt(Placement device, Pending* first);
   void admit(const Ref<Node>& node);
   void close_ranks();
+  void take_abandoned();
   void copy_now(const Ref<Node>& node);
 
   ShortLock guard_;
@@ -70,6 +90,9 @@ class Pending {
   int recording_ = 0;
   std::int64_t dispatches_ = 0;
   bool eager_ = false;
+  std::uint64_t life_ = 0;  // counts the threads that have owned the queue
+  std::vector<std::unique_ptr<ReadListener>> abandoned_;
+  std::atomic<bool> has_abandoned_ = false;
 };
 
 /// In its lifetime this thread computes as another one would: outside of every call and every DeviceScope, and with

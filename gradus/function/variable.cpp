@@ -327,6 +327,7 @@ ReadListener::~ReadListener() {
   if (*place) *place = outer_;
 }
 Tensor ReadListener::tell(VariableCell& cell, Tensor value) {
+  Pending::mine().destroy_abandoned();
   bool is_known = false;
   for (ReadListener* listener = CallContext::here().listener; listener; listener = listener->outer_)
     is_known = is_known || listener->knows(value);
@@ -336,6 +337,7 @@ Tensor ReadListener::tell(VariableCell& cell, Tensor value) {
   return value;
 }
 void ReadListener::tell_within(VariableCell& cell) {
+  Pending::mine().destroy_abandoned();
   for (ReadListener* listener = CallContext::here().listener; listener; listener = listener->outer_)
     listener->on_read_within(cell);
 }

@@ -18,6 +18,15 @@ namespace gradus {
 
 struct GradientTape::State final : ReadListener {
   explicit State(TapeOptions o) : options(o) {}
+  ~State() override { end_recording(); }
+
+  /// The recording is the thread's. The thread that has made the tape ends it, even if another one destroys the tape.
+  void end_recording() {
+    if (is_recording && Pending::is_mine(home)) {
+      LazyEvaluation::stop_recording();
+      is_recording = false;
+    }
+  }
 
   void on_read(VariableCell& cell, const Tensor& value) override {
     if (!listening) return;
@@ -50,12 +59,13 @@ struct GradientTape::State final : ReadListener {
   }
 
   void begin_gradient() {
-    require(recording.has_value(), "gradient: this tape is used up; construct it with {.persistent = true}");
+    require(!is_used_up, "gradient: this tape is used up; construct it with {.persistent = true}");
   }
   void end_gradient() {
     if (options.persistent) return;
     listening = false;
-    recording.reset();
+    is_used_up = true;
+    end_recording();
     watched.clear();  // lets go of values whose memory the step may want to overwrite
     reads.clear();
     read_nodes.clear();
@@ -65,8 +75,10 @@ struct GradientTape::State final : ReadListener {
   TapeOptions options;
   std::uint64_t began = new_sequence();
   std::uint32_t thread = Pending::mine().number();
+  const Pending::Thread home;
   bool listening = true;
-  std::optional<RecordingScope> recording{std::in_place};
+  bool is_used_up = false;
+  bool is_recording = (LazyEvaluation::start_recording(), true);
   std::unordered_map<const Node*, Tensor> watched;
   std::unordered_map<const VariableCell*, std::vector<Tensor>> reads;  // the nodes that a Variable's value was
   std::unordered_map<const Node*, const VariableCell*> read_nodes;
@@ -106,7 +118,10 @@ Tensor unconnected(const Spec& spec, const std::string& what, const GradientOpti
 }  // namespace
 
 GradientTape::GradientTape(TapeOptions options) : state_(std::make_unique<State>(options)) {}
-GradientTape::~GradientTape() = default;
+GradientTape::~GradientTape() {
+  const Pending::Thread home = state_->home;
+  Pending::destroy(std::move(state_), home);
+}
 
 void GradientTape::watch(const Tensor& x) {
   check_source(x.spec(), "watched tensor");

@@ -40,7 +40,7 @@ struct CallContext {
 };
 
 namespace detail {
-[[gnu::tls_model("initial-exec")]] inline constinit thread_local CallContext call_context;
+[[gnu::tls_model("initial-exec"), gnu::visibility("default")]] inline constinit thread_local CallContext call_context;
 }
 inline CallContext& CallContext::here() { return detail::call_context; }
 

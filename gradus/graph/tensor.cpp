@@ -150,7 +150,10 @@ Tensor placed_node(AnyOp op, In inputs, Placement device) {
 
 Tensor make_node(AnyOp op, In inputs) {
   check_traces(op, inputs);
-  if (op.is_copy()) return placed_node(std::move(op), inputs, op.copies_to());
+  if (op.is_copy()) {
+    const Placement target = op.copies_to();
+    return placed_node(std::move(op), inputs, target);
+  }
   // Without devices this costs a look at a byte of each operand.
   Placement device = DeviceScope::current();
   if (!device.is_named()) device = device_of(op, inputs);

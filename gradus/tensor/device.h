@@ -80,18 +80,23 @@ class Placement {
 
  private:
   friend void set_default_device(const Device& device);
-  static inline constinit std::atomic<std::uint8_t> process_code_{1};  // cpu:0
+  [[gnu::visibility("default")]] static inline constinit std::atomic<std::uint8_t> process_code_{1};  // cpu:0
   std::uint8_t code_ = 0;
 };
 static_assert(Placement(Device{}).code() == 1);
 
 /// While it lives, this thread computes on `device`, and new tensors and Variables live there. Operands that are on
-/// other devices are copied, with gradients. Scopes nest.
+/// other devices are copied, with gradients. Scopes nest. It ends on the thread that it began on; a notice tells of one
+/// that ends elsewhere, where it changes nothing.
 class DeviceScope {
  public:
   /// Unavailable, which lists the devices that there are, if `device` is not there.
   [[nodiscard]] explicit DeviceScope(const Device& device);
-  ~DeviceScope() { current_ = before_; }
+  ~DeviceScope() {
+    if (here_ == &current_) [[likely]]
+      current_ = before_;
+    else end_elsewhere();
+  }
   DeviceScope(const DeviceScope&) = delete;
 
   // For the rooms of the library.
@@ -100,8 +105,11 @@ class DeviceScope {
   static Placement current() { return current_; }
 
  private:
-  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local Placement current_{};
+  static void end_elsewhere();
+  [[gnu::tls_model("initial-exec"),
+    gnu::visibility("default")]] static inline constinit thread_local Placement current_{};
   const Placement before_;
+  const Placement* const here_ = &current_;
 };
 
 // For backends.

@@ -181,8 +181,10 @@ CheckpointContents read_files(const fs::path& directory, const std::string& stem
     require<DataError>(count <= list.at("arrays").size(), file.string(), ": more files than arrays");
     std::vector<std::map<std::string, NamedArray>> shards(count);
     for (std::size_t shard = 0; shard < shards.size(); ++shard)
-      for (NamedArray& array : read_safetensors(shard_of(directory, stem, shard)))
-        shards[shard].emplace(array.name, std::move(array));
+      for (NamedArray& array : read_safetensors(shard_of(directory, stem, shard))) {
+        const std::string name = array.name;
+        shards[shard].emplace(name, std::move(array));
+      }
     for (const Json& entry : list.at("arrays")) {
       const auto name = entry.at("name").get<std::string>();
       auto& shard = shards.at(entry.at("shard").get<std::size_t>());

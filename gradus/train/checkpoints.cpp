@@ -174,7 +174,10 @@ std::optional<Restored> Checkpoints::restore() {
   if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0)
     state_->optimizer.prepare(trainable);
   Arrays arrays;
-  for (NamedArray& array : contents->arrays) arrays.emplace(array.name, std::move(array));
+  for (NamedArray& array : contents->arrays) {
+    const std::string name = array.name;
+    arrays.emplace(name, std::move(array));
+  }
   std::vector<Entry> entries = state_->entries();
   const bool is_of_no_step = let_lack(entries, state_->optimizer.made_by_steps(), arrays);
   check_fit(entries, arrays, where);

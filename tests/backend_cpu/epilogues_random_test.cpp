@@ -27,7 +27,9 @@ class Trial {
       symbols_ = {{one_of(2, 31, 64, 100), one_of(16, 65)}, {0, 5}, {1, 0}, {1, 1}, {one_of(513, 1100), 3}};
     }
     RandomProducts products(seed, dtype, dimensions);
-    graph_ = is_one_in(3) ? products.make_sums(number(2, 6), number(2, 10)) : products.make(number(4, 17));
+    const bool of_sums = is_one_in(3);
+    const int first = of_sums ? number(2, 6) : number(4, 17);
+    graph_ = of_sums ? products.make_sums(first, number(2, 10)) : products.make(first);
     for (auto& values : symbols_) values.resize(static_cast<std::size_t>(graph_.symbols()));
     if (graph_.symbols() == 0) symbols_.resize(1);
   }

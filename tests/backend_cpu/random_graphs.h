@@ -45,15 +45,21 @@ class RandomGraph : RandomOps {
       case 7:
       case 8: add_view(); return;
       case 9: add_reshape(); return;
-      case 10: apply("cast", text("to=", any_dtype()), {pick()}); return;
+      case 10: add_cast(); return;
       default: add_leaf(); return;
     }
+  }
+
+  void add_cast() {
+    const int a = pick();
+    apply("cast", text("to=", any_dtype()), {a});
   }
 
   void add_unary() {
     constexpr std::string_view names[] = {"negative", "abs",   "square",      "relu", "exp",   "tanh",
                                           "sqrt",     "round", "logical_not", "sign", "floor", "is_nan"};
-    apply(names[below(std::size(names))], "", {pick()});
+    const int a = pick();
+    apply(names[below(std::size(names))], "", {a});
   }
 
   void add_binary() {

@@ -70,8 +70,11 @@ class RandomProducts : RandomOps {
   void add_product() {
     const auto flag = [&] { return below(2) ? "true" : "false"; };
     int made = -1;
-    for (int tries = 0; tries < 12 && made < 0; ++tries)
-      made = apply("matmul", text("transpose_a=", flag(), "; transpose_b=", flag()), {pick(), pick()});
+    for (int tries = 0; tries < 12 && made < 0; ++tries) {
+      const int a = pick(), b = pick();
+      const auto *transpose_a = flag(), *transpose_b = flag();
+      made = apply("matmul", text("transpose_a=", transpose_a, "; transpose_b=", transpose_b), {a, b});
+    }
     if (made < 0 || below(4) == 0) return;
     if (dtype_ == bf16 && below(2)) made = apply("cast", "to=f32", {made});
     combine(made);
@@ -100,8 +103,9 @@ class RandomProducts : RandomOps {
 
   void add_unary() {
     constexpr std::string_view names[] = {"negative", "relu", "square", "tanh", "abs"};
-    if (below(4) == 0) apply("cast", text("to=", below(2) ? f32 : dtype_), {pick()});
-    else apply(names[below(std::size(names))], "", {pick()});
+    const int a = pick();
+    if (below(4) == 0) apply("cast", text("to=", below(2) ? f32 : dtype_), {a});
+    else apply(names[below(std::size(names))], "", {a});
   }
 
   void add_sum() {

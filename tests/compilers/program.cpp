@@ -81,6 +81,13 @@ int main() {
   auto step = function([&](Tensor a, double scale) { return model(a) * scale; });
   check(step(x, 2).shape() == Shape{16, 2}, "a function is traced");
   for (auto [a, b] : data::from_tensor_slices(x, y).batch(8)) check(a.shape()[0] == b.shape()[0], "batches");
+  const Dropout drop(0.5);
+  const double dropped = zero_fraction(drop(ones({1000}), training)).item();
+  check(dropped > 0.4 && dropped < 0.6, "a layer sees that it is in training");
+  {
+    const DeviceScope on(cpu(0));
+    check(ones({2}).device() == cpu(0), "a tensor is made on the scope's device");
+  }
   Sequential shared_one{shared(model->heads.at("mean"))};
   check(&shared_one.layer(0).layer_behind() == &model->heads.at("mean").layer_behind(), "a shared layer is the same");
   print("right", history.loss.size(), defaults.softmax.name() == also.softmax.name());

@@ -1,6 +1,11 @@
 /// GradientTape: what is watched, when it ends, orders above the first, and Variables that are assigned in between.
 #include <gtest/gtest.h>
+#include <atomic>
 #include <cmath>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include "gradus/base/threads.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/ops/constant.h"
@@ -9,6 +14,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/tensor/device.h"
 #include "tests/errors.h"
 
 namespace gradus {
@@ -412,6 +418,87 @@ TEST(Tape, IsLinearInTheCotangent) {
   const Tensor one = by(1);
   for (double scale : {1e-12, 1e-3, 1e3, 1e12})
     EXPECT_LT(max_abs_difference(by(scale) / full({}, scale, f64), one), 1e-14);
+}
+
+/// Threads that destroy a tape: in its life the owner reads Variables, and afterwards too; or it has ended before.
+TEST(Tape, MayDieOnAnotherThread) {
+  const Variable v(constant(1.0)), w(constant(2.0));
+  for (const bool is_used_up : {false, true}) {
+    auto tape = std::make_unique<GradientTape>();
+    const Tensor y = v.value() * 3;
+    if (is_used_up) {
+      EXPECT_EQ(tape->gradient(y, v).item(), 3);
+    }
+    std::thread([&] { tape.reset(); }).join();
+    EXPECT_EQ((w.value() * 3).item(), 6);
+    GradientTape after;
+    EXPECT_EQ(after.gradient(w.value() * w.value(), w).item(), 4);
+  }
+  std::unique_ptr<GradientTape> left;
+  std::thread([&] {
+    left = std::make_unique<GradientTape>();
+    EXPECT_EQ((v.value() + 1).item(), 2);
+  }).join();
+  left.reset();
+  EXPECT_EQ((w.value() * 3).item(), 6);
+}
+
+TEST(Tape, GivesItsGradientOnAnotherThread) {
+  const Variable v(constant(3.0));
+  GradientTape tape;
+  const Tensor y = v.value() * v.value();
+  double slope = 0, of_own = 0;
+  std::thread([&] {
+    slope = tape.gradient(y, v).item();
+    GradientTape own;  // whose recording is this thread's alone
+    const Tensor z = v.value() * 5;
+    EXPECT_EQ(z.item(), 15);
+    of_own = own.gradient(z, v).item();
+  }).join();
+  EXPECT_EQ(slope, 6);
+  EXPECT_EQ(of_own, 5);
+}
+
+TEST(Tape, ManyDieElsewhereWhileTheirThreadReads) {
+  const Variable v(constant(1.0));
+  std::mutex guard;
+  std::vector<std::unique_ptr<GradientTape>> given;
+  std::atomic<bool> done = false;
+  std::thread destroyer([&] {
+    while (!done.load()) {
+      std::vector<std::unique_ptr<GradientTape>> taken;
+      const std::lock_guard lock(guard);
+      taken.swap(given);
+    }
+  });
+  for (int i = 0; i < 2000; ++i) {
+    auto tape = std::make_unique<GradientTape>();
+    EXPECT_EQ((v.value() + i).item(), 1 + i);
+    const std::lock_guard lock(guard);
+    given.push_back(std::move(tape));
+  }
+  done = true;
+  destroyer.join();
+  given.clear();
+  GradientTape tape;
+  EXPECT_EQ(tape.gradient(v.value() * 2, v).item(), 2);
+}
+
+/// A scope that changes its thread, and ends on another one, says so and changes neither.
+TEST(Scopes, SayThatTheyEndElsewhere) {
+  const auto said = [](auto make) {
+    testing::internal::CaptureStderr();
+    std::thread([&] {
+      auto scope = make();
+      std::thread([&] { scope.reset(); }).join();
+    }).join();
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_NE(said([] { return std::make_unique<DeviceScope>(cpu(0)); }).find("a DeviceScope ended on another thread"),
+            std::string::npos);
+  EXPECT_NE(said([] { return std::make_unique<OneThread>(); }).find("OneThread ended on another thread"),
+            std::string::npos);
+  EXPECT_EQ(said([] { return std::make_unique<GradientTape>(); }), "");
 }
 
 TEST(Functional, ValueAndGradient) {

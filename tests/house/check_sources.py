@@ -111,6 +111,46 @@ def check_avoided(path, lines):
                 yield number, problem
 
 
+MOVED = re.compile(r"std::move\((\w+)\)")
+TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
+
+
+def bracket_around(code, position, step):
+    """The place of the bracket that encloses `position`, to the left (step -1) or to the right (step 1)."""
+    depth, i = 0, position
+    while 0 <= i < len(code):
+        if code[i] in ("([{" if step > 0 else ")]}"):
+            depth += 1
+        elif code[i] in (")]}" if step > 0 else "([{"):
+            if depth == 0:
+                return i
+            depth -= 1
+        elif code[i] == ";" and depth == 0:
+            return None
+        i += step
+    return None
+
+
+def check_moves(path, text):
+    """Arguments of one call are evaluated in any order: one that moves a variable, and another one that reads it."""
+    if path.parts[0] not in ("gradus", "apps"):
+        return
+    code = TEXT.sub(lambda found: '"' + " " * (len(found[0]) - 2) + '"', text)
+    code = re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), code)
+    for move in MOVED.finditer(code):
+        begin = bracket_around(code, move.start() - 1, -1)
+        end = bracket_around(code, move.end(), 1)
+        if begin is None or end is None or code[begin] != "(":
+            continue
+        before, after = code[begin + 1:move.start()], code[move.end():end]
+        if "?" in before:  # one of two branches
+            continue
+        if re.search(rf"(?<![\w.>:]){move[1]}\b", before + ";" + after):
+            yield (text.count("\n", 0, move.start()) + 1,
+                   f"`{move[1]}` is moved by one argument and read by another, in whichever order the compiler takes: "
+                   "read it before the call")
+
+
 def check_file(root, path):
     room = room_of(path)
     if room and path.suffix in CODE and room not in ROOMS + ["gradus.h"]:
@@ -127,6 +167,7 @@ def check_file(root, path):
     if path.suffix in CODE:
         yield from check_code(root, path, lines)
         yield from check_avoided(path, lines)
+        yield from check_moves(path, "\n".join(lines))
 
 
 TYPE_OR_SCOPE = re.compile(

@@ -236,7 +236,8 @@ void Combination::reset(void* acc, std::int64_t count) const {
 BoundThunk bind_row_reduction(const Graph& graph, int value, int partials, Symbols symbols) {
   auto work = reduction_of(graph, value, partials, symbols);
   const std::int64_t rows = work->outer, elements = rows * work->length;
-  return bound(std::move(work), rows * std::max<std::int64_t>(1, work->blocks), 1, elements);
+  const std::int64_t items = rows * std::max<std::int64_t>(1, work->blocks);
+  return bound(std::move(work), items, 1, elements);
 }
 
 void run_row_reduction(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
@@ -278,7 +279,8 @@ BoundThunk bind_column_reduction(const Graph& graph, int value, int partials, Sy
   auto work = reduction_of(graph, value, partials, symbols);
   const std::int64_t columns = work->outer * work->inner, elements = columns * work->length;
   if (work->blocks == 0) return bound(std::move(work), columns, 64, elements);
-  return bound(std::move(work), work->outer * work->blocks, 1, elements);
+  const std::int64_t items = work->outer * work->blocks;
+  return bound(std::move(work), items, 1, elements);
 }
 
 void run_column_reduction(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
