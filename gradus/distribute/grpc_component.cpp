@@ -21,6 +21,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
+#include <thread>
+#include "gradus/base/lived_time.h"
 
 namespace gradus {
 namespace {
@@ -58,6 +61,33 @@ void say(const std::string& problem, char* why, std::size_t size) {
 }
 
 class Server;
+
+/// To the functions of a server's owner, which outlives it.
+class Gate {
+ public:
+  bool enter() {
+    const std::lock_guard lock(mutex_);
+    if (!is_closed_) ++inside_;
+    return !is_closed_;
+  }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    --inside_;
+    changed_.notify_all();
+  }
+  /// Nobody comes in any more; those inside have a second to go.
+  void close() {
+    std::unique_lock lock(mutex_);
+    is_closed_ = true;
+    changed_.wait_for(lock, std::chrono::seconds(1), [&] { return inside_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int inside_ = 0;
+  bool is_closed_ = false;
+};
 
 /// One question. Whoever takes `finishing_` ends it.
 class Question : public grpc::ServerGenericBidiReactor {
@@ -153,9 +183,16 @@ class Server : public grpc::CallbackGenericService {
 
   void stop(int milliseconds) {
     server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(milliseconds));
-    server_->Wait();
+    server_->Wait();  // no deadline: end_server leaves it behind
   }
-  const GrpcServerSettings& settings() const { return settings_; }
+  /// Calls what the owner has given, as long as it may be called.
+  template <class Told> void tell(Told told) {
+    const std::shared_ptr<Gate> gate = gate_;  // the answer to what is told may end the server
+    if (!gate->enter()) return;
+    told(settings_);
+    gate->leave();
+  }
+  const std::shared_ptr<Gate>& gate() const { return gate_; }
 
   /// Those whose handshakes may fail. gRPC tells of it in its log alone, without saying which server it was.
   class WithTls {
@@ -170,7 +207,8 @@ class Server : public grpc::CallbackGenericService {
     }
     void tell(const std::string& why) {
       const std::lock_guard lock(mutex_);
-      for (const Server* const each : all_) each->settings_.handshake_failed(each->settings_.owner, why.c_str());
+      for (Server* const each : all_)
+        each->tell([&](const GrpcServerSettings& to) { to.handshake_failed(to.owner, why.c_str()); });
     }
 
    private:
@@ -185,6 +223,7 @@ class Server : public grpc::CallbackGenericService {
 
  private:
   GrpcServerSettings settings_;
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   const std::string token_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
@@ -198,7 +237,7 @@ Question::Question(Server& server, grpc::GenericCallbackServerContext& context)
   if (context.method() != method) {
     end(grpc::StatusCode::UNIMPLEMENTED, "there is no such question");
   } else if (!server.has_token(context)) {
-    server.settings().refused(server.settings().owner, peer_.c_str());
+    server.tell([&](const GrpcServerSettings& to) { to.refused(to.owner, peer_.c_str()); });
     end(grpc::StatusCode::UNAUTHENTICATED, "the token is another");
   } else {
     StartRead(&request_);
@@ -209,13 +248,14 @@ void Question::OnReadDone(bool is_read) {
   if (!is_read) return end(grpc::StatusCode::INVALID_ARGUMENT, "there is no question");
   const std::string bytes = bytes_of(request_);
   const std::string peer = peer_;  // the answer may come, and end this, before `asked` returns
-  const GrpcServerSettings& settings = server_.settings();
   if (const std::uint64_t number = server_.add(*this))
-    settings.asked(settings.owner, number, bytes.data(), bytes.size(), peer.c_str());
+    server_.tell(
+        [&](const GrpcServerSettings& to) { to.asked(to.owner, number, bytes.data(), bytes.size(), peer.c_str()); });
 }
 
 void Question::OnCancel() {
-  if (const std::uint64_t number = server_.cancel(*this)) server_.settings().left(server_.settings().owner, number);
+  if (const std::uint64_t number = server_.cancel(*this))
+    server_.tell([&](const GrpcServerSettings& to) { to.left(to.owner, number); });
   end(grpc::StatusCode::CANCELLED, "who asked has gone");
 }
 
@@ -240,28 +280,10 @@ class Client {
   }
 
   grpc::Status ask(const char* bytes, std::size_t size, int milliseconds, bool awaits, std::string& answer) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(milliseconds));
-    context.set_wait_for_ready(awaits);
-    if (!token_.empty()) context.AddMetadata(token_key, token_);
-    const grpc::ByteBuffer request = buffer_of(bytes, size);
-    grpc::ByteBuffer reply;
-    grpc::Status status;
-    std::unique_lock lock(mutex_);
-    if (is_cancelled_) return {grpc::StatusCode::CANCELLED, "it was given up"};
-    under_way_.insert(&context);
-    bool is_done = false;
-    lock.unlock();
-    stub_->UnaryCall(&context, method, {}, &request, &reply, [&](grpc::Status ended) {
-      const std::lock_guard within(mutex_);
-      status = std::move(ended);
-      is_done = true;
-      changed_.notify_all();
-    });
-    lock.lock();
-    changed_.wait(lock, [&] { return is_done; });  // it ends by the deadline of the context
-    under_way_.erase(&context);
-    if (status.ok()) answer = bytes_of(reply);
+    const auto call = begin(method, buffer_of(bytes, size), awaits);
+    const grpc::Status status = end(*call, milliseconds);
+    forget(call);
+    if (status.ok()) answer = bytes_of(call->reply);
     return status;
   }
 
@@ -269,45 +291,119 @@ class Client {
   /// does not wait for the server.
   std::optional<std::string> problem_of_connection() {
     if (channel_->GetState(false) == GRPC_CHANNEL_READY) return {};
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(100));
-    const grpc::ByteBuffer nothing = buffer_of("", 0);
-    grpc::ByteBuffer reply;
-    std::optional<std::string> problem;
-    std::unique_lock lock(mutex_);
-    if (is_cancelled_) return "";
-    under_way_.insert(&context);
-    bool is_done = false;
-    lock.unlock();
-    stub_->UnaryCall(&context, "/gradus.Meeting/None", {}, &nothing, &reply, [&](const grpc::Status& ended) {
-      const std::lock_guard within(mutex_);
-      const grpc::StatusCode code = ended.error_code();
-      if (code == grpc::StatusCode::UNAVAILABLE) problem = ended.error_message();
-      if (code == grpc::StatusCode::DEADLINE_EXCEEDED || code == grpc::StatusCode::CANCELLED) problem = "";
-      is_done = true;
-      changed_.notify_all();
-    });
-    lock.lock();
-    changed_.wait(lock, [&] { return is_done; });
-    under_way_.erase(&context);
-    return problem;
+    const auto call = begin("/gradus.Meeting/None", buffer_of("", 0), false);
+    const grpc::Status status = end(*call, 100);
+    forget(call);
+    switch (status.error_code()) {
+      case grpc::StatusCode::UNAVAILABLE: return status.error_message();
+      case grpc::StatusCode::DEADLINE_EXCEEDED:
+      case grpc::StatusCode::CANCELLED: return "";
+      default: return {};
+    }
   }
 
   void cancel() {
     const std::lock_guard lock(mutex_);
     is_cancelled_ = true;
-    for (grpc::ClientContext* const context : under_way_) context->TryCancel();
+    for (const auto& call : under_way_) call->cancel();
   }
 
  private:
+  /// Owned by who asks and by gRPC's callback: whichever comes last ends it.
+  struct Call {
+    grpc::ClientContext context;
+    grpc::ByteBuffer request, reply;
+    std::mutex mutex;
+    std::condition_variable changed;
+    grpc::Status status;
+    bool is_done = false, is_cancelled = false;
+
+    void cancel() {
+      context.TryCancel();
+      const std::lock_guard lock(mutex);
+      is_cancelled = true;
+      changed.notify_all();
+    }
+    void done(grpc::Status ended) {
+      const std::lock_guard lock(mutex);
+      status = std::move(ended);
+      is_done = true;
+      changed.notify_all();
+    }
+  };
+
+  std::shared_ptr<Call> begin(const char* called, grpc::ByteBuffer request, bool awaits) {
+    auto call = std::make_shared<Call>();
+    call->context.set_wait_for_ready(awaits);
+    if (!token_.empty()) call->context.AddMetadata(token_key, token_);
+    call->request = std::move(request);
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_cancelled_) {
+        call->done({grpc::StatusCode::CANCELLED, "it was given up"});
+        return call;
+      }
+      under_way_.insert(call);
+    }
+    stub_->UnaryCall(&call->context, called, {}, &call->request, &call->reply,
+                     [call](grpc::Status ended) { call->done(std::move(ended)); });
+    return call;
+  }
+
+  /// Waits, and cancels what is late. gRPC may lack the threads that would say that a call has ended, even one with a
+  /// deadline of its own: then nobody waits for it.
+  static grpc::Status end(Call& call, int milliseconds) {
+    LivedDeadline deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds));
+    std::unique_lock lock(call.mutex);
+    const auto has_ended = [&] { return call.is_done || call.is_cancelled; };
+    while (!has_ended() && !deadline.has_passed()) call.changed.wait_until(lock, deadline.next(), has_ended);
+    if (call.is_done) return call.status;
+    if (call.is_cancelled) return {grpc::StatusCode::CANCELLED, "it was given up"};
+    lock.unlock();
+    call.context.TryCancel();
+    lock.lock();
+    const bool is_heard = call.changed.wait_for(lock, std::chrono::seconds(1), [&] { return call.is_done; });
+    if (is_heard && call.status.ok()) return call.status;
+    return {grpc::StatusCode::DEADLINE_EXCEEDED,
+            is_heard ? "" : "gRPC does not go on: it may lack threads, memory or descriptors (ulimit -u, -v, -n)"};
+  }
+
+  void forget(const std::shared_ptr<Call>& call) {
+    const std::lock_guard lock(mutex_);
+    under_way_.erase(call);
+  }
+
   const std::string token_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<grpc::GenericStub> stub_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::set<grpc::ClientContext*> under_way_;
+  std::set<std::shared_ptr<Call>> under_way_;
   bool is_cancelled_ = false;
 };
+
+/// Ends a server, on a thread of its own: where gRPC lacks threads it may never come to its end. Then it is left alone,
+/// and calls nothing of its owner any more.
+void end_server(Server* server, int milliseconds) {
+  struct Ending {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_done = false;
+  };
+  const auto ending = std::make_shared<Ending>();
+  const std::shared_ptr<Gate> gate = server->gate();
+  try {
+    std::thread([server, milliseconds, ending] {
+      server->stop(milliseconds);
+      delete server;
+      const std::lock_guard lock(ending->mutex);
+      ending->is_done = true;
+      ending->changed.notify_all();
+    }).detach();
+  } catch (const std::system_error&) { return gate->close(); }  // no thread can be made
+  std::unique_lock lock(ending->mutex);
+  const auto patience = std::chrono::milliseconds(milliseconds) + std::chrono::seconds(5);
+  if (!ending->changed.wait_for(lock, patience, [&] { return ending->is_done; })) gate->close();
+}
 
 GrpcResult result_of(const grpc::Status& status) {
   switch (status.error_code()) {
@@ -333,11 +429,7 @@ constexpr GrpcTable table = {
         [](void* server, std::uint64_t call, const char* bytes, std::size_t size) {
           if (Question* const question = static_cast<Server*>(server)->take(call)) question->answer(bytes, size);
         },
-    .stop =
-        [](void* server, int milliseconds) {
-          const std::unique_ptr<Server> ended(static_cast<Server*>(server));
-          ended->stop(milliseconds);
-        },
+    .stop = [](void* server, int milliseconds) { end_server(static_cast<Server*>(server), milliseconds); },
     .connect = [](const GrpcClientSettings* settings) -> void* { return new Client(*settings); },
     .ask =
         [](void* client, const char* bytes, std::size_t size, int milliseconds, int awaits, void* owner,
@@ -347,7 +439,10 @@ constexpr GrpcTable table = {
           const bool is_late = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
           if (status.ok()) answered(owner, answer.data(), answer.size());
           else if (!is_late) say(status.error_message(), why, why_size);
-          else if (awaits != 0) {
+          else if (!status.error_message().empty()) {
+            say(status.error_message(), why, why_size);
+            return GrpcResult::unconnected;
+          } else if (awaits != 0) {
             const auto problem = static_cast<Client*>(client)->problem_of_connection();
             if (problem) {
               say(*problem, why, why_size);

@@ -176,39 +176,58 @@ std::string Meeting::question(std::string_view kind) const {
   return written(out);
 }
 
-std::optional<std::string> Meeting::ask_desk(const std::string& question, Deadline deadline) {
-  if (names_.empty()) return client_->ask(question, deadline, true);  // rank 0 may not have come yet
+/// Before this rank has met the others, rank 0 may not have come yet, or still be at the end of the group before.
+Meeting::Heard Meeting::ask_desk(const std::string& question, Deadline deadline) {
+  const bool joins = names_.empty();
   try {
-    return client_->ask(question, deadline, false);
+    Heard heard{.answer = client_->ask(question, deadline, joins)};
+    if (!heard.answer) heard.problem = client_->problem();
+    else if (joins) note_group_before(heard);
+    return heard;
+  } catch (const LeftOff&) { throw; } catch (const TurnedAway&) {
+    throw;
   } catch (const Unavailable& error) {
+    if (joins) return {.problem = error.what(), .is_early = true};
     throw Unavailable(text(names_[0], ", where the ranks meet, is gone: ", error.what()));
   }
 }
 
+void Meeting::note_group_before(Heard& heard) {
+  const Json read = object(*heard.answer, source);
+  if (string(field(read, source, "kind"), source, "kind") != "before") return;
+  heard.is_early = true;
+  heard.problem = text("at this place is still the meeting of the group before, which has ended: ",
+                       string(field(read, source, "why"), source, "why"));
+}
+
 std::string Meeting::await(std::string question, std::string_view wanted, std::string_view purpose) {
-  const auto begin = Clock::now();
-  const Deadline deadline = begin + cluster_.timeout;
+  const auto report = std::min(cluster_.heartbeat, cluster_.timeout / 2);
+  Clock::duration waited{}, next_report = report;
   std::string missing(purpose);
   for (;;) {
-    const auto report = std::min(cluster_.heartbeat, cluster_.timeout / 2);
     // The desk holds a question for the time of a report; without an answer soon after it, it is not there.
-    const auto answer = ask_desk(question, std::min(deadline, Clock::now() + report + report / 4));
-    if (answer) {
-      const Json read = object(*answer, source);
+    const auto patience = std::min<Clock::duration>(cluster_.timeout - waited, report + report / 4);
+    const auto asked = Clock::now();
+    const Heard heard = ask_desk(question, asked + patience);
+    if (heard.answer) {
+      const Json read = object(*heard.answer, source);
       const std::string kind = string(field(read, source, "kind"), source, "kind");
-      if (kind == wanted) return *answer;
+      if (kind == wanted) return *heard.answer;
       if (kind == "failed" || kind == "over") throw Unavailable(string(field(read, source, "why"), source, "why"));
-      missing = listed(strings(read, "missing"));
+      if (kind == "wait") missing = listed(strings(read, "missing"));
     }
-    const auto waited = Clock::now() - begin;
-    const std::string problem = answer ? std::string() : client_->problem();
+    if (heard.is_early) std::this_thread::sleep_for(std::min<Clock::duration>(20ms, patience));
+    // The client counts the time alone that this process has lived; it may be a little late itself.
+    waited += std::min<Clock::duration>(Clock::now() - asked, patience + 500ms);
     const std::string state = text(cluster_.ranks(), " ranks meet at ", place_, "; missing after ", seconds_of(waited),
-                                   " s: ", missing, problem.empty() ? "" : ": ", problem);
-    if (Clock::now() >= deadline)
+                                   " s: ", missing, heard.problem.empty() ? "" : ": ", heard.problem);
+    if (waited >= cluster_.timeout)
       throw Unavailable(text(state,
                              ": it was not started, cannot reach the meeting, or is stopped (Cluster::timeout is ",
                              seconds_of(cluster_.timeout), " s)"));
+    if (waited < next_report) continue;
     notice(text("gradus: rank ", cluster_.rank, " waits: ", state, "\n"));
+    next_report = waited + report;
   }
 }
 

@@ -58,7 +58,13 @@ class Meeting {
   static MeetingTerms terms(const Cluster& cluster, const Introduction& introduction);
 
  private:
-  std::optional<std::string> ask_desk(const std::string& question, Deadline deadline);
+  struct Heard {
+    std::optional<std::string> answer = {};
+    std::string problem = {};  // why there is none of this meeting
+    bool is_early = false;     // ask again soon
+  };
+  Heard ask_desk(const std::string& question, Deadline deadline);
+  static void note_group_before(Heard& heard);
   /// Asks until the answer is `wanted`, or the timeout has passed.
   std::string await(std::string question, std::string_view wanted, std::string_view purpose);
   std::string question(std::string_view kind) const;

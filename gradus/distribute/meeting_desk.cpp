@@ -1,6 +1,7 @@
 #include "gradus/distribute/meeting_desk.h"
 #include <algorithm>
 #include "gradus/base/error.h"
+#include "gradus/base/lived_time.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/distribute/json_fields.h"
 
@@ -37,7 +38,10 @@ struct MeetingDesk::Question {
 };
 
 MeetingDesk::MeetingDesk(MeetingTerms terms)
-    : terms_(std::move(terms)), seats_(static_cast<std::size_t>(terms_.ranks)), told_(seats_.size()) {
+    : terms_(std::move(terms)),
+      seats_(static_cast<std::size_t>(terms_.ranks)),
+      told_(seats_.size()),
+      told_to_(seats_.size()) {
   const NoSignals quiet;
   watcher_ = std::thread([this] { watch(); });
 }
@@ -63,8 +67,12 @@ void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer)
     const std::lock_guard lock(mutex_);
     const bool is_ours = question.rank >= 0 && question.rank < terms_.ranks;
     if (!failure_.empty()) {
-      if (is_ours) told(question.rank) = true;
-      replies.push_back({answer, end_reply()});
+      if (is_ours && question.kind == "join" && has_come_again(question)) {
+        replies.push_back({answer, written({{"kind", "before"}, {"why", failure_}})});
+      } else {
+        if (is_ours) note_told(question);
+        replies.push_back({answer, end_reply()});
+      }
     } else if (question.kind == "join") {
       join(question, answer, replies);
     } else {
@@ -91,6 +99,18 @@ void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer)
     }
   } catch (const DataError& error) { replies.push_back({answer, failed(error.what())}); }
   send(std::move(replies));
+}
+
+void MeetingDesk::note_told(const Question& question) {
+  told(question.rank) = true;
+  told_to_[static_cast<std::size_t>(question.rank)] = question.incarnation;
+}
+
+/// A rank that forms the group again, and is faster than this end of the group before.
+bool MeetingDesk::has_come_again(const Question& question) const {
+  const auto rank = static_cast<std::size_t>(question.rank);
+  const auto was_another = [&](const std::string& known) { return !known.empty() && known != question.incarnation; };
+  return was_another(seats_[rank].incarnation) || was_another(told_to_[rank]);
 }
 
 std::string MeetingDesk::mismatch(const Question& question) const {
@@ -124,7 +144,7 @@ void MeetingDesk::join(const Question& question, Answer answer, Replies& replies
   const std::string wrong = mismatch(question);
   if (!wrong.empty()) {
     fail(wrong, replies);
-    if (question.rank >= 0 && question.rank < terms_.ranks) told(question.rank) = true;
+    if (question.rank >= 0 && question.rank < terms_.ranks) note_told(question);
     replies.push_back({answer, failed(wrong)});
     return;
   }
@@ -260,10 +280,14 @@ void MeetingDesk::watch() {
   const auto pause = std::clamp<std::chrono::milliseconds>(
       std::min(terms_.heartbeat, terms_.report) / 8, std::chrono::milliseconds(5), std::chrono::milliseconds(500));
   std::unique_lock lock(mutex_);
+  LivedTime time(pause);
   while (!is_closing_) {
     changed_.wait_for(lock, pause);
     Replies replies;
     const auto now = Clock::now();
+    // Where this process was stopped, the others may have been, too: the count of their silence goes on from here.
+    if (const auto missed = time.missed(now); missed > Clock::duration::zero())
+      for (Seat& seat : seats_) seat.last_sign += missed;
     answer_held(
         [&](const Held& each) -> std::optional<std::string> {
           if (each.until > now) return {};

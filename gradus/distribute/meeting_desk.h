@@ -4,7 +4,8 @@
 ///
 /// A rank asks {"kind": "join" | "share" | "beat" | "fail" | "leave", "rank": 1, "incarnation": "...", ...}. The desk
 /// answers {"kind": "all here" | "shared" | "alive"} with what belongs to it, "wait" with the missing ranks, or
-/// "failed" with the reason, which every rank gets.
+/// "failed" with the reason, which every rank gets. A rank that joins anew after that hears "before": the next meeting
+/// will be at the same place.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -81,6 +82,8 @@ class MeetingDesk : public RpcHandler {
   void answer_held(const std::function<std::optional<std::string>(const Held&)>& reply, Replies& replies);
   void fail(const std::string& why, Replies& replies);
   void lose(const Seat& seat, const std::string& why, Replies& replies);
+  void note_told(const Question& question);
+  bool has_come_again(const Question& question) const;
   std::vector<bool>::reference told(int rank) { return told_[static_cast<std::size_t>(rank)]; }
   std::string end_reply() const;
   std::string wait_reply(const std::string& topic) const;
@@ -96,9 +99,10 @@ class MeetingDesk : public RpcHandler {
   std::map<std::string, Topic> topics_;
   std::deque<std::string> complete_;  // topics that stay for who asks again, as an answer was lost; newest last
   std::string failure_;
-  std::uint64_t decided_ = 0;    // the last commit
-  std::vector<bool> told_;       // of the end, by rank
-  bool ended_in_order_ = false;  // then it is none
+  std::uint64_t decided_ = 0;         // the last commit
+  std::vector<bool> told_;            // of the end, by rank
+  std::vector<std::string> told_to_;  // by rank: the incarnation that heard of the end when it came
+  bool ended_in_order_ = false;       // then it is none
   bool is_complete_ = false, is_closing_ = false;
   std::thread watcher_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include "gradus/base/lived_time.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/version.h"
 #include "gradus/function/variable_cell.h"
@@ -460,10 +461,24 @@ void ParameterServerGroup::schedule(const StepIdentity& identity, In batch, cons
     history_ = mix(history_, step->fingerprint);
     changed_.notify_all();
     if (desk_) desk_->open(step->number, step->version, step->fingerprint);
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return waiting_.size() <= lag_ + steps_ahead || !failure_.empty(); });
-    require<Unavailable>(failure_.empty(), failure_);
+    await_room();
   });
+}
+
+/// Until few enough steps wait to be computed. Each that is done begins the time anew, as in join().
+void ParameterServerGroup::await_room() {
+  std::unique_lock lock(mutex_);
+  const auto is_ready = [&] { return waiting_.size() <= lag_ + steps_ahead || !failure_.empty() || is_over_; };
+  while (!is_ready()) {
+    const std::uint64_t first = waiting_.front()->number;
+    const auto has_moved = [&] { return is_ready() || waiting_.front()->number != first; };
+    LivedDeadline deadline(in(cluster_.timeout + cluster_.heartbeat));
+    while (!has_moved() && !deadline.has_passed()) changed_.wait_until(lock, deadline.next(), has_moved);
+    require<Unavailable>(has_moved(), "strategy.schedule: step ", first, " is not done after ",
+                         static_cast<double>((cluster_.timeout + cluster_.heartbeat).count()) / 1000,
+                         " s: who computes it is stopped or too slow (Cluster::timeout says how long to wait)");
+  }
+  require<Unavailable>(failure_.empty(), failure_);
 }
 
 StepLoss ParameterServerGroup::join() {

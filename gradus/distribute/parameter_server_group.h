@@ -92,6 +92,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   /// What the program has assigned since takes effect at the next step.
   void send_assigned();
   void take_values();
+  void await_room();
   void wait_for_all() { note_committed(main_->round(scheduled_, scheduled_).committed); }
   void note_committed(std::uint64_t committed);
   /// The first one counts; but why rank 0 is gone the thread that beats hears (StepDesk::note_told).

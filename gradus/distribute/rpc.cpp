@@ -14,6 +14,7 @@
 #include <vector>
 #include "gradus/base/error.h"
 #include "gradus/base/input_file.h"
+#include "gradus/base/lived_time.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/notice.h"
 #include "gradus/distribute/component.h"
@@ -98,6 +99,7 @@ class GrpcServer : public RpcServer {
   int port() const override { return grpc_.port(server_); }
 
   void stop(std::chrono::milliseconds patience) override {
+    const NoSignals quiet;
     if (server_ != nullptr && !std::exchange(is_stopped_, true))
       grpc_.stop(server_, static_cast<int>(patience.count()));
   }
@@ -107,7 +109,7 @@ class GrpcServer : public RpcServer {
     auto& self = *static_cast<GrpcServer*>(owner);
     {  // the first question may be faster than serve() returns
       std::unique_lock lock(self.mutex_);
-      self.ready_.wait(lock, [&] { return self.is_ready_; });
+      self.ready_.wait(lock, [&] { return self.is_ready_; });  // no deadline: for this process, not for an answer
     }
     self.handler_.ask(call, {bytes, size}, [server = self.server_, &grpc = self.grpc_, call](std::string_view answer) {
       grpc.answer(server, call, answer.data(), answer.size());
@@ -231,7 +233,9 @@ class InProcessClient : public RpcClient {
     }
     handler_.ask(call, bytes, [waiting](std::string_view answer) { waiting->end(std::string(answer)); });
     std::unique_lock lock(waiting->mutex);
-    waiting->changed.wait_until(lock, deadline, [&] { return waiting->is_done; });
+    LivedDeadline lived(deadline);
+    while (!waiting->is_done && !lived.has_passed())
+      waiting->changed.wait_until(lock, lived.next(), [&] { return waiting->is_done; });
     if (waiting->is_done) {
       require<LeftOff>(waiting->answer.has_value(), "the meeting was left");
       return waiting->answer;

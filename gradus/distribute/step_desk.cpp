@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 #include "gradus/base/error.h"
+#include "gradus/base/lived_time.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/notice.h"
 
@@ -431,9 +432,12 @@ void StepDesk::watch() {
   const auto pause = std::clamp<std::chrono::milliseconds>(terms_.heartbeat / 16, std::chrono::milliseconds(5),
                                                            std::chrono::milliseconds(500));
   std::unique_lock lock(mutex_);
+  LivedTime time(pause);
   while (!is_closing_) {
     changed_.wait_for(lock, pause);
     const auto now = Clock::now();
+    if (const auto missed = time.missed(now); missed > Clock::duration::zero())  // the others may have slept, too
+      for (Seat& seat : seats_) seat.last_sign += missed;
     if (terms_.is_watching && is_complete_ && failure_.empty())
       for (Seat& seat : seats_)
         if (seat.is_here() && now - seat.last_sign > 2 * terms_.heartbeat)

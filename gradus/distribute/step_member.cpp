@@ -90,8 +90,10 @@ std::string StepMember::await(const std::string& question, StepAnswer wanted, st
   std::uint64_t committed = 0;
   std::string missing = "rank 0, where the steps are handed out, at " + place_;
   for (;;) {
-    const auto answer = ask(question, std::min(begin + patience, Clock::now() + cluster_.heartbeat));
+    const auto asked = Clock::now(), until = std::min(begin + patience, asked + cluster_.heartbeat);
+    const auto answer = ask(question, until);
     const auto now = Clock::now();
+    if (now > until + 500ms) begin += now - until, next_report += now - until;  // not lived, as its client has noticed
     if (answer) {
       MessageReader reader(*answer, source);
       const StepAnswer kind = kind_of(reader);

@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <exception>
 #include "gradus/base/error.h"
+#include "gradus/base/lived_time.h"
 
 namespace gradus {
 
 void await(Transport& transport, Deadline deadline, const std::function<bool()>& done,
            const std::function<std::string()>& late) {
   try {
+    LivedDeadline lived(deadline);
     while (!done()) {
       const bool moved = transport.progress();
-      if (std::chrono::steady_clock::now() >= deadline && !done()) throw Unavailable(late());
-      if (!moved) transport.wait(deadline);
+      if (lived.has_passed() && !done()) throw Unavailable(late());
+      if (!moved) transport.wait(lived.next());
     }
   } catch (const std::exception& error) {
     transport.close(error.what());  // so that peers hear the reason, not that this rank has left
