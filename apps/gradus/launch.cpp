@@ -236,6 +236,8 @@ void check_extras(const LaunchArguments& arguments) {
 
 int launch(const LaunchArguments& arguments) {
   check_extras(arguments);
+  require<ConfigError>(arguments.ranks > 0,
+                       "launch: -n (--ranks) is required: how many processes, as in gradus launch -n 2 -- ./trainer");
   require<ConfigError>(!arguments.program.empty() && !arguments.program[0].empty(),
                        "launch: there is no program: it stands after --, as in gradus launch -n 2 -- ./trainer");
   require<ConfigError>(arguments.elastic <= arguments.ranks, "launch: --elastic ", arguments.elastic, " of ",

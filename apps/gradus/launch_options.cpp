@@ -18,8 +18,7 @@ CLI::App* add_launch(CLI::App& app, LaunchArguments& a) {
       ->check(whole_number(1, 1024));
   command->add_option("--port", a.port, "Of 127.0.0.1, where the ranks meet (default: a free one)")
       ->check(whole_number(1, 65'535));
-  command->add_option("program", a.extras)->group("");  // its place is after --: launch() says so
-  command->allow_extras();
+  command->prefix_command()->callback([command, &a] { a.extras = command->remaining(); });  // launch() refuses them
   command->footer(
       "The program and its arguments stand after --, as in: gradus launch -n 4 -- ./trainer --epochs 3\n"
       "Each rank finds in GRADUS_CLUSTER who it is. One that fails ends the others.");

@@ -53,8 +53,7 @@ std::string octal(mode_t mode) {
 /// Of one place on the way to what is asked; `is_last`: it itself.
 std::string problem_of(const fs::path& place, bool is_last) {
   struct stat status{};
-  if (lstat(place.c_str(), &status) != 0)
-    return text(place.string(), ": ", std::generic_category().message(errno));
+  if (lstat(place.c_str(), &status) != 0) return text(place.string(), ": ", std::generic_category().message(errno));
   if (!is_trusted(status.st_uid)) {
     const std::string name = name_of(status.st_uid);
     return text(place.string(), " belongs to user ", status.st_uid, name.empty() ? "" : " (" + name + ")",

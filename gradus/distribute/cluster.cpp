@@ -139,10 +139,15 @@ void Cluster::check() const {
       "Cluster: `interface` is no name of a network interface, as eth0");
   check_credentials(credentials);
   if (in_process || (ranks() == 1 && parameter_servers.empty())) return;
-  const Address place = meeting();
-  require(place.is_loopback() || !credentials.token.empty(), "Cluster: ranks meet at ", place.to_string(),
-          ", beyond this machine, and nothing keeps strangers out: set `token`, or GRADUS_TOKEN, to one secret on all "
-          "ranks");
+  const auto require_token = [&](std::string_view what, const Address& place) {
+    require(
+        place.is_loopback() || !credentials.token.empty(), "Cluster: ", what, " ", place.to_string(),
+        ", beyond this machine, and nothing keeps strangers out: set `token`, or GRADUS_TOKEN, to one secret on all "
+        "ranks");
+  };
+  require_token("ranks meet at", meeting());
+  for (const std::string& each : parameter_servers)
+    require_token("a parameter server is at", Address::parse(each, "Cluster: `parameter_servers`"));
 }
 
 Cluster Cluster::settled() const {

@@ -22,7 +22,8 @@ bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 class KeptSignals {
  public:
   KeptSignals() {
-    for (int signal = 1; signal < end; ++signal) is_known_[index(signal)] = sigaction(signal, nullptr, &before(signal)) == 0;
+    for (int signal = 1; signal < end; ++signal)
+      is_known_[index(signal)] = sigaction(signal, nullptr, &before(signal)) == 0;
   }
   ~KeptSignals() {
     const bool keeps_faults = is_set("UCX_ERROR_SIGNALS") || is_set("UCX_HANDLE_ERRORS");

@@ -90,8 +90,7 @@ class OwnTokens {
 
 /// Empty if nobody but this user reaches what `status` describes; else why that is not so.
 std::string problem_of(const struct stat& status, const std::string& what) {
-  if (status.st_uid != geteuid())
-    return text(what, " belongs to user ", status.st_uid, ", not to user ", geteuid());
+  if (status.st_uid != geteuid()) return text(what, " belongs to user ", status.st_uid, ", not to user ", geteuid());
   if ((status.st_mode & 077) == 0) return {};
   TextStream mode;
   mode << std::oct << (status.st_mode & 0777);
@@ -154,8 +153,8 @@ std::string read_token(int folder, const fs::path& path, std::string& problem) {
   const ssize_t count = read(file.get(), bytes.data(), bytes.size());
   const std::string_view line(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
   const std::string_view token = line.substr(0, line.find('\n'));
-  const bool is_token =
-      !token.empty() && token.size() < line.size() && std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; });
+  const bool is_token = !token.empty() && token.size() < line.size() &&
+                        std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; });
   if (!is_token) problem = text(path.string(), " holds no token");
   return is_token ? std::string(token) : std::string();
 }
@@ -200,10 +199,15 @@ class ClientWithLeftToken : public RpcClient {
         return {};
       }
       try {
-        return client->ask(bytes, deadline, awaits);
-      } catch (const TurnedAway&) {
+        auto answer = client->ask(bytes, deadline, awaits);
+        if (!answer && !client->problem().empty()) look_before_next();
+        return answer;
+      } catch (const LeftOff&) { throw; } catch (const TurnedAway&) {
         // Another server may have come to this port, whose token appears a moment later.
         if (!looks_again(client) && (Clock::now() >= deadline || Clock::now() - begin > 1s)) throw;
+      } catch (const Unavailable&) {
+        look_before_next();
+        throw;
       }
     }
   }
@@ -226,19 +230,25 @@ class ClientWithLeftToken : public RpcClient {
     std::unique_lock lock(mutex_);
     for (;;) {
       require<LeftOff>(!is_cancelled_, what_, " at ", where_.to_string(), " was left");
-      if (client_ != nullptr) return client_;
+      if (client_ != nullptr && !looks_) return client_;
       const FoundToken found = find_token(where_);
       if (!found.token.empty()) {
-        token_ = found.token;
-        client_ = connect_(token_);
+        if (found.token != token_) client_ = nullptr;
+        if (client_ == nullptr) client_ = connect_(token_ = found.token);
+        looks_ = false;
         return client_;
       }
       if (Clock::now() >= deadline) {
-        problem_ = problem_at(where_, found);
-        return nullptr;
+        if (client_ == nullptr) problem_ = problem_at(where_, found);
+        return client_;
       }
       changed_.wait_until(lock, std::min(deadline, Clock::now() + pause));
     }
+  }
+  /// A server that comes after one that has gone has another token.
+  void look_before_next() {
+    const std::lock_guard lock(mutex_);
+    looks_ = true;
   }
   /// True if there is another token than that of `refused` now; waits a moment if not.
   bool looks_again(const std::shared_ptr<RpcClient>& refused) {
@@ -259,6 +269,7 @@ class ClientWithLeftToken : public RpcClient {
   std::condition_variable changed_;
   std::shared_ptr<RpcClient> client_;
   std::string token_, problem_;
+  bool looks_ = false;  // for another token, before it asks
   bool is_cancelled_ = false;
 };
 
@@ -282,7 +293,8 @@ std::string token_of_process(int port) { return port == 0 ? new_token() : OwnTok
 
 std::vector<fs::path> token_folders() {
   const std::string user = std::to_string(geteuid());
-  return {fs::path("/run/user") / user / "gradus", fs::path("/tmp/gradus-" + user), fs::path("/dev/shm/gradus-" + user)};
+  return {fs::path("/run/user") / user / "gradus", fs::path("/tmp/gradus-" + user),
+          fs::path("/dev/shm/gradus-" + user)};
 }
 
 LeftToken::LeftToken(const Address& where, const std::string& token) : name_(name_of(where)) {
@@ -292,7 +304,8 @@ LeftToken::LeftToken(const Address& where, const std::string& token) : name_(nam
     if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) problem = text(folder.string(), ": ", reason());
     Opened kept(-1);
     if (problem.empty())
-      if (const Opened opened = opened_folder(folder, problem); opened) problem = write_token(opened.get(), name_, token, kept);
+      if (const Opened opened = opened_folder(folder, problem); opened)
+        problem = write_token(opened.get(), name_, token, kept);
     if (kept) {
       folder_ = folder;
       file_ = kept.release();

@@ -1,5 +1,5 @@
-/// The secret of a server that this machine alone reaches, where nobody has given one: the server makes it and leaves it
-/// in a file for its user, and clients of that user find it there. So other users of the machine are strangers.
+/// The secret of a server that this machine alone reaches, where nobody has given one: the server makes it and leaves
+/// it in a file for its user, and clients of that user find it there. So other users of the machine are strangers.
 ///
 /// The file is named by port and network namespace, has mode 600, and is in a folder of mode 700 that belongs to the
 /// user: /run/user/UID/gradus, else /tmp/gradus-UID, else /dev/shm/gradus-UID. The server holds a lock on it as long as

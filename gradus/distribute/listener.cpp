@@ -39,7 +39,8 @@ std::string key_of(const sockaddr_storage& peer) {
     return text(written.data(), ' ', ntohs(v4.sin_port));
   }
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(peer);
-  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], written.data(), written.size());
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr))
+    inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], written.data(), written.size());
   else inet_ntop(AF_INET6, &v6.sin6_addr, written.data(), written.size());
   return text(written.data(), ' ', ntohs(v6.sin6_port));
 }
@@ -186,7 +187,8 @@ void Listener::run() {
     {
       const std::lock_guard lock(mutex_);
       if (is_stopping_) return;
-      for (const auto& [peer, each] : waiting_) awaited.push_back({each.descriptor, POLLRDHUP, 0}), peers.push_back(peer);
+      for (const auto& [peer, each] : waiting_)
+        awaited.push_back({each.descriptor, POLLRDHUP, 0}), peers.push_back(peer);
       wait = milliseconds_to_wait();
     }
     const bool accepts = Clock::now() >= pauses_until_;
@@ -208,7 +210,8 @@ int Listener::milliseconds_to_wait() {
   if (const auto first = oldest(); first != waiting_.end()) until = first->second.since + patience;
   if (pauses_until_ > Clock::now()) until = std::min(until, pauses_until_);
   if (until == Clock::time_point::max()) return -1;
-  return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count()));
+  return static_cast<int>(
+      std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count()));
 }
 
 Listener::Waiting::iterator Listener::oldest() {
@@ -225,7 +228,8 @@ void Listener::drop_ended(const std::vector<std::string>& ended) {
   const std::lock_guard lock(mutex_);
   for (const std::string& peer : ended)
     if (const auto found = waiting_.find(peer); found != waiting_.end()) drop(found);
-  for (auto first = oldest(); first != waiting_.end() && Clock::now() - first->second.since >= patience; first = oldest())
+  for (auto first = oldest(); first != waiting_.end() && Clock::now() - first->second.since >= patience;
+       first = oldest())
     drop(first);
 }
 

@@ -84,9 +84,9 @@ Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_
       desk_(std::move(desk)),
       witness_(std::move(witness)) {
   cluster_.check();
-  require(cluster_.task == TaskType::worker || cluster_.task == TaskType::chief, "MultiWorkerMirroredStrategy: ",
-          cluster_.source.empty() ? "the cluster" : cluster_.source, " says that this process is ",
-          cluster_.task == TaskType::evaluator ? "an " : "a ", name_of(cluster_.task),
+  require(cluster_.task == TaskType::worker || cluster_.task == TaskType::chief,
+          "MultiWorkerMirroredStrategy: ", cluster_.source.empty() ? "the cluster" : cluster_.source,
+          " says that this process is ", cluster_.task == TaskType::evaluator ? "an " : "a ", name_of(cluster_.task),
           ", which is none of the ranks that train together: ",
           cluster_.task == TaskType::evaluator
               ? "restore checkpoints in it, and evaluate without the strategy"

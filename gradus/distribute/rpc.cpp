@@ -92,16 +92,15 @@ class GrpcServer : public RpcServer {
     }
     // The port is this server's by now; whoever comes early waits until start().
     if (is_of_machine) left_token_ = std::make_unique<LeftToken>(Address{where.host, port()}, credentials.token);
-    const GrpcServerSettings settings = {texts.pointers(), most_bytes_asked, this,     &asked,
-                                         &left,            &proven,          &refused, &handshake_failed};
+    const GrpcServerSettings settings = {texts.pointers(), most_bytes_asked, this, &asked, &left, &proven,
+                                         &refused,         &handshake_failed};
     std::array<char, 512> why{};
     const NoSignals quiet;
     server_ = grpc_.serve(&settings, why.data(), why.size());
     require<Unavailable>(server_ != nullptr, problem, " at ", listens.to_string(), ": ", why.data());
-    listener_->start({[this](int accepted) { grpc_.take(server_, accepted); },
-                      [at = listens.to_string()](const std::string& told) {
-                        notice(text("gradus: ", at, ": ", told, "\n"));
-                      }});
+    listener_->start(
+        {[this](int accepted) { grpc_.take(server_, accepted); },
+         [at = listens.to_string()](const std::string& told) { notice(text("gradus: ", at, ": ", told, "\n")); }});
   }
   ~GrpcServer() override { stop(std::chrono::milliseconds(0)); }
 

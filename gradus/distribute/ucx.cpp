@@ -37,10 +37,11 @@ std::string_view checked_address(const Member& member) {
   const std::string_view all = member.address;
   if (all.size() >= sizeof head) std::memcpy(head.data(), all.data(), sizeof head);
   const std::string_view address = all.substr(std::min(all.size(), sizeof head));
-  require<Unavailable>(!address.empty() && address.size() == head[0] && hash_of(address) == head[1], member.name,
-                       " gives ", all.size(), " bytes that are no address for messages, expected ", sizeof head,
-                       " with the length and checksum of those after them: another version of Gradus runs there, or the ",
-                       "bytes were changed on their way");
+  require<Unavailable>(
+      !address.empty() && address.size() == head[0] && hash_of(address) == head[1], member.name, " gives ", all.size(),
+      " bytes that are no address for messages, expected ", sizeof head,
+      " with the length and checksum of those after them: another version of Gradus runs there, or the ",
+      "bytes were changed on their way");
   return address;
 }
 

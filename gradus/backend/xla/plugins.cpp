@@ -113,11 +113,13 @@ class Registry final : public DeviceFinder {
       return all + text("; GRADUS_DEVICE is `", asked, "`: behind ", first, ": stands the number of a device, 0 to ",
                         Device::most - 1);
     if (kind != DeviceKind::plugin || asked.empty()) {
-      const bool is_known = std::ranges::any_of(known_, [&](const auto& known) { return kind_of_name(known->name) == kind; });
-      return is_known ? all
-                      : text(all, "; no plugin for it was found: install one (docs/accelerators.md says which",
-                             kind == DeviceKind::gpu ? "; for NVIDIA `pip install \"jax[cuda13]\"`" : "",
-                             "), or name its file in PJRT_NAMES_AND_LIBRARY_PATHS; `gradus devices` lists what was found");
+      const bool is_known =
+          std::ranges::any_of(known_, [&](const auto& known) { return kind_of_name(known->name) == kind; });
+      return is_known
+                 ? all
+                 : text(all, "; no plugin for it was found: install one (docs/accelerators.md says which",
+                        kind == DeviceKind::gpu ? "; for NVIDIA `pip install \"jax[cuda13]\"`" : "",
+                        "), or name its file in PJRT_NAMES_AND_LIBRARY_PATHS; `gradus devices` lists what was found");
     }
     const auto found = std::ranges::find_if(known_, [&](const auto& known) { return known->is_named(asked); });
     if (found == known_.end()) {
