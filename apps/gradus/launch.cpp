@@ -15,6 +15,7 @@
 #include "apps/gradus/queued_output.h"
 #include "apps/gradus/rank_environment.h"
 #include "apps/gradus/rank_process.h"
+#include "apps/gradus/restart_pause.h"
 
 namespace gradus::command {
 namespace {
@@ -58,8 +59,12 @@ class Launcher {
       if (!is_ending_) return ok;
       if (restarts == arguments_.restarts) return failed;
       if (arguments_.elastic > 0 && count_ > arguments_.elastic) --count_;
+      const auto pause = pause_.after(Clock::now() - started_);
       say(text(count_ == arguments_.ranks ? "all" : std::to_string(count_), count_ == 1 ? " rank is" : " ranks are",
-               " started again, ", restarts + 1, " of ", arguments_.restarts));
+               " started again", pause >= std::chrono::seconds(1) ? text(" in ", pause.count() / 1000, " s") : "", ", ",
+               restarts + 1, " of ", arguments_.restarts));
+      for (deadline_ = Clock::now() + pause; deadline_ && asked_ == 0;) wait();
+      if (asked_ != 0) return 128 + asked_;
     }
   }
 
@@ -68,6 +73,7 @@ class Launcher {
     ranks_.clear();
     is_ending_ = false;
     deadline_.reset();
+    started_ = Clock::now();
     meeting_ = new_meeting(count_, arguments_.port, static_cast<int>(arguments_.servers));
     meeting_.restart = restarts;
     for (int process = 0; process < meeting_.processes(); ++process) {
@@ -147,10 +153,16 @@ class Launcher {
     --living_;
     pass_on_last_words(rank);
     if (!is_well && !is_ending_) {
-      say(text(meeting_.name_of(rank.rank), ' ', how_it_ended(ended)));
-      end_all(SIGTERM);
+      const bool is_missed = !others_do_its_steps(rank, ended);
+      say(text(meeting_.name_of(rank.rank), ' ', how_it_ended(ended), is_missed ? "" : "; others do its steps"));
+      if (is_missed) end_all(SIGTERM);
     }
     if (living_ == 0) close_streams();
+  }
+
+  /// Of parameter servers a worker may be killed. One that fails by itself has told the others, or has never come.
+  bool others_do_its_steps(const RankProcess& rank, const siginfo_t& ended) const {
+    return arguments_.servers > 0 && rank.rank > 0 && rank.rank < meeting_.ranks && ended.si_code != CLD_EXITED;
   }
 
   /// What it has written lies in its pipes; who still holds them may write on.
@@ -203,12 +215,29 @@ class Launcher {
   int living_ = 0;
   bool is_ending_ = false;  // all of them: one has failed, a signal has come, or nobody reads what they write
   std::optional<Clock::time_point> deadline_;
+  Clock::time_point started_;
+  RestartPause pause_;
   int asked_ = 0;  // by which signal
 };
+
+/// What stands before --, and is no option.
+void check_extras(const LaunchArguments& arguments) {
+  if (arguments.extras.empty()) return;
+  const std::string& first = arguments.extras.front();
+  require<ConfigError>(!first.starts_with('-'), "launch: there is no option ", first,
+                       "; what the program gets stands after it, and both after --");
+  std::string line;
+  for (const std::string& each : arguments.extras) line += " " + each;
+  throw ConfigError(text("launch: the program stands after --, with its arguments: gradus launch -n ",
+                         std::max<std::int64_t>(1, arguments.ranks), " --", line));
+}
 
 }  // namespace
 
 int launch(const LaunchArguments& arguments) {
+  check_extras(arguments);
+  require<ConfigError>(arguments.ranks > 0,
+                       "launch: -n (--ranks) is required: how many processes, as in gradus launch -n 2 -- ./trainer");
   require<ConfigError>(!arguments.program.empty() && !arguments.program[0].empty(),
                        "launch: there is no program: it stands after --, as in gradus launch -n 2 -- ./trainer");
   require<ConfigError>(arguments.elastic <= arguments.ranks, "launch: --elastic ", arguments.elastic, " of ",

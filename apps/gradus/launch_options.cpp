@@ -9,7 +9,7 @@ namespace gradus::command {
 CLI::App* add_launch(CLI::App& app, LaunchArguments& a) {
   CLI::App* command =
       app.add_subcommand("launch", "Run a program as several ranks on this machine: -- PROGRAM ARGS...");
-  command->add_option("-n,--ranks", a.ranks, "How many processes")->required()->check(whole_number(1, 1024));
+  command->add_option("-n,--ranks", a.ranks, "How many processes; required")->check(whole_number(1, 1024));
   command->add_option("--servers", a.servers, "How many parameter servers beside them (0)")
       ->check(whole_number(0, 1024));
   command->add_option("--restarts", a.restarts, "How often all are started again at most after one has failed (0)")
@@ -18,6 +18,7 @@ CLI::App* add_launch(CLI::App& app, LaunchArguments& a) {
       ->check(whole_number(1, 1024));
   command->add_option("--port", a.port, "Of 127.0.0.1, where the ranks meet (default: a free one)")
       ->check(whole_number(1, 65'535));
+  command->prefix_command()->callback([command, &a] { a.extras = command->remaining(); });  // launch() refuses them
   command->footer(
       "The program and its arguments stand after --, as in: gradus launch -n 4 -- ./trainer --epochs 3\n"
       "Each rank finds in GRADUS_CLUSTER who it is. One that fails ends the others.");

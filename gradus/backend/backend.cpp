@@ -29,7 +29,7 @@ Backend& backend_of(DeviceKind kind) {
     find_devices(kind);
     backend = place.load(std::memory_order_acquire);
   }
-  require<Unavailable>(backend != nullptr, "device of kind ", kind, ": no backend serves it; there are ",
+  require<Unavailable>(backend != nullptr, "device of kind ", kind, ": there is none; there are those of kind ",
                        kinds_served(), device_finder() ? device_finder()->problems(kind) : "");
   return *backend;
 }

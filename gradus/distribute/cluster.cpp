@@ -132,17 +132,29 @@ void Cluster::check() const {
   require(task != TaskType::chief || rank == 0, "Cluster: the chief has rank 0, given ", rank);
   check_time("timeout", timeout);
   check_time("heartbeat", heartbeat);
-  require(heartbeat < timeout, "Cluster: `heartbeat` is ", heartbeat.count(), " ms, expected less than `timeout`, ",
-          timeout.count(), " ms");
+  require(heartbeat < timeout || heartbeat == usual_heartbeat, "Cluster: `heartbeat` is ", heartbeat.count(),
+          " ms, expected less than `timeout`, ", timeout.count(), " ms: leave it out, and it follows from `timeout`");
   require(
       interface.size() < 16 && std::ranges::all_of(interface, [](char c) { return c > ' ' && c < 127 && c != '/'; }),
       "Cluster: `interface` is no name of a network interface, as eth0");
   check_credentials(credentials);
   if (in_process || (ranks() == 1 && parameter_servers.empty())) return;
-  const Address place = meeting();
-  require(place.is_loopback() || !credentials.token.empty(), "Cluster: ranks meet at ", place.to_string(),
-          ", beyond this machine, and nothing keeps strangers out: set `token`, or GRADUS_TOKEN, to one secret on all "
-          "ranks");
+  const auto require_token = [&](std::string_view what, const Address& place) {
+    require(
+        place.is_loopback() || !credentials.token.empty(), "Cluster: ", what, " ", place.to_string(),
+        ", beyond this machine, and nothing keeps strangers out: set `token`, or GRADUS_TOKEN, to one secret on all "
+        "ranks");
+  };
+  require_token("ranks meet at", meeting());
+  for (const std::string& each : parameter_servers)
+    require_token("a parameter server is at", Address::parse(each, "Cluster: `parameter_servers`"));
+}
+
+Cluster Cluster::settled() const {
+  Cluster out = *this;
+  if (heartbeat >= timeout && heartbeat == usual_heartbeat)
+    out.heartbeat = std::max(timeout / 4, std::chrono::milliseconds(1));
+  return out;
 }
 
 std::string Cluster::describe() const {

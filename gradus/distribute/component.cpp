@@ -1,30 +1,49 @@
 #include "gradus/distribute/component.h"
 #include <dlfcn.h>
 #include <signal.h>
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <vector>
 #include "gradus/base/error.h"
+#include "gradus/base/library_file.h"
 
 namespace gradus {
 namespace {
 
-/// UCX puts handlers before those of the program, for faults that are none of its business: they are taken back.
+bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
+
+/// Libraries put handlers in place of the program's when they are loaded, as UCX does for faults and, to stop for a
+/// debugger, for SIGHUP, which then ends nobody any more. All are taken back, but those for which a user has set UCX's
+/// variables.
 class KeptSignals {
  public:
   KeptSignals() {
-    for (std::size_t i = 0; i < faults.size(); ++i) sigaction(faults[i], nullptr, &before_[i]);
+    for (int signal = 1; signal < end; ++signal)
+      is_known_[index(signal)] = sigaction(signal, nullptr, &before(signal)) == 0;
   }
   ~KeptSignals() {
-    for (std::size_t i = 0; i < faults.size(); ++i) sigaction(faults[i], &before_[i], nullptr);
+    const bool keeps_faults = is_set("UCX_ERROR_SIGNALS") || is_set("UCX_HANDLE_ERRORS");
+    const bool keeps_others = is_set("UCX_DEBUG_SIGNO");
+    for (int signal = 1; signal < end; ++signal)
+      if (is_known_[index(signal)] && !(is_fault(signal) ? keeps_faults : keeps_others))
+        sigaction(signal, &before(signal), nullptr);
   }
   KeptSignals(const KeptSignals&) = delete;
 
  private:
-  static constexpr std::array faults = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGPIPE};
-  std::array<struct sigaction, faults.size()> before_;
+  static constexpr int end = 32;  // those behind it are the C library's, or real-time signals
+  static bool is_fault(int signal) {
+    constexpr std::array faults = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGPIPE};
+    return std::ranges::find(faults, signal) != faults.end();
+  }
+  static std::size_t index(int signal) { return static_cast<std::size_t>(signal); }
+  struct sigaction& before(int signal) { return before_[index(signal)]; }
+  std::array<struct sigaction, end> before_{};
+  std::array<bool, end> is_known_{};
 };
 
 std::string last_problem() {
@@ -48,6 +67,7 @@ void* load_anew(const Component& component) {
   std::error_code ignored;
   for (const auto& place : {folder / file, folder / ".." / "lib" / file}) {
     if (!std::filesystem::exists(place, ignored)) continue;
+    if (const std::string problem = why_cut_off(place); !problem.empty()) fail(component, true, problem);
     void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) fail(component, true, last_problem());
     void* const entry = dlsym(library, component.entry);

@@ -134,16 +134,19 @@ class Server : public grpc::CallbackGenericService {
       credentials = grpc::SslServerCredentials(options);
       servers_with_tls().add(*this);
     }
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second one at this port is a mistake
-    builder.AddListeningPort(given.address, credentials, &port_);
+    using From = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+    connections_ = builder.experimental().AddExternalConnectionAcceptor(From::FROM_FD, credentials);
     builder.SetMaxReceiveMessageSize(given.most_bytes);
     builder.SetMaxSendMessageSize(-1);
     builder.RegisterCallbackGenericService(this);
     server_ = builder.BuildAndStart();
-    if (server_ != nullptr && port_ != 0) return {};
-    return "nobody can listen at this address: another process does, or it is none of this machine, or a certificate "
-           "is "
-           "wrong";
+    return server_ != nullptr ? "" : "gRPC does not start, or a certificate is wrong";
+  }
+
+  void take(int descriptor) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = descriptor;
+    connections_->HandleNewConnection(&connection);
   }
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
@@ -219,14 +222,13 @@ class Server : public grpc::CallbackGenericService {
     static auto* const all = new WithTls;  // threads of gRPC may write their log as the process ends
     return *all;
   }
-  int port() const { return port_; }
 
  private:
   GrpcServerSettings settings_;
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   const std::string token_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
   std::mutex mutex_;
   std::map<std::uint64_t, Question*> open_;
   std::uint64_t last_ = 0;
@@ -240,6 +242,7 @@ Question::Question(Server& server, grpc::GenericCallbackServerContext& context)
     server.tell([&](const GrpcServerSettings& to) { to.refused(to.owner, peer_.c_str()); });
     end(grpc::StatusCode::UNAUTHENTICATED, "the token is another");
   } else {
+    server.settings().proven(server.settings().owner, peer_.c_str());
     StartRead(&request_);
   }
 }
@@ -424,7 +427,7 @@ constexpr GrpcTable table = {
       say(problem, why, size);
       return nullptr;
     },
-    .port = [](void* server) { return static_cast<Server*>(server)->port(); },
+    .take = [](void* server, int descriptor) { static_cast<Server*>(server)->take(descriptor); },
     .answer =
         [](void* server, std::uint64_t call, const char* bytes, std::size_t size) {
           if (Question* const question = static_cast<Server*>(server)->take(call)) question->answer(bytes, size);

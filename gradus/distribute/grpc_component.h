@@ -12,12 +12,12 @@ struct GrpcCredentials {
 };
 
 struct GrpcServerSettings {
-  const char* address;
   GrpcCredentials credentials;
   int most_bytes;  // of a question
   void* owner;     // what the functions below get
   void (*asked)(void* owner, std::uint64_t call, const char* bytes, std::size_t size, const char* peer);
   void (*left)(void* owner, std::uint64_t call);           // who asked has gone before there was an answer
+  void (*proven)(void* owner, const char* peer);           // it has the token
   void (*refused)(void* owner, const char* peer);          // it has another token, or none
   void (*handshake_failed)(void* owner, const char* why);  // of TLS, with whom nobody knows
 };
@@ -32,12 +32,12 @@ struct GrpcClientSettings {
 enum class GrpcResult : int { answered, late, unconnected, unreachable, refused, failed };
 
 struct GrpcTable {
-  static constexpr std::uint32_t current = 4;
+  static constexpr std::uint32_t current = 5;
   std::uint32_t version;
-  /// A server; null where it cannot be, and `why` says it.
+  /// A server of connections that it is given; null where it cannot be, and `why` says it.
   void* (*serve)(const GrpcServerSettings* settings, char* why, std::size_t why_size);
-  /// At which it listens, where its address has port 0: any that is free.
-  int (*port)(void* server);
+  /// A connection that was accepted, which is the server's from now on.
+  void (*take)(void* server, int descriptor);
   void (*answer)(void* server, std::uint64_t call, const char* bytes, std::size_t size);
   /// Answers have so many milliseconds to arrive.
   void (*stop)(void* server, int milliseconds);

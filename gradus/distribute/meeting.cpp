@@ -68,7 +68,8 @@ double seconds_of(Clock::duration time) { return static_cast<double>(time / 100m
 
 }  // namespace
 
-MeetingTerms Meeting::terms(const Cluster& cluster, const Introduction& introduction) {
+MeetingTerms Meeting::terms(const Cluster& given, const Introduction& introduction) {
+  const Cluster cluster = given.settled();
   return {cluster.ranks(),      introduction.generation, introduction.fingerprint,
           introduction.version, cluster.heartbeat,       std::min(cluster.heartbeat, cluster.timeout / 2),
           cluster.workers};
@@ -76,15 +77,21 @@ MeetingTerms Meeting::terms(const Cluster& cluster, const Introduction& introduc
 
 Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk,
                  std::shared_ptr<CommitWitness> witness)
-    : cluster_(cluster),
+    : cluster_(cluster.settled()),
       introduction_(std::move(introduction)),
       incarnation_(drawn_incarnation()),
       place_(cluster.in_process || cluster.ranks() == 1 ? "this process" : cluster.meeting().to_string()),
       desk_(std::move(desk)),
       witness_(std::move(witness)) {
   cluster_.check();
-  require(cluster_.task == TaskType::worker || cluster_.task == TaskType::chief, "Meeting: a ", name_of(cluster_.task),
-          " is none of the ranks that train together");
+  require(cluster_.task == TaskType::worker || cluster_.task == TaskType::chief,
+          "MultiWorkerMirroredStrategy: ", cluster_.source.empty() ? "the cluster" : cluster_.source,
+          " says that this process is ", cluster_.task == TaskType::evaluator ? "an " : "a ", name_of(cluster_.task),
+          ", which is none of the ranks that train together: ",
+          cluster_.task == TaskType::evaluator
+              ? "restore checkpoints in it, and evaluate without the strategy"
+              : "start the program without parameter servers (gradus launch without --servers; no `ps` in TF_CONFIG, "
+                "no `parameter_servers` in GRADUS_CLUSTER), or write its loop with ParameterServerStrategy");
   internal_check(!cluster_.in_process || desk_ != nullptr, "ranks of one process meet at no desk");
   if (desk_ == nullptr && cluster_.rank == 0) {
     desk_ = std::make_shared<MeetingDesk>(terms(cluster_, introduction_));

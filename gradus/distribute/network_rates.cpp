@@ -116,7 +116,7 @@ NetworkRates measure_network(std::string name, const MakeTransport& make, std::c
 
 std::vector<NetworkRates> measure_local_networks() {
   return {
-      measure_network("shared memory", [] { return ucx_transport({.transports = "sm,self"}); }),
+      measure_network("shared memory", [] { return ucx_transport({.transports = shared_memory_transports()}); }),
       measure_network("TCP over loopback", [] { return ucx_transport({.transports = "tcp,self", .devices = "lo"}); })};
 }
 

@@ -13,7 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Returns when the training has ended as it should.
-void serve(const Cluster& cluster, const ParameterServerOptions& options) {
+void serve(const Cluster& given, const ParameterServerOptions& options) {
+  const Cluster cluster = given.settled();
   ParameterStore store(detail::ParameterServerGroup::options_of_store(options, cluster.rank));
   const auto server = grpc_server(
       Address::parse(cluster.parameter_servers[static_cast<std::size_t>(cluster.rank)], "Cluster: `parameter_servers`"),

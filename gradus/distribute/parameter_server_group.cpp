@@ -42,7 +42,7 @@ constexpr const char* differing =
 
 ParameterServerGroup::ParameterServerGroup(const Cluster& cluster, const ParameterServerOptions& options)
     : ReplicaGroup({default_device()}, 0),
-      cluster_(cluster),
+      cluster_(cluster.settled()),
       options_(options),
       lag_(static_cast<std::uint64_t>(std::min(options.max_staleness, cluster.ranks() - 1))),
       incarnation_(drawn_name()),

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "gradus/base/notice.h"
 #include "gradus/distribute/component.h"
 #include "gradus/distribute/grpc_component.h"
+#include "gradus/distribute/left_token.h"
+#include "gradus/distribute/listener.h"
 
 namespace gradus {
 namespace {
@@ -74,48 +77,53 @@ std::string address_of_interface(const std::string& name) {
 
 class GrpcServer : public RpcServer {
  public:
-  GrpcServer(const Address& where, const std::string& interface, const Credentials& credentials, RpcHandler& handler,
+  GrpcServer(const Address& where, const std::string& interface, Credentials credentials, RpcHandler& handler,
              const std::string& problem)
       : grpc_(functions()), handler_(handler), handshakes_(where.to_string()) {
+    const bool is_of_machine = needs_left_token(where, credentials);
     Address listens = where;
     if (!interface.empty()) listens.host = address_of_interface(interface);
-    else if (!where.is_loopback() && where.port != 0) listens.host = "0.0.0.0";  // which gRPC takes for IPv6, too
-    const std::string address = listens.to_string();
+    else if (!where.is_loopback() && where.port != 0) listens.host = "0.0.0.0";
+    if (is_of_machine) credentials.token = token_of_process(where.port);
     const Texts texts(credentials);
-    const GrpcServerSettings settings = {address.c_str(), texts.pointers(), most_bytes_asked, this, &asked,
-                                         &left,           &refused,         &handshake_failed};
+    try {
+      listener_ = std::make_unique<Listener>(listens);
+    } catch (const Unavailable& error) {
+      throw Unavailable(text(problem, " at ", listens.to_string(), ": ", error.what()));
+    }
+    // The port is this server's by now; whoever comes early waits until start().
+    if (is_of_machine) left_token_ = std::make_unique<LeftToken>(Address{where.host, port()}, credentials.token);
+    const GrpcServerSettings settings = {texts.pointers(), most_bytes_asked, this, &asked, &left, &proven,
+                                         &refused,         &handshake_failed};
     std::array<char, 512> why{};
     const NoSignals quiet;
     server_ = grpc_.serve(&settings, why.data(), why.size());
-    require<Unavailable>(server_ != nullptr, problem, " at ", address, ": ", why.data());
-    {
-      const std::lock_guard lock(mutex_);
-      is_ready_ = true;
-    }
-    ready_.notify_all();
+    require<Unavailable>(server_ != nullptr, problem, " at ", listens.to_string(), ": ", why.data());
+    listener_->start(
+        {[this](int accepted) { grpc_.take(server_, accepted); },
+         [at = listens.to_string()](const std::string& told) { notice(text("gradus: ", at, ": ", told, "\n")); }});
   }
   ~GrpcServer() override { stop(std::chrono::milliseconds(0)); }
 
-  int port() const override { return grpc_.port(server_); }
+  int port() const override { return listener_->port(); }
 
   void stop(std::chrono::milliseconds patience) override {
+    if (server_ == nullptr || std::exchange(is_stopped_, true)) return;
     const NoSignals quiet;
-    if (server_ != nullptr && !std::exchange(is_stopped_, true))
-      grpc_.stop(server_, static_cast<int>(patience.count()));
+    left_token_.reset();
+    listener_->stop();
+    grpc_.stop(server_, static_cast<int>(patience.count()));
   }
 
  private:
   static void asked(void* owner, std::uint64_t call, const char* bytes, std::size_t size, const char*) {
     auto& self = *static_cast<GrpcServer*>(owner);
-    {  // the first question may be faster than serve() returns
-      std::unique_lock lock(self.mutex_);
-      self.ready_.wait(lock, [&] { return self.is_ready_; });  // no deadline: for this process, not for an answer
-    }
     self.handler_.ask(call, {bytes, size}, [server = self.server_, &grpc = self.grpc_, call](std::string_view answer) {
       grpc.answer(server, call, answer.data(), answer.size());
     });
   }
   static void left(void* owner, std::uint64_t call) { static_cast<GrpcServer*>(owner)->handler_.left(call); }
+  static void proven(void* owner, const char* peer) { static_cast<GrpcServer*>(owner)->listener_->prove(peer); }
   static void refused(void* owner, const char* peer) { static_cast<GrpcServer*>(owner)->handler_.refused(peer); }
   static void handshake_failed(void* owner, const char* why) {
     if (const std::string line = static_cast<GrpcServer*>(owner)->handshakes_.line(why); !line.empty()) notice(line);
@@ -124,11 +132,10 @@ class GrpcServer : public RpcServer {
   const GrpcTable& grpc_;
   RpcHandler& handler_;
   FailedHandshakes handshakes_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<LeftToken> left_token_;
   void* server_ = nullptr;  // stays as it is for questions that come while it stops
   bool is_stopped_ = false;
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  bool is_ready_ = false;
 };
 
 class GrpcClient : public RpcClient {
@@ -280,8 +287,20 @@ std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& 
   return std::make_unique<GrpcServer>(where, interface, credentials, handler, problem);
 }
 
+std::string RefusedQuestions::line(std::string_view who, std::string_view peer) {
+  std::uint64_t count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    count = ++counts_[std::string(who)];
+  }
+  if (count > always_told && !std::has_single_bit(count)) return {};
+  return text("gradus: ", who, " has turned ", printable(peer, true), " away: it has another token, or none",
+              count > always_told ? text("; it was asked so ", count, " times") : "", "\n");
+}
+
 void notice_turned_away(std::string_view who, std::string_view peer) {
-  notice(text("gradus: ", who, " has turned ", printable(peer, true), " away: it has another token, or none\n"));
+  static auto* const refused = new RefusedQuestions;  // servers may stop as the process ends
+  if (const std::string line = refused->line(who, peer); !line.empty()) notice(line);
 }
 
 std::string FailedHandshakes::line(std::string_view why) {
@@ -342,7 +361,13 @@ std::string own_host(const Address& meeting, const std::string& interface) {
 }
 
 std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials, const std::string& what) {
-  return std::make_unique<GrpcClient>(where, credentials, what);
+  if (!needs_left_token(where, credentials)) return std::make_unique<GrpcClient>(where, credentials, what);
+  functions();  // what is missing is told now
+  return client_with_left_token(where, what, [where, credentials, what](const std::string& token) {
+    Credentials shown = credentials;
+    shown.token = token;
+    return std::make_unique<GrpcClient>(where, shown, what);
+  });
 }
 
 std::unique_ptr<RpcClient> in_process_client(RpcHandler& handler) { return std::make_unique<InProcessClient>(handler); }

@@ -2,7 +2,9 @@
 /// which is a component of its own (component.h), or within one process. Questions are small, and come with the token
 /// that all share.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,8 +39,21 @@ inline void send(const Replies& replies) {
   for (const auto& [answer, bytes] : replies) answer(bytes);
 }
 
-/// Says on standard error that `who` refuses a peer whose token is another.
+/// Says on standard error that `who` refuses a peer whose token is another, as RefusedQuestions has it.
 void notice_turned_away(std::string_view who, std::string_view peer);
+
+/// What is said of questions without the token: of the first ones, then each time that there were twice as many, with
+/// their number: a stranger may ask thousands of times a second. From any thread.
+class RefusedQuestions {
+ public:
+  static constexpr std::uint64_t always_told = 4;
+  /// For people; empty where nothing is to be said.
+  std::string line(std::string_view who, std::string_view peer);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::uint64_t> counts_;  // by who refuses
+};
 
 /// What a server says of TLS handshakes that fail: each reason once, and a few of them, since whoever is turned away
 /// tries again. From any thread.
@@ -91,7 +106,9 @@ inline constexpr int most_bytes_asked = 1 << 20, most_bytes_answered = 64 << 20;
 
 /// Unavailable where nobody can listen at `where`, InvalidArgument where a file of `credentials` cannot be read.
 /// `where` with another host than the loopback's listens on all interfaces, by IPv4 and IPv6, or on that of this name;
-/// with port 0 at this host alone, at any port that is free. `problem` opens the message where it cannot be.
+/// with port 0 at this host alone, at any port that is free. `problem` opens the message where it cannot be. At the
+/// loopback, without a token and without certificates, it makes a token and leaves it for this user (left_token.h),
+/// where clients find it. Few connections that have not shown the token are open at a time (listener.h).
 std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& interface,
                                        const Credentials& credentials, RpcHandler& handler,
                                        const std::string& problem = "rank 0 cannot hold the meeting");

@@ -7,7 +7,7 @@
 namespace gradus {
 
 struct UcxSettings {
-  const char* transports;  // UCX_TLS, as "sm,self"; null: UCX's own choice
+  const char* transports;  // UCX_TLS, as "posix,self"; null: UCX's own choice
   const char* devices;     // UCX_NET_DEVICES, as "lo"; null: UCX's own choice
   int notices_lost_peers;  // costs half of the speed of large messages, and is needed to form again
   void* owner;             // what the functions below get

@@ -44,7 +44,7 @@ std::unique_ptr<Transport> joined(std::unique_ptr<Transport> transport, Meeting&
 UcxChoice ucx_choice(const Cluster& cluster, bool is_on_one_host) {
   UcxChoice choice{.timeout = cluster.timeout};
   if (is_on_one_host && std::getenv("UCX_TLS") == nullptr) {
-    choice.transports = "sm,self";
+    choice.transports = shared_memory_transports();
     return choice;
   }
   choice.devices = cluster.interface;

@@ -73,6 +73,37 @@ TEST_F(DeviceCommand, OfAnUnknownDeviceEndsWithAnError) {
   expect_error("GRADUS_DEVICE names `nonsense`, which is neither a device nor a plugin that was found");
 }
 
+TEST_F(DeviceCommand, SaysWhatToInstallForADeviceThatThereIsNot) {
+  struct Row {
+    const char *device, *says;
+  };
+  for (const Row& row : {Row{"gpu", "device of kind gpu: there is none; there are those of kind cpu"},
+                         {"gpu",
+                          "no plugin for it was found: install one (docs/accelerators.md says which; for NVIDIA "
+                          "`pip install \"jax[cuda13]\"`)"},
+                         {"tpu:0", "no plugin for it was found: install one (docs/accelerators.md says which)"},
+                         {"cuda", "`gradus devices` lists what was found"},
+                         {"cpu:99", "GRADUS_DEVICE is `cpu:99`: behind cpu: stands the number of a device, 0 to 63"},
+                         {"gpu:x", "GRADUS_DEVICE is `gpu:x`: behind gpu: stands the number of a device, 0 to 63"}}) {
+    const VariablesOfTest device{{"GRADUS_DEVICE", row.device}};
+    EXPECT_NE(train("run"), ok);
+    expect_error(row.says);
+  }
+}
+
+/// As an interrupted download leaves it: the others are listed all the same.
+TEST_F(DeviceCommand, TellsOfAPluginThatIsCutOff) {
+  const fs::path cut = root_ / "cut.so";
+  fs::copy_file(GRADUS_COMMAND, cut);
+  fs::resize_file(cut, fs::file_size(cut) / 2);
+  const VariablesOfTest plugins{
+      {"PJRT_NAMES_AND_LIBRARY_PATHS", "first:" + cut.string() + ",second:/nowhere/plugin.so"}};
+  EXPECT_EQ(run({"devices"}), ok) << errors_;
+  expect_output("cpu:0  ");
+  expect_output("plugin first  cannot be used: plugin first: " + cut.string() + " is cut off: it has ");
+  expect_output("/nowhere/plugin.so: No such file");
+}
+
 TEST_F(DeviceCommand, TellsOfPluginsThatCannotBeUsed) {
   const VariablesOfTest plugins{{"PJRT_NAMES_AND_LIBRARY_PATHS", "first,second:/nowhere/plugin.so"}};
   EXPECT_EQ(run({"devices"}), ok) << errors_;

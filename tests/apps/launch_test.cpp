@@ -6,6 +6,7 @@
 #include "gradus/base/cores.h"
 #include "gradus/distribute/cluster.h"
 #include "tests/apps/launch_process.h"
+#include "tests/errors.h"
 
 namespace gradus::command {
 namespace {
@@ -175,6 +176,21 @@ TEST_F(Launch, StartsAgain) {
   EXPECT_EQ(lines_of(errors_).size(), 2u) << errors_;
 }
 
+/// A signal ends the pause before the next start.
+TEST_F(Launch, StartsThatEndAtOncePause) {
+  const auto files = [&](posix_spawn_file_actions_t& actions) {
+    posix_spawn_file_actions_addopen(&actions, 2, (root_ / "said.txt").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  };
+  const pid_t launcher =
+      start_process(arguments_for(1, "echo start >> starts; exit 1", {"--restarts", "1000000"}), files);
+  EXPECT_TRUE(comes_true([&] { return said().find("started again in ") != std::string::npos; }));
+  kill(launcher, SIGTERM);
+  EXPECT_EQ(exit_of(launcher), 128 + SIGTERM);
+  EXPECT_LE(lines_of(contents(root_ / "starts")).size(), 6u);
+  expect_says(said(), "gradus launch: all ranks are started again, 3 of 1000000\n");
+  expect_says(said(), "gradus launch: all ranks are started again in 1 s, 4 of 1000000\n");
+}
+
 TEST_F(Launch, RestartsWithFewerRanksDownToWhatIsSaid) {
   EXPECT_EQ(run_ranks(4, "[ $rank = 0 ] || exec sleep 1000; echo \"$GRADUS_CLUSTER\" >> starts; exit 4",
                       {"--restarts", "3", "--elastic", "2"}),
@@ -265,14 +281,17 @@ TEST_F(Launch, MistakesOfUse) {
       {{"-n", "1025", "--", "true"}, "1 to 1024"},
       {{"-n", "-1", "--", "true"}, "--ranks"},
       {{"-n", "two", "--", "true"}, "--ranks"},
-      {{"--", "true"}, "--ranks is required"},
+      {{"--", "true"}, "-n (--ranks) is required"},
       {{"-n", "2", "--port", "0", "--", "true"}, "--port: Value 0"},
       {{"-n", "2", "--port", "65536", "--", "true"}, "1 to 65535"},
       {{"-n", "2", "--restarts", "-1", "--", "true"}, "--restarts: Value -1"},
       {{"-n", "2"}, "stands after --"},
       {{"-n", "2", "--"}, "stands after --"},
-      {{"-n", "2", "true"}, "true"},
-      {{"-n", "2", "--nonsense", "--", "true"}, "--nonsense"}};
+      {{"-n", "2", "./trainer", "--epochs", "3"},
+       "the program stands after --, with its arguments: gradus launch -n 2 -- ./trainer --epochs 3"},
+      {{"./trainer"}, "the program stands after --, with its arguments: gradus launch -n 1 -- ./trainer"},
+      {{"-n", "2", "./trainer", "--", "-v"}, "gradus launch -n 2 -- ./trainer"},
+      {{"-n", "2", "--nonsense", "--", "true"}, "there is no option --nonsense"}};
   for (auto [arguments, says] : mistakes) {
     arguments.insert(arguments.begin(), "launch");
     EXPECT_EQ(run(arguments), usage) << says;

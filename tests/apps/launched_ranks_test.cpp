@@ -1,4 +1,5 @@
 /// A program with a strategy, as `gradus launch` runs it. Skipped where UCX or gRPC is not there.
+#include <signal.h>
 #include <unistd.h>
 #include <iostream>
 #include "gradus/gradus.h"
@@ -21,6 +22,7 @@ TEST(LaunchedRank, AddsUpOverAllRanks) {
 TEST(LaunchedWorker, CountsTheStepsOfAll) {
   if (std::getenv("GRADUS_TEST_LAUNCHED") == nullptr) GTEST_SKIP() << "the body of started processes";
   const ParameterServerStrategy strategy(Cluster::from_environment(), {.max_staleness = 1});
+  if (std::getenv("GRADUS_TEST_KILLED") != nullptr && strategy.rank() == 1) raise(SIGKILL);
   Variable steps(zeros({}, i64), "steps");
   const auto step = function([&](Tensor x) {
     steps.assign_add(ones({}, i64));
@@ -41,6 +43,33 @@ TEST_F(LaunchedRanks, TrainWithParameterServers) {
       << output_ << errors_;
   expect_output("[0] rank 0 has 2.5 after 6\n");
   expect_output("[1] rank 1 has 2.5 after 6\n");
+}
+
+TEST_F(LaunchedRanks, GoOnWhereAWorkerOfParameterServersIsKilled) {
+  if (const std::string problem = problem_of_grpc(); !problem.empty()) GTEST_SKIP() << problem;
+  const VariablesOfTest variables{{"GRADUS_TEST_LAUNCHED", "1"}, {"GRADUS_TEST_KILLED", "1"}};
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  ASSERT_EQ(run({"launch", "-n", "3", "--servers", "1", "--", program, "--gtest_filter=LaunchedWorker.*"}), ok)
+      << output_ << errors_;
+  expect_error("gradus launch: rank 1 was killed by signal 9 (Killed); others do its steps\n");
+  expect_output("[0] rank 0 has 2.5 after 6\n");
+  expect_output("[2] rank 2 has 2.5 after 6\n");
+}
+
+TEST_F(LaunchedRanks, EndWhereRank0OfParameterServersIsKilled) {
+  EXPECT_EQ(
+      run({"launch", "-n", "2", "--servers", "1", "--", "/bin/sh", "-c",
+           R"(case "$GRADUS_CLUSTER" in *parameter_server\"*) ;; *'"rank":0'*) kill -9 $$;; esac; exec sleep 20)"}),
+      failed);
+  expect_error("gradus launch: rank 0 was killed by signal 9 (Killed)\n");
+}
+
+TEST_F(LaunchedRanks, SayThatTheyNeedNoServers) {
+  if (const std::string problem = problem_of_ucx() + problem_of_grpc(); !problem.empty()) GTEST_SKIP() << problem;
+  const VariablesOfTest variables{{"GRADUS_TEST_LAUNCHED", "1"}};
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  EXPECT_EQ(run({"launch", "-n", "1", "--servers", "1", "--", program, "--gtest_filter=LaunchedRank.*"}), failed);
+  EXPECT_NE((output_ + errors_).find("gradus launch without --servers"), std::string::npos) << output_ << errors_;
 }
 
 TEST_F(LaunchedRanks, NameTheServerThatFails) {

@@ -6,6 +6,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "tests/backend_cpu/compiled.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
@@ -262,6 +263,21 @@ TEST_F(KernelFiles, GoWhereTheyWereGoingToGo) {
   EXPECT_EQ(cpu_backend::code_files::read(directory, "source").value_or("nothing"), "object");
   EXPECT_FALSE(cpu_backend::code_files::read(directory, "another source").has_value());
   EXPECT_EQ(files().size(), 1u);
+}
+
+/// It would run what others put there.
+TEST_F(KernelFiles, NeedADirectoryThatOthersCannotWrite) {
+  const fs::path open = directory_ / "open";
+  fs::create_directories(open);
+  fs::permissions(open, fs::perms::all);
+  const std::string message = error_of<InvalidArgument>([&] { set_kernel_cache(open); });
+  expect_says(message, "can be written by other users (mode 777)");
+  expect_says(message, "`chmod go-w ");
+  const Graph graph = parse_graph(source);
+  EXPECT_GT(generated_for(graph), 0);
+  EXPECT_EQ(generated_for(graph), 0) << "the directory of before stays";
+  for (const fs::path& file : files()) fs::permissions(file, fs::perms::all);
+  EXPECT_GT(generated_for(graph), 0) << "files that others could have written are none";
 }
 
 TEST_F(KernelFiles, NeedADirectory) {

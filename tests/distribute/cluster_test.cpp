@@ -8,6 +8,8 @@
 namespace gradus {
 namespace {
 
+using namespace std::chrono_literals;
+
 using Variables = std::map<std::string, std::string, std::less<>>;
 
 Cluster read(const Variables& set) {
@@ -205,6 +207,8 @@ TEST(Cluster, ValuesThatAreNoneAreNamed) {
       {own(R"({"heartbeat": 1e9})"), "`heartbeat` is"},
       {own(R"({"heartbeat": 90, "size": 1, "rank": 0})"), "expected less than `timeout`"},
       {own(R"({"interface": "a/b", "size": 1, "rank": 0})"), "no name of a network interface"},
+      {own(R"({"workers": ["127.0.0.1:1"], "parameter_servers": ["b:1"], "rank": 0})"),
+       "a parameter server is at b:1, beyond this machine, and nothing keeps strangers out"},
       {own(R"({"certificate": "a", "size": 1, "rank": 0})"), "belong together"},
       {own(R"({"token": "a b", "size": 1, "rank": 0})"), "`token` has characters"},
       {own(R"({"meeting_point": "x", "size": 2, "rank": 0})"), "`meeting_point`: expected host:port"},
@@ -268,6 +272,25 @@ TEST(Cluster, OfTheProgram) {
   expect_says(error_of<InvalidArgument>([] { Cluster::simulated(1, -1); }), "`parameter_servers` is -1");
   EXPECT_EQ(cluster_of_json(R"({"timeout": 2.5, "heartbeat": 0.5})").timeout, std::chrono::milliseconds(2500));
   EXPECT_EQ(Address::parse("[::1]:7", "x").to_string(), "[::1]:7");
+}
+
+TEST(Cluster, AHeartbeatFollowsFromATimeoutThatIsNotLonger) {
+  struct Row {
+    std::chrono::milliseconds timeout, heartbeat, follows;
+  };
+  for (const Row& row : {Row{60s, Cluster::usual_heartbeat, 10s},
+                         {11s, Cluster::usual_heartbeat, 10s},
+                         {10s, Cluster::usual_heartbeat, 2500ms},
+                         {8s, Cluster::usual_heartbeat, 2s},
+                         {2ms, Cluster::usual_heartbeat, 1ms},
+                         {8s, 3s, 3s}}) {
+    const Cluster cluster{.timeout = row.timeout, .size = 1, .heartbeat = row.heartbeat};
+    cluster.check();
+    EXPECT_EQ(cluster.settled().heartbeat, row.follows) << row.timeout.count();
+  }
+  EXPECT_EQ(cluster_of_json(R"({"timeout": 8})").settled().heartbeat, 2s);
+  const Cluster wrong{.timeout = 8s, .size = 1, .heartbeat = 9s};
+  expect_says(error_of<InvalidArgument>([&] { wrong.check(); }), "leave it out, and it follows from `timeout`");
 }
 
 }  // namespace

@@ -435,9 +435,10 @@ TEST_F(MeetingByGrpc, AMeetingBeyondThisMachineIsReachedByIPv6) {
   MeetingDesk desk({});
   for (const char* host : {"2001:db8::1", "node1"}) {
     const Address where{host, free_port()};
-    const auto server = grpc_server(where, {}, {}, desk);
+    const auto server = grpc_server(where, {}, {.token = "secret"}, desk);
     for (const char* own : {"127.0.0.1", "::1"})
-      EXPECT_TRUE(grpc_client({own, where.port}, {})->ask("{}", in(10s), true).has_value()) << host << ' ' << own;
+      EXPECT_TRUE(grpc_client({own, where.port}, {.token = "secret"})->ask("{}", in(10s), true).has_value())
+          << host << ' ' << own;
   }
 }
 

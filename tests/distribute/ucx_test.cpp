@@ -8,10 +8,13 @@
 #include <sys/stat.h>
 #include <charconv>
 #include <cstring>
+#include <sstream>
 #include <thread>
+#include "gradus/base/input_file.h"
 #include "gradus/distribute/component.h"
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/distribute/summands.h"
+#include "tests/environment_variables.h"
 #include "tests/errors.h"
 
 namespace gradus {
@@ -182,7 +185,106 @@ TEST_P(Ucx, WhoIsDoneMayGo) { expect_all_well(run_as_processes("leaving", 3, Get
 
 TEST_P(Ucx, SocketsAreClosedOnExec) { expect_all_well(run_as_processes("sealed", 2, GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Ucx, testing::Values("sm,self", "tcp,self"),
+/// A group of two, of which the other one says this address.
+std::string problem_of_address(const std::string& address) {
+  const auto transport = ucx_transport({"tcp,self", "lo", false, 200ms});
+  const std::string own = transport->open();
+  try {
+    transport->join({0, 1, {{"rank 0 (here)", own}, {"rank 1 (there)", address}}});
+  } catch (const Unavailable& error) { return error.what(); }
+  return "none";
+}
+
+/// UCX itself reads an address without a look at where it ends.
+TEST_P(Ucx, AddressesThatAreNoneDoNotReachUcx) {
+  const std::string good = ucx_transport({GetParam(), "lo", false, 200ms})->open();
+  std::vector<std::string> wrong{"",        "x", std::string(15, 'a'), std::string(16, 'a'), std::string(500, '\xff'),
+                                 good + "x"};
+  for (std::size_t length = 0; length < good.size(); length += 1 + good.size() / 16)
+    wrong.push_back(good.substr(0, length));
+  for (std::size_t at = 0; at < good.size(); at += 1 + good.size() / 32) {
+    wrong.push_back(good);
+    wrong.back()[at] = static_cast<char>(wrong.back()[at] ^ 4);
+  }
+  for (const std::string& each : wrong)
+    expect_says(problem_of_address(each), text("rank 1 (there) gives ", each.size(), " bytes that are no address"));
+}
+
+/// Another user of the same group could write into others.
+const ProcessJob memory("memory", [](const ProcessOfTest& process) {
+  const auto transport = joined(process);
+  Collectives collectives(*transport, 2, 15s);
+  all_reduced(collectives, f32, 300'000);
+  std::istringstream segments(read_text_file("/proc/sysvipc/shm"));
+  std::string line;
+  for (std::getline(segments, line); std::getline(segments, line);) {
+    std::istringstream fields(line);
+    long key = 0, id = 0, mode = 0, size = 0, creator = 0;
+    fields >> key >> id >> mode >> size >> creator;
+    check(creator != getpid(), "a segment of System V: " + line);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+    struct stat status{};
+    if (gone || !target.starts_with("/dev/shm/") || stat(entry.path().c_str(), &status) != 0) continue;
+    check((status.st_mode & 077) == 0, target + " is open to others");
+  }
+  collectives.barrier();
+});
+
+TEST(UcxMemory, IsThisUsersAlone) {
+  if (const std::string problem = problem_of_ucx(); !problem.empty()) GTEST_SKIP() << problem;
+  const std::string transports = shared_memory_transports();
+  EXPECT_TRUE(transports == "posix,cma,self" || transports == "posix,self") << transports;
+  expect_all_well(run_as_processes("memory", 2, transports));
+}
+
+using Dispositions = std::vector<void (*)(int)>;
+
+Dispositions dispositions() {
+  Dispositions all;
+  for (int signal = 1; signal < 65; ++signal) {
+    struct sigaction found{};
+    sigaction(signal, nullptr, &found);
+    all.push_back(found.sa_handler);
+  }
+  return all;
+}
+
+const ProcessJob hung_up("hung up", [](const ProcessOfTest& process) {
+  signal(SIGHUP, SIG_DFL);  // which a terminal may have left ignored
+  const Dispositions before = dispositions();
+  const auto transport = joined(process);
+  const Dispositions after = dispositions();
+  for (std::size_t i = 0; i < before.size(); ++i) check(before[i] == after[i], text("signal ", i + 1, " is handled"));
+  Collectives collectives(*transport, 2, 15s);
+  collectives.barrier();
+  raise(SIGHUP);
+});
+
+TEST(UcxSignals, AreTheProgramsUnlessTheUserSaysOtherwise) {
+  if (const std::string problem = problem_of_ucx(); !problem.empty()) GTEST_SKIP() << problem;
+  const VariablesOfTest unset({{"UCX_DEBUG_SIGNO", std::nullopt}, {"UCX_HANDLE_ERRORS", std::nullopt}});
+  for (const EndedProcess& each : run_as_processes("hung up", 2))
+    EXPECT_TRUE(each.was_killed && !each.was_late) << each.problem;
+}
+
+const ProcessJob debugged("debugged", [](const ProcessOfTest&) {
+  ucx_transport({"self", "lo", false, 1s})->open();
+  struct sigaction found{};
+  sigaction(SIGUSR1, nullptr, &found);
+  check(found.sa_handler != SIG_DFL, "UCX_DEBUG_SIGNO has no effect");
+  sigaction(SIGHUP, nullptr, &found);
+  check(found.sa_handler == SIG_DFL, "SIGHUP is taken");
+});
+
+TEST(UcxSignals, ThatTheUserNamesStay) {
+  if (const std::string problem = problem_of_ucx(); !problem.empty()) GTEST_SKIP() << problem;
+  expect_all_well(run_as_processes("debugged", 1, {}, {{"UCX_DEBUG_SIGNO", "SIGUSR1"}}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Ucx, testing::Values("posix,cma,self", "tcp,self"),
                          [](const auto& way) { return way.index == 0 ? "SharedMemory" : "Tcp"; });
 
 TEST(Components, WhatIsMissingIsNamed) {

@@ -90,6 +90,37 @@ TEST_F(CodeInFiles, ThatIsNotWhatItWasIsCompiledAnew) {
   EXPECT_EQ(compilations("cos"), 1);
 }
 
+/// It would run what others put there; and what cannot be kept is said once.
+TEST_F(CodeInFiles, IsNotTakenFromAFolderThatOthersCanWrite) {
+  EXPECT_EQ(compilations("cos"), 1);
+  EXPECT_EQ(compilations("cos"), 0);
+  fs::permissions(folder_.path(), fs::perms::all);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(compilations("cos"), 1);
+  EXPECT_EQ(compilations("cos"), 1);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("gradus: GRADUS_XLA_CACHE: " + folder_.path().string() + " can be written by other users"), 0U)
+      << said;
+  EXPECT_NE(said.find("`chmod go-w "), std::string::npos) << said;
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  fs::permissions(folder_.path(), fs::perms::owner_all);
+  EXPECT_EQ(compilations("cos"), 0);
+  fs::permissions(files().front(), fs::perms::all);
+  EXPECT_EQ(compilations("cos"), 1) << "a file that others can write is none";
+}
+
+TEST_F(CodeInFiles, ThatCannotBeKeptIsSaid) {
+  std::ofstream(folder_.path() / "file") << "no folder";
+  setenv("GRADUS_XLA_CACHE", (folder_.path() / "file").c_str(), 1);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(compilations("sin"), 1);
+  EXPECT_EQ(compilations("sin"), 1);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("gradus: GRADUS_XLA_CACHE: " + (folder_.path() / "file").string() + " cannot be made: "), 0U)
+      << said;
+  EXPECT_NE(said.find("; compiled code is not kept\n"), std::string::npos) << said;
+}
+
 /// Its own checksum is right, but the plugin does not take it.
 TEST_F(CodeInFiles, ThatThePluginRefusesIsCompiledAnew) {
   EXPECT_EQ(compilations("cos"), 1);

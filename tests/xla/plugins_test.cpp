@@ -1,6 +1,8 @@
 /// Plugins that fail: a typed error that says which and why, and a process that goes on.
 #include <filesystem>
 #include <fstream>
+#include "gradus/backend/xla/pjrt_api.h"
+#include "gradus/base/input_file.h"
 #include "tests/test_directory.h"
 #include "tests/xla/failing_plugin.h"
 
@@ -33,6 +35,60 @@ TEST(PluginFiles, ThatAreNoneAreTold) {
   EXPECT_EQ(device_named("cpu"), cpu(0));
   EXPECT_EQ(device_named("cpu:3"), cpu(3));
   EXPECT_TRUE(the_processor_works());
+}
+
+/// As an interrupted download leaves them: the loader would end the process with SIGBUS.
+TEST(PluginFiles, ThatAreCutOffAreTold) {
+  const EmptyTestDirectory folder;
+  const std::string whole = read_text_file(GRADUS_HOLLOW_PLUGIN);
+  const fs::path cut = folder.path() / "cut.so";
+  for (std::size_t length = 0; length < whole.size() / 2; length += 1 + whole.size() / 40) {
+    std::ofstream(cut, std::ios::binary) << whole.substr(0, length);
+    const std::string message = error_of<Unavailable>([&] { load_plugin(cut.string(), "cut"); });
+    expect_says(message, "plugin cut: ");
+    expect_says(message, length < 64 ? "cannot load" : "cut.so is cut off: it has ");
+  }
+}
+
+/// A copy of the plugin of which each test has its own.
+std::string hollow(const fs::path& folder, const std::string& name, const std::string& way) {
+  setenv("GRADUS_HOLLOW_PLUGIN", way.c_str(), 1);
+  const fs::path file = folder / (name + ".so");
+  fs::copy_file(GRADUS_HOLLOW_PLUGIN, file);
+  return file.string();
+}
+
+TEST(PluginFiles, ThatLackFunctionsAreToldWhich) {
+  const EmptyTestDirectory folder;
+  expect_error<Unavailable>([&] { load_plugin(hollow(folder, "hollow", ""), "hollow"); },
+                            {"plugin hollow: ", "version 0.80 of the PJRT C API, and is incomplete: its table lacks ",
+                             "PJRT_Error_Destroy, PJRT_Error_Message", "PJRT_Buffer_ReadyEvent", "another build"});
+  const auto place_of = [](auto function) {
+    static const pjrt::Api table{};
+    return (reinterpret_cast<const char*>(&(table.*function)) - reinterpret_cast<const char*>(&table.error_destroy)) /
+           static_cast<std::ptrdiff_t>(sizeof(void*));
+  };
+  const std::pair<std::ptrdiff_t, const char*> rows[] = {
+      {place_of(&pjrt::Api::error_destroy), "its table lacks PJRT_Error_Destroy: "},
+      {place_of(&pjrt::Api::client_create), "its table lacks PJRT_Client_Create: "},
+      {place_of(&pjrt::Api::loaded_executable_execute), "its table lacks PJRT_LoadedExecutable_Execute: "},
+      {place_of(&pjrt::Api::buffer_ready_event), "its table lacks PJRT_Buffer_ReadyEvent: "}};
+  for (const auto& [place, says] : rows) {
+    const std::string name = text("but_", place);
+    expect_error<Unavailable>([&] { load_plugin(hollow(folder, name, text("but:", place)), name); }, {says});
+  }
+}
+
+/// A file has all names under which it was loaded, and a name one file.
+TEST_F(Plugins, HaveTheNamesUnderWhichTheyWereLoaded) {
+  const std::vector<Device> all = load_plugin(testing_plugin::file(), "xla");
+  EXPECT_EQ(load_plugin(testing_plugin::file(), "second_name"), all);
+  EXPECT_EQ(device_named("second_name:1"), all[1]);
+  EXPECT_EQ(devices("second_name"), all);
+  EXPECT_EQ(device_named("xla"), all[0]);
+  expect_error<InvalidArgument>([] { load_plugin("/nowhere/other.so", "xla"); },
+                                {"`xla` is the name of another plugin, ", "take another name for /nowhere/other.so"});
+  expect_error<InvalidArgument>([] { load_plugin("/nowhere/other.so", "second_name"); }, {"is the name of another"});
 }
 
 TEST_F(Plugins, OfAnotherVersionAreRefused) {

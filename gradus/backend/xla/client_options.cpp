@@ -6,6 +6,7 @@
 #include <thread>
 #include "gradus/backend/xla/plugin_files.h"
 #include "gradus/base/input_file.h"
+#include "gradus/base/library_file.h"
 
 namespace gradus::xla {
 namespace {
@@ -105,8 +106,11 @@ void before_loading(const std::string& name, const std::string& path) {
   if (packages.empty()) return;
   for (const Libraries& each : of_nvidia)
     for (const char* file : each.files)
-      if (const fs::path library = packages / each.package / "lib" / file; is_file(library))
+      if (const fs::path library = packages / each.package / "lib" / file; is_file(library)) {
+        const std::string problem = why_cut_off(library);
+        require<Unavailable>(problem.empty(), "plugin ", name, ": ", problem);
         dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);  // if it fails, the plugin says what it lacks
+      }
 }
 
 std::unique_ptr<const pjrt::Session> make_session(const pjrt::Plugin& plugin) {

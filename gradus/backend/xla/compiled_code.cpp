@@ -1,15 +1,21 @@
 #include "gradus/backend/xla/compiled_code.h"
 #include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <mutex>
+#include <set>
+#include <system_error>
 #include <unordered_map>
 #include "gradus/backend/xla/counts.h"
 #include "gradus/base/clock.h"
+#include "gradus/base/code_folder.h"
 #include "gradus/base/hash.h"
 #include "gradus/base/input_file.h"
+#include "gradus/base/notice.h"
 #include "gradus/graph/activity_scope.h"
 
 namespace gradus::xla {
@@ -58,24 +64,45 @@ std::uint64_t hash_of_code(std::string_view bytes) {
   return hash_of_bytes(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
+/// Each line once: a folder is asked for with each program.
+void tell_once(const std::string& line) {
+  static std::mutex guard;
+  static auto* const told = new std::set<std::string>;
+  {
+    const std::lock_guard lock(guard);
+    if (!told->insert(line).second) return;
+  }
+  notice(line);
+}
+
+/// What GRADUS_XLA_CACHE names; empty if it names nothing, or a folder that is of no use.
+std::filesystem::path folder_of_code() {
+  const char* const named = std::getenv("GRADUS_XLA_CACHE");
+  if (!named || !*named) return {};
+  const CodeFolder folder = code_folder(named);
+  if (!folder.problem.empty())
+    tell_once(text("gradus: GRADUS_XLA_CACHE: ", folder.problem, "; compiled code is not kept\n"));
+  return folder.path;
+}
+
 /// A file of the folder: a line that says what it is for, one with the length and hash of the code, an empty one, the
 /// code.
 class CodeFile {
  public:
   CodeFile(const DeviceGroup& on, const StableHloModule& module) {
-    const char* const folder = std::getenv("GRADUS_XLA_CACHE");
-    if (!folder || !*folder) return;
+    const std::filesystem::path folder = folder_of_code();
+    if (folder.empty()) return;
     try {
       key_ = key_of(on, module);
     } catch (const pjrt::Refused&) { return; }  // a device that does not say what it is has no files
-    path_ = std::filesystem::path(folder) / text(std::hex, hash_of_code(key_), ".xla");
+    path_ = folder / text(std::hex, hash_of_code(key_), ".xla");
   }
   std::unique_ptr<const pjrt::Loaded> load(const DeviceGroup& on) const {
-    if (path_.empty()) return nullptr;
+    if (path_.empty() || !is_own_file(path_)) return nullptr;
     std::string all;
     try {
       all = read_text_file(path_);
-    } catch (const Error&) { return nullptr; }  // it was not stored, or by another user
+    } catch (const Error&) { return nullptr; }
     const std::size_t end = all.find("\n\n");
     if (end == std::string::npos) return nullptr;
     const std::string bytes = all.substr(end + 2);
@@ -84,23 +111,31 @@ class CodeFile {
       return on.first().session.load(bytes, on.options);
     } catch (const pjrt::Refused&) { return nullptr; }  // then it is compiled
   }
-  /// A cache that cannot be written is no cache: nothing else depends on it.
+  /// Where it cannot be written, that is said once: nothing else depends on it.
   void store(const pjrt::Loaded& loaded) const {
     if (path_.empty()) return;
     const std::string bytes = loaded.serialized();
     if (bytes.empty()) return;
-    std::error_code ignored;
-    std::filesystem::create_directories(path_.parent_path(), ignored);
     const std::filesystem::path beside = path_.string() + text('.', getpid());
     const std::string all = head_of(bytes) + "\n\n" + bytes;
-    std::FILE* const out = std::fopen(beside.c_str(), "wb");
-    if (!out) return;
-    const bool is_whole = std::fwrite(all.data(), 1, all.size(), out) == all.size();
-    if (std::fclose(out) == 0 && is_whole) std::filesystem::rename(beside, path_, ignored);
-    else std::filesystem::remove(beside, ignored);
+    std::FILE* const out = std::fopen(beside.c_str(), "wbe");
+    if (!out) return tell_not_written(std::generic_category().message(errno));
+    std::string why;
+    if (std::fwrite(all.data(), 1, all.size(), out) != all.size()) why = std::generic_category().message(errno);
+    if (std::fclose(out) != 0 && why.empty()) why = std::generic_category().message(errno);
+    std::error_code problem;
+    if (why.empty()) std::filesystem::rename(beside, path_, problem);
+    if (problem) why = problem.message();
+    if (why.empty()) return;
+    std::filesystem::remove(beside, problem);
+    tell_not_written(why);
   }
 
  private:
+  void tell_not_written(const std::string& why) const {
+    tell_once(text("gradus: GRADUS_XLA_CACHE: ", path_.parent_path().string(), " cannot be written: ", why,
+                   "; what is compiled is not kept there\n"));
+  }
   static std::string key_of(const DeviceGroup& on, const StableHloModule& module) {
     const pjrt::Session& session = on.first().session;
     std::string options;

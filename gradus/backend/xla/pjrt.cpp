@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <system_error>
+#include "gradus/base/library_file.h"
 
 namespace gradus::pjrt {
 namespace {
@@ -19,6 +20,8 @@ void require_file(const std::string& name, const std::string& path) {
   if (stat(path.c_str(), &found) != 0)
     throw Unavailable(text("plugin ", name, ": ", path, ": ", std::generic_category().message(errno)));
   require<Unavailable>(S_ISREG(found.st_mode), "plugin ", name, ": ", path, " is not a file");
+  const std::string problem = why_cut_off(path);
+  require<Unavailable>(problem.empty(), "plugin ", name, ": ", problem);
 }
 
 /// The plugin's own statics may be gone: what is destroyed from now on is left to the system.
@@ -30,6 +33,34 @@ std::string problem_of_library() {
 }
 
 }  // namespace
+
+/// The functions without which no program can be run, with their names in the C API.
+template <class Visit> void for_each_needed(const Visit& visit) {
+  visit("PJRT_Error_Destroy", &Api::error_destroy);
+  visit("PJRT_Error_Message", &Api::error_message);
+  visit("PJRT_Error_GetCode", &Api::error_get_code);
+  visit("PJRT_Plugin_Initialize", &Api::plugin_initialize);
+  visit("PJRT_Event_Destroy", &Api::event_destroy);
+  visit("PJRT_Event_Await", &Api::event_await);
+  visit("PJRT_Event_OnReady", &Api::event_on_ready);
+  visit("PJRT_Client_Create", &Api::client_create);
+  visit("PJRT_Client_PlatformName", &Api::client_platform_name);
+  visit("PJRT_Client_PlatformVersion", &Api::client_platform_version);
+  visit("PJRT_Client_AddressableDevices", &Api::client_addressable_devices);
+  visit("PJRT_Client_Compile", &Api::client_compile);
+  visit("PJRT_Client_BufferFromHostBuffer", &Api::buffer_from_host_buffer);
+  visit("PJRT_DeviceDescription_Id", &Api::description_id);
+  visit("PJRT_DeviceDescription_Kind", &Api::description_kind);
+  visit("PJRT_Device_GetDescription", &Api::device_get_description);
+  visit("PJRT_Executable_Destroy", &Api::executable_destroy);
+  visit("PJRT_LoadedExecutable_Destroy", &Api::loaded_executable_destroy);
+  visit("PJRT_LoadedExecutable_GetExecutable", &Api::loaded_executable_get_executable);
+  visit("PJRT_LoadedExecutable_Execute", &Api::loaded_executable_execute);
+  visit("PJRT_Buffer_Destroy", &Api::buffer_destroy);
+  visit("PJRT_Buffer_IsDeleted", &Api::buffer_is_deleted);
+  visit("PJRT_Buffer_ToHostBuffer", &Api::buffer_to_host_buffer);
+  visit("PJRT_Buffer_ReadyEvent", &Api::buffer_ready_event);
+}
 
 Plugin::Plugin(std::string name, std::string path) : name_(std::move(name)), path_(std::move(path)) {
   require_file(name_, path_);
@@ -43,11 +74,16 @@ Plugin::Plugin(std::string name, std::string path) : name_(std::move(name)), pat
   require<Unavailable>(api_ != nullptr && api_->head.struct_size >= offsetof(Api, error_destroy), "plugin ", name_,
                        ": ", path_, ": GetPjrtApi gives no table of functions");
   const Version& version = api_->version;
-  require<Unavailable>(version.major == api_major && version.minor >= oldest_minor && has(&Api::buffer_ready_event) &&
-                           has(&Api::loaded_executable_execute),
-                       "plugin ", name_, ": ", path_, " has version ", api_version(),
-                       " of the PJRT C API; this library speaks ", api_major, ".", oldest_minor, " and later ",
-                       api_major, ".x");
+  require<Unavailable>(version.major == api_major && version.minor >= oldest_minor, "plugin ", name_, ": ", path_,
+                       " has version ", api_version(), " of the PJRT C API; this library speaks ", api_major, ".",
+                       oldest_minor, " and later ", api_major, ".x");
+  std::string missing;
+  for_each_needed([&](const char* function, auto place) {
+    if (!has(place)) missing += (missing.empty() ? "" : ", ") + std::string(function);
+  });
+  require<Unavailable>(missing.empty(), "plugin ", name_, ": ", path_, " has version ", api_version(),
+                       " of the PJRT C API, and is incomplete: its table lacks ", missing,
+                       ": take another build of the plugin");
   std::atexit([] { is_exiting = true; });  // runs before destructors of the library that was loaded
   auto a = arguments<PluginInitialize>();
   check(api_->plugin_initialize(&a), "initialize");
@@ -260,6 +296,7 @@ std::int64_t Loaded::temporary_bytes() const { return std::max(std::int64_t{0}, 
 std::int64_t Loaded::code_bytes() const { return std::max(std::int64_t{0}, memory().generated_code_bytes); }
 
 std::string Loaded::serialized() const try {
+  plugin_.require_function(&Api::executable_serialize, "PJRT_Executable_Serialize");
   const Source source(plugin_, executable_);
   auto a = arguments<ExecutableSerialize>();
   a.executable = source.get();
@@ -339,6 +376,7 @@ std::string Session::description_of(Device* device) const {
 }
 
 MemoryNumbers Session::memory_of(Device* device) const {
+  if (!plugin_.has(&Api::device_memory_stats)) return {};
   auto a = arguments<DeviceMemoryStats>();
   a.device = device;
   if (plugin_.exception_of(plugin_.api().device_memory_stats(&a), "ask a device for its memory")) return {};
@@ -379,6 +417,7 @@ std::unique_ptr<Loaded> Session::compile(const std::string& written, const std::
 }
 
 std::unique_ptr<Loaded> Session::load(const std::string& serialized, const std::string& options) const {
+  plugin_.require_function(&Api::executable_deserialize_and_load, "PJRT_Executable_DeserializeAndLoad");
   auto a = arguments<ExecutableDeserializeAndLoad>();
   a.client = client_;
   a.bytes = serialized.data();

@@ -43,6 +43,7 @@ enum class Code : int {
   ok = 0,
   invalid_argument = 3,
   resource_exhausted = 8,
+  unimplemented = 12,
   internal = 13,
 };
 

@@ -28,6 +28,10 @@ DeviceKind kind_of_platform(const std::string& platform, const std::string& name
 /// A plugin, or why it is none.
 struct Known {
   std::string name, path, problem;
+  std::vector<std::string> other_names = {};  // under which it was loaded, too
+  bool is_named(std::string_view asked) const {
+    return name == asked || std::ranges::find(other_names, asked) != other_names.end();
+  }
   std::unique_ptr<const pjrt::Plugin> plugin;
   std::unique_ptr<const pjrt::Session> session;
   std::vector<Device> devices;
@@ -44,10 +48,17 @@ class Registry final : public DeviceFinder {
     return *only;
   }
 
-  /// The plugin of this file; loads it unless that was done.
+  /// The plugin of this file; loads it unless that was done. It is known by every name under which it was loaded.
   const Known& load(const std::string& name, const std::string& path) {
     const std::lock_guard lock(guard_);
-    return load_now(name, path);
+    for (const auto& known : known_)
+      require(!known->is_named(name) || !known->problem.empty() || is_file_of(*known, path), "load_plugin: `", name,
+              "` is the name of another plugin, ", known->path, ": take another name for ", path);
+    const Known& loaded = load_now(name, path);
+    if (loaded.is_named(name)) return loaded;
+    for (const auto& known : known_)
+      if (known.get() == &loaded) known->other_names.push_back(name);
+    return loaded;
   }
 
   void find(DeviceKind kind) override {
@@ -74,7 +85,7 @@ class Registry final : public DeviceFinder {
       if (file.name == name) load_if_first_of_name(file);
     const Known* found = nullptr;
     for (const auto& known : known_)
-      if (known->name == name && (!found || !found->problem.empty())) found = known.get();
+      if (known->is_named(name) && (!found || !found->problem.empty())) found = known.get();
     return found;
   }
   std::vector<std::string> names() {
@@ -82,7 +93,10 @@ class Registry final : public DeviceFinder {
     look_for_files();
     std::vector<std::string> all;
     for (const PluginFile& file : files_) all.push_back(file.name);
-    for (const auto& known : known_) all.push_back(known->name);
+    for (const auto& known : known_) {
+      all.push_back(known->name);
+      all.insert(all.end(), known->other_names.begin(), known->other_names.end());
+    }
     std::ranges::sort(all);
     all.erase(std::ranges::unique(all).begin(), all.end());
     return all;
@@ -95,9 +109,19 @@ class Registry final : public DeviceFinder {
       if (!known->problem.empty() && (kind_of_name(known->name) == kind || known->name == asked_device().name))
         all += "; " + known->problem;
     const std::string& asked = asked_device().name;
-    if (kind != DeviceKind::plugin || asked.empty()) return all;
-    const auto found =
-        std::ranges::find(known_, asked, [](const auto& known) -> const std::string& { return known->name; });
+    if (const std::string_view first = std::string_view(asked).substr(0, asked.find(':')); first.size() < asked.size())
+      return all + text("; GRADUS_DEVICE is `", asked, "`: behind ", first, ": stands the number of a device, 0 to ",
+                        Device::most - 1);
+    if (kind != DeviceKind::plugin || asked.empty()) {
+      const bool is_known =
+          std::ranges::any_of(known_, [&](const auto& known) { return kind_of_name(known->name) == kind; });
+      return is_known
+                 ? all
+                 : text(all, "; no plugin for it was found: install one (docs/accelerators.md says which",
+                        kind == DeviceKind::gpu ? "; for NVIDIA `pip install \"jax[cuda13]\"`" : "",
+                        "), or name its file in PJRT_NAMES_AND_LIBRARY_PATHS; `gradus devices` lists what was found");
+    }
+    const auto found = std::ranges::find_if(known_, [&](const auto& known) { return known->is_named(asked); });
     if (found == known_.end()) {
       all += text("; GRADUS_DEVICE names `", asked, "`, which is neither a device nor a plugin that was found",
                   known_.empty() ? "" : ": these are ");
@@ -154,7 +178,7 @@ class Registry final : public DeviceFinder {
   /// Of two files of one name, as those of CUDA 12 and 13, one is used.
   void load_if_first_of_name(const PluginFile& file) {
     for (const auto& known : known_)
-      if (known->name == file.name && (known->problem.empty() || known->path == file.path.string())) return;
+      if (known->is_named(file.name) && (known->problem.empty() || known->path == file.path.string())) return;
     if (file.problem.empty()) {
       load_now(file.name, file.path.string());
       return;
@@ -166,12 +190,12 @@ class Registry final : public DeviceFinder {
     known_.push_back(std::move(wrong));
   }
 
-  const Known& load_now(const std::string& name, const std::string& path) {
+  static bool is_file_of(const Known& known, const std::string& path) {
     std::error_code ignored;
-    const auto is_it = [&](const auto& known) {
-      return known->path == path || std::filesystem::equivalent(known->path, path, ignored);
-    };
-    const auto found = std::ranges::find_if(known_, is_it);
+    return known.path == path || std::filesystem::equivalent(known.path, path, ignored);
+  }
+  const Known& load_now(const std::string& name, const std::string& path) {
+    const auto found = std::ranges::find_if(known_, [&](const auto& known) { return is_file_of(*known, path); });
     if (found != known_.end() && (*found)->problem.empty()) return **found;
     auto made = std::make_unique<Known>();
     made->name = name;

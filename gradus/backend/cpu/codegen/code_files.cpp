@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <cstdio>
 #include <mutex>
+#include <system_error>
+#include <utility>
 #include <vector>
 #include "gradus/backend/kernel_cache.h"
+#include "gradus/base/code_folder.h"
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "gradus/base/input_file.h"
@@ -43,13 +47,23 @@ class Directory {
 
   /// What is wrong with it, else nothing.
   std::string set(const fs::path& path) {
-    std::error_code problem;
-    if (!path.empty()) fs::create_directories(path, problem);
-    if (!path.empty() && !fs::is_directory(path)) return text(path.string(), " cannot be made: ", problem.message());
+    CodeFolder folder;
+    if (!path.empty()) folder = code_folder(path);
+    if (!folder.problem.empty()) return folder.problem;
     const std::lock_guard lock(guard_);
-    path_ = path;
+    path_ = folder.path;
     unseen_bytes_ = bytes_between_looks;
+    has_told_ = false;
     return {};
+  }
+  /// Once for each directory: nothing else depends on a file that cannot be written.
+  void tell_not_written(const fs::path& file, const std::string& why) {
+    {
+      const std::lock_guard lock(guard_);
+      if (std::exchange(has_told_, true)) return;
+    }
+    notice(text("gradus: kernel cache: ", file.string(), " cannot be written: ", why,
+                "; generated code is not kept there\n"));
   }
   fs::path path() const {
     const std::lock_guard lock(guard_);
@@ -68,6 +82,7 @@ class Directory {
   mutable std::mutex guard_;
   fs::path path_;
   std::uintmax_t unseen_bytes_ = bytes_between_looks;  // written since somebody looked
+  bool has_told_ = false;                              // that a file could not be written
 };
 
 Directory& named() {
@@ -115,7 +130,7 @@ fs::path directory() { return named().path(); }
 std::optional<std::string> read(const fs::path& directory, std::string_view source) {
   const fs::path path = file_of(directory, source);
   std::error_code problem;
-  const std::uintmax_t bytes = fs::is_regular_file(path, problem) ? fs::file_size(path, problem) : 0;
+  const std::uintmax_t bytes = is_own_file(path) ? fs::file_size(path, problem) : 0;
   if (problem || bytes > most_bytes) return {};
   std::string content;
   try {
@@ -140,15 +155,20 @@ void write(const fs::path& directory, std::string_view source, std::string_view 
   part.replace_extension(text('.', getpid(), '-', count.fetch_add(1), unfinished));
   const Header header{.source_bytes = source.size(), .object_bytes = object.size(), .object_hash = hash_of(object)};
   std::FILE* const file = std::fopen(part.c_str(), "wbe");
-  if (!file) return;
+  if (!file) return named().tell_not_written(part, std::generic_category().message(errno));
   bool written = true;
   for (const std::string_view piece :
        {std::string_view(reinterpret_cast<const char*>(&header), sizeof header), source, object})
     written = written && std::fwrite(piece.data(), 1, piece.size(), file) == piece.size();
-  written = std::fclose(file) == 0 && written;
+  std::string why = written ? std::string() : std::generic_category().message(errno);
+  if (std::fclose(file) != 0 && why.empty()) why = std::generic_category().message(errno);
   std::error_code problem;
-  if (written) fs::rename(part, path, problem);
-  if (!written || problem) fs::remove(part, problem);
+  if (why.empty()) fs::rename(part, path, problem);
+  if (problem) why = problem.message();
+  if (!why.empty()) {
+    fs::remove(part, problem);
+    named().tell_not_written(path, why);
+  }
   if (named().is_due(sizeof header + source.size() + object.size())) trim(directory);
 }
 
