@@ -14,7 +14,7 @@ namespace gradus {
 /// What a rank says of itself; all have to say the same.
 struct Introduction {
   std::string fingerprint = {};
-  std::string version = {};  // of the library
+  std::string version = {};  // of the library and the numeric contract
   int generation = 1;
 };
 

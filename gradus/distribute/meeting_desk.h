@@ -23,7 +23,7 @@ struct MeetingTerms {
   int ranks = 1;
   int generation = 1;
   std::string fingerprint = {};  // of the program, its model and its strategy
-  std::string version = {};      // of the library
+  std::string version = {};      // of the library and the numeric contract
   std::chrono::milliseconds heartbeat{10'000};
   std::chrono::milliseconds report{10'000};  // after which who waits is told for whom
   std::vector<std::string> addresses = {};   // of the ranks, where they are known

@@ -66,7 +66,7 @@ void ParameterServerGroup::meet() {
   if (is_chief) {
     desk_ = std::make_unique<StepDesk>(StepDeskTerms{.ranks = cluster_.ranks(),
                                                      .servers = cluster_.in_process ? 0 : cluster_.servers(),
-                                                     .version = std::string(version()),
+                                                     .version = std::string(version_and_contract()),
                                                      .fingerprint = fingerprint_of(cluster_, options_.max_staleness),
                                                      .run = drawn_name(),
                                                      .heartbeat = cluster_.heartbeat,

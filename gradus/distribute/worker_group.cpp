@@ -71,7 +71,7 @@ Introduction WorkerGroup::introduction(const Cluster& cluster, std::size_t devic
       .fingerprint = text("multi-worker mirrored, ", cluster.ranks(), " ranks with ", devices,
                           " replicas each, micro_shards ", micro_shards,
                           options.divides_state ? ", shard_optimizer" : "", options.sums_in_bf16 ? ", bf16_sums" : ""),
-      .version = std::string(version())};
+      .version = std::string(version_and_contract())};
 }
 
 WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options,

@@ -141,7 +141,8 @@ void write_files(const CheckpointContents& contents, const fs::path& directory, 
       arrays.push_back(
           {{"name", array.name}, {"shard", shard}, {"spec", text(array.spec)}, {"crc32", checksum(array)}});
   }
-  Json all{{"step", contents.step},
+  Json all{{"numeric_contract", contents.contract},
+           {"step", contents.step},
            {"epoch", contents.position.epoch},
            {"index", contents.position.index},
            {"random_state", contents.random_state},
@@ -175,6 +176,7 @@ CheckpointContents read_files(const fs::path& directory, const std::string& stem
         .step = list.at("step").get<std::int64_t>(),
         .position = {list.at("epoch").get<std::int64_t>(), list.at("index").get<std::int64_t>()},
         .random_state = list.at("random_state").get<std::uint64_t>()};
+    contents.contract = list.value("numeric_contract", 1);  // version 1 did not say so
     if (const auto found = list.find("micro_shards"); found != list.end())
       contents.micro_shards = found->get<std::int64_t>();
     const auto count = list.at("shards").get<std::size_t>();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "gradus/base/version.h"
 #include "gradus/data/pipeline.h"
 #include "gradus/formats/safetensors.h"
 
@@ -17,6 +18,7 @@ struct CheckpointContents {
   Position position = {};
   std::uint64_t random_state = 0;
   std::optional<std::int64_t> micro_shards = {};  // into how many a batch was divided; 0: it was whole
+  int contract = numeric_contract;                // whose bits its values have
   std::vector<NamedArray> arrays = {};            // with different names
 };
 

@@ -170,6 +170,9 @@ std::optional<Restored> Checkpoints::restore() {
   auto contents = state_->files.read_newest(damaged);
   for (const std::string& why : damaged) notice(text("gradus: this checkpoint is passed over: ", why, '\n'));
   if (!contents) return {};
+  if (contents->contract != numeric_contract)
+    notice(text("gradus: ", where, ": this training has the bits of version ", contents->contract,
+                " of the numeric contract, and goes on by version ", numeric_contract, "\n"));
   require(state_->model.is_built(), "Checkpoints: the model is not built yet; call it, or build(spec), first");
   if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0)
     state_->optimizer.prepare(trainable);

@@ -57,7 +57,11 @@ float row_sum(std::span<const float> row) {
     return row_sum(partials);
   }
   std::vector<float> lanes(16);
-  for (std::size_t i = 0; i < row.size(); ++i) lanes[i % 16] += row[i];
+  for (std::size_t begin = 0; begin < row.size(); begin += 512) {
+    std::vector<float> run(16);
+    for (std::size_t i = begin; i < std::min(begin + 512, row.size()); ++i) run[i % 16] += row[i];
+    for (std::size_t lane = 0; lane < 16; ++lane) lanes[lane] += run[lane];
+  }
   return tree(lanes);
 }
 std::vector<float> column_sum(const std::vector<std::vector<float>>& rows, std::size_t columns) {
@@ -75,18 +79,34 @@ std::vector<float> column_sum(const std::vector<std::vector<float>>& rows, std::
   return column_sum(partials, columns);
 }
 
-TEST(Interpreted, RowSumsFollowTheContract) {
-  for (std::int64_t n : {0, 1, 7, 15, 16, 17, 255, 256, 257, 1000, 32767, 32768, 32769, 32784, 100000}) {
-    Builder b;
-    const int x = b.input({f32, {3, n}});
-    b.graph.outputs = {b.add(sample::Sum{-1}, {x})};
-    const std::vector<float> values = noise(3 * n);
-    const auto sums = values_of<float>(run(*interpreted(b.graph), {buffer_of(values)})[0]);
-    for (std::size_t row = 0; row < 3; ++row)
+/// By both tiers, of `rows` of `n` numbers.
+void expect_row_sums(std::int64_t rows, std::int64_t n, const std::vector<float>& values) {
+  Builder b;
+  const int x = b.input({f32, {rows, n}});
+  b.graph.outputs = {b.add(sample::Sum{-1}, {x})};
+  for (const auto& program : {interpreted(b.graph), compiled(b.graph)}) {
+    const auto sums = values_of<float>(run(*program, {buffer_of(values)})[0]);
+    for (std::size_t row = 0; row < sums.size(); ++row)
       EXPECT_EQ(sums[row],
                 row_sum(std::span(values).subspan(row * static_cast<std::size_t>(n), static_cast<std::size_t>(n))))
           << n;
   }
+}
+
+TEST(Rows, SumsFollowTheContract) {
+  for (std::int64_t n :
+       {0,    1,    7,    15,   16,   17,   255,  256,  257,   511,   512,   513,   528,   1000,   1024,   1025,  1536,
+        2048, 2049, 2560, 4095, 4096, 4097, 4609, 5000, 10000, 32767, 32768, 32769, 32784, 100000, 163840, 524289})
+    expect_row_sums(3, n, noise(3 * n));
+}
+
+/// More than 512 blocks, whose results are a row of more than one run.
+TEST(Rows, SumsOfManyBlocksFollowTheContract) {
+  const std::int64_t n = 513 * 32768 + 5;
+  std::vector<float> values = noise(n / 64);
+  while (std::ssize(values) < n) values.push_back(values[values.size() - static_cast<std::size_t>(n / 64)] * 1.25f);
+  for (float& x : values) x = std::remainder(x, 3.0f);
+  expect_row_sums(1, n, values);
 }
 
 TEST(Interpreted, ColumnSumsFollowTheContract) {

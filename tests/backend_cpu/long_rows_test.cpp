@@ -53,7 +53,11 @@ INSTANTIATE_TEST_SUITE_P(All, LongRows, testing::ValuesIn(rows), [](const auto& 
 TEST_P(LongRows, SameBitsKnownOrNotCompiledOrNotOnAnyThreads) {
   const Graph open = parse_graph(GetParam().source);
   const auto compiled_open = compiled(open), interpreted_open = interpreted(open);
-  for (const std::int64_t n : {0, 1, 17, 1000, 32768, 32769, 70001, 600001}) {
+  const auto narrow_open = [&] {
+    const cpu_backend::IsaScope narrow(cpu_backend::Isa::avx2);
+    return compiled(open);
+  }();
+  for (const std::int64_t n : {0, 1, 17, 512, 513, 1000, 2048, 5001, 32768, 32769, 70001, 600001}) {
     const std::vector<std::int64_t> symbols{n};
     const Graph known = with_sizes(GetParam().source, symbols);
     const auto inputs = random_inputs(known, {}, static_cast<unsigned>(n % 3));
@@ -72,6 +76,10 @@ TEST_P(LongRows, SameBitsKnownOrNotCompiledOrNotOnAnyThreads) {
       expect_same(*closed, run(*closed, inputs), expected, {}, where + ", of known size");
       if (HasFailure()) return;
     }
+    const cpu_backend::IsaScope narrow(cpu_backend::Isa::avx2);
+    const auto closed = compiled(known);
+    expect_same(*closed, run(*closed, inputs), expected, {}, text(n, ", of known size, AVX2"));
+    expect_same(*narrow_open, run(*narrow_open, inputs, symbols), expected, symbols, text(n, ", AVX2"));
   }
 }
 

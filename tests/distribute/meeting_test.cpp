@@ -2,6 +2,8 @@
 #include "gradus/distribute/meeting.h"
 #include <gtest/gtest.h>
 #include "gradus/base/error.h"
+#include "gradus/base/version.h"
+#include "gradus/distribute/worker_group.h"
 #include "tests/errors.h"
 
 namespace gradus {
@@ -83,6 +85,24 @@ TEST(Meeting, WhatDoesNotBelongTogetherEndsForAll) {
     });
     for (const std::string& problem : problems) expect_says(problem, row.says);
     EXPECT_LT(Clock::now() - begin, 5s);
+  }
+}
+
+/// What ranks say of themselves has the number of the numeric contract: by another one their sums have other bits.
+TEST(Meeting, RanksOfAnotherNumericContractAreRefused) {
+  const Introduction ours = detail::WorkerGroup::introduction(quick(2, 0), 1, 2, {});
+  const std::string number = text("numeric contract ", numeric_contract), other = "numeric contract 1";
+  Introduction theirs = ours;
+  const auto at = theirs.version.find(number);
+  ASSERT_NE(at, std::string::npos) << ours.version;
+  theirs.version.replace(at, number.size(), other);
+  const auto desk = std::make_shared<MeetingDesk>(Meeting::terms(quick(2, 0), ours));
+  const auto problems = meet(
+      2, [&](int rank, std::shared_ptr<MeetingDesk>) { Meeting(quick(2, rank), rank == 0 ? ours : theirs, desk); });
+  for (const std::string& problem : problems) {
+    expect_says(problem, "the version of Gradus is ");
+    expect_says(problem, other + ") there and ");
+    expect_says(problem, number + ") at rank 0");
   }
 }
 

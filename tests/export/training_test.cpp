@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <array>
 #include <cmath>
+#include "gradus/base/version.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/graph/scope.h"
@@ -204,6 +205,7 @@ TEST(Export, WeightsGoToAFileOfTheirOwn) {
   EXPECT_GT(length, 64 << 20);
   const std::string header = read_text_file(with.header);
   EXPECT_NE(header.find(text("step_weights_bytes = ", length, " }")), std::string::npos) << header;
+  EXPECT_NE(header.find(text("step_numeric_contract = ", numeric_contract, " }")), std::string::npos) << header;
   EXPECT_EQ(header.find("step_init"), std::string::npos);
   const LoadedObject object(with);
   const std::vector<float> x(8, 0.5F);

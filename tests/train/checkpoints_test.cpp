@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <fstream>
 #include <functional>
+#include <zlib.h>
+#include "gradus/base/input_file.h"
+#include "gradus/base/version.h"
 #include "gradus/nn/losses.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
@@ -50,6 +53,40 @@ TEST(Checkpoints, AllOfItComesBack) {
   EXPECT_EQ(loaded.value(), 7);
   EXPECT_EQ(loaded.optimizer.iterations(), 42);
   EXPECT_EQ(random_state(), state);
+}
+
+/// The list of the only checkpoint there without the line that says the contract, as version 1 wrote it.
+void make_of_version_1(const fs::path& directory) {
+  const fs::path file = files_in(directory, ".json").at(0);
+  std::string list = read_text_file(file);
+  const std::string line = text(" \"numeric_contract\": ", numeric_contract, ",\n");
+  const std::size_t at = list.find(line);
+  ASSERT_NE(at, std::string::npos) << list;
+  list.erase(at, line.size());
+  const std::size_t body = list.find('\n') + 1;
+  const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(list.data() + body), list.size() - body);
+  std::ofstream(file) << "gradus checkpoint 1 crc32 " << sum << '\n' << list.substr(body);
+}
+
+TEST(Checkpoints, OfAnotherNumericContractSaySoInOneLine) {
+  const TestDirectory directory("checkpoints_contract");
+  Numbered numbered;
+  Checkpoints checkpoints(in_shards(directory), numbered.model, numbered.optimizer);
+  checkpoints.save(7);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(checkpoints.restore()->step, 7);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  make_of_version_1(directory);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(checkpoints.restore()->step, 7);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            text("gradus: ", directory.path().string(),
+                 ": this training has the bits of version 1 of the numeric contract, and goes on by version ",
+                 numeric_contract, "\n"));
+  checkpoints.save(8);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(checkpoints.restore()->step, 8);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(Checkpoints, NothingIsAnAnswer) {

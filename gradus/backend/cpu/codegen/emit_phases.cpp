@@ -148,21 +148,24 @@ void LoopEmitter::emit_columns(int phase, V begin, V end) {
   if (!walks) return;
   if (loops_.columns() < 0 && loops_.column_reduction() && !reductions.empty())
     return reduce_in_blocks(phase, reductions, end);
-  const Carried results = walk_columns(begin, end, identities(reductions), [&](const Columns& at, const Carried& sums) {
-    return emit_column_body(phase, at, sums);
-  });
-  for (std::size_t k = 0; k < reductions.size(); ++k) {
-    const Value& v = graph_[reductions[k]];
-    V result = combine_lanes(v.op, v.spec.dtype, results[k]);
-    row_values_[reductions[k]] = in_blocks_ ? result : rounded(reductions[k], result);
+  const auto body = [&](const Columns& at, const Carried& sums) { return emit_column_body(phase, at, sums); };
+  if (reductions.empty()) {
+    walk_columns(begin, end, {}, body);
+    return;
   }
+  const Carried results = reduce_row(reductions, begin, end, body, are_whole_vectors(), chains(phase, reductions));
+  for (std::size_t k = 0; k < reductions.size(); ++k)
+    row_values_[reductions[k]] = in_blocks_ ? results[k] : rounded(reductions[k], results[k]);
+}
+
+/// True if no part of the columns ends within a vector: they are divided at multiples of lanes.
+bool LoopEmitter::are_whole_vectors() const {
+  return loops_.columns() >= 0 && loops_.columns() % lanes == 0 && !step_.in_pieces;
 }
 
 /// A part of the columns.
 Carried LoopEmitter::walk_columns(V begin, V end, const Carried& initial, const ColumnBody& body) {
-  // They are divided at multiples of lanes.
-  const bool is_whole = loops_.columns() >= 0 && loops_.columns() % lanes == 0 && !step_.in_pieces;
-  return walk_vectors(begin, end, initial, body, is_whole);
+  return walk_vectors(begin, end, initial, body, are_whole_vectors());
 }
 
 /// Whole vectors, then the rest behind a mask. `is_whole`: there is none.

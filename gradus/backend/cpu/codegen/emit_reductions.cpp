@@ -56,16 +56,106 @@ Carried LoopEmitter::identities(const std::vector<int>& reductions) {
 
 // ---------------------------------------------------------------- rows
 
-/// [begin, end) in blocks of so many, whose results are reduced as a row: that of block k joins lane k mod 16. One
-/// block is the result itself. `block(first, last)`: the results of one, a scalar for each reduction.
+/// Each of `totals` with its of `sums`.
+Carried LoopEmitter::added(const std::vector<int>& reductions, const Carried& totals, std::span<const V> sums) {
+  Carried all;
+  for (std::size_t k = 0; k < reductions.size(); ++k) {
+    const Value& v = graph_[reductions[k]];
+    all.push_back(combine(v.op, v.spec.dtype, totals[k], sums[k]));
+  }
+  return all;
+}
+
+Carried LoopEmitter::combined_lanes(const std::vector<int>& reductions, const Carried& vectors) {
+  Carried scalars;
+  for (std::size_t k = 0; k < reductions.size(); ++k) {
+    const Value& v = graph_[reductions[k]];
+    scalars.push_back(combine_lanes(v.op, v.spec.dtype, vectors[k]));
+  }
+  return scalars;
+}
+
+/// Columns [begin, end) of a row, or of one of its blocks: a scalar for each reduction. `body` adds what stands in
+/// sixteen columns to what is carried. `is_whole`: no part of a vector is left at the end. `chains`: of runs that
+/// advance together.
+Carried LoopEmitter::reduce_row(const std::vector<int>& reductions, V begin, V end, const ColumnBody& body,
+                                bool is_whole, int chains) {
+  const auto *first = llvm::dyn_cast<llvm::ConstantInt>(begin), *last = llvm::dyn_cast<llvm::ConstantInt>(end);
+  const std::int64_t known = first && last ? last->getSExtValue() - first->getSExtValue() : -1;
+  Carried totals = identities(reductions);
+  if (known >= 0 && known <= row_run)  // one run is the row itself
+    return combined_lanes(reductions, walk_vectors(begin, end, totals, body, is_whole));
+  while (known >= 0 && chains * row_run > known) chains /= 2;
+  if (chains > 1) {
+    V together = b_.getInt64(static_cast<std::uint64_t>(chains * row_run));
+    V until = b_.CreateAdd(begin, b_.CreateMul(b_.CreateUDiv(b_.CreateSub(end, begin), together), together));
+    totals = reduce_runs_together(reductions, begin, until, body, chains);
+    begin = until;
+  }
+  if (known < 0 || chains <= 1 || known % (chains * row_run) != 0)
+    totals = reduce_runs(reductions, begin, end, body, is_whole, totals);
+  return combined_lanes(reductions, totals);
+}
+
+/// One run of columns after the other, the last one short. Each begins with the identity.
+Carried LoopEmitter::reduce_runs(const std::vector<int>& reductions, V begin, V end, const ColumnBody& body,
+                                 bool is_whole, const Carried& totals) {
+  return emit_loop(b_, begin, end, row_run, totals, [&](V first, const Carried& before) {
+    V last = b_.CreateAdd(first, b_.getInt64(row_run));
+    last = b_.CreateSelect(b_.CreateICmpSLT(last, end), last, end);
+    return added(reductions, before, walk_vectors(first, last, identities(reductions), body, is_whole));
+  });
+}
+
+/// So many whole runs at a time: their chains of additions are independent, so that one need not wait for another.
+Carried LoopEmitter::reduce_runs_together(const std::vector<int>& reductions, V begin, V end, const ColumnBody& body,
+                                          int chains) {
+  const std::size_t count = reductions.size();
+  Carried nothing;
+  for (int chain = 0; chain < chains; ++chain) nothing.append(identities(reductions));
+  return emit_loop(b_, begin, end, chains * row_run, identities(reductions), [&](V first, const Carried& before) {
+    V last = b_.CreateAdd(first, b_.getInt64(row_run));
+    const Carried sums = emit_loop(b_, first, last, lanes, nothing, [&](V i, const Carried& carried) {
+      Carried next;
+      for (std::size_t chain = 0; chain * count < carried.size(); ++chain) {
+        V at = b_.CreateAdd(i, b_.getInt64(chain * row_run));
+        const auto* own = carried.begin() + chain * count;
+        next.append(body({at, end, nullptr}, Carried(own, own + count)));
+      }
+      return next;
+    });
+    Carried totals = before;
+    for (std::size_t at = 0; at < sums.size(); at += count)
+      totals = added(reductions, totals, std::span(sums.data() + at, count));
+    return totals;
+  });
+}
+
+/// Of runs that advance together: several where little else is done for an element than adding it, whose latency is
+/// then the time of a row (4,096 floats: 0.7 of the time). Their sums stay in registers.
+int LoopEmitter::chains(int phase, const std::vector<int>& reductions) const {
+  for (const auto writes : {&LoopEmitter::is_stored_column, &LoopEmitter::is_buffered, &LoopEmitter::is_column_reduced})
+    if (!members_of(phase, writes).empty()) return 1;
+  int work = 0;
+  std::int64_t registers = 0;  // of sixteen floats
+  for (int r : reductions) {
+    const int source = loops_.register_source(graph_[r].in[0]);
+    work += 1 + (source >= 0 ? cost(source) : 0);
+    registers += std::max<std::int64_t>(1, size_of(computed_in(graph_[r].spec.dtype)) / 4);
+  }
+  const std::int64_t most = work <= 3 ? 4 : work <= 6 ? 2 : 1;
+  return static_cast<int>(std::max<std::int64_t>(1, most / registers));
+}
+
+/// [begin, end) in blocks of so many, whose results are reduced as a row: that of block k joins lane k mod 16 of run
+/// k / 512. One block is the result itself. `block(first, last)`: the results of one, a scalar for each reduction.
 Carried LoopEmitter::join_blocks(const std::vector<int>& reductions, V begin, V end, std::int64_t size,
                                  const std::function<Carried(V first, V last)>& block) {
   const std::size_t count = reductions.size();
-  Carried initial = identities(reductions);
-  for (int r : reductions) {
-    const Value& v = graph_[r];
-    initial.push_back(combine_lanes(v.op, v.spec.dtype, identity(v.op, v.spec.dtype, lanes)));
-  }
+  const Carried nothing = identities(reductions);
+  Carried initial = nothing;  // the run, all runs before it, the last block
+  initial.append(nothing);
+  initial.append(combined_lanes(reductions, nothing));
   V extent = b_.getInt64(static_cast<std::uint64_t>(size));
   const Carried results = emit_loop(b_, begin, end, size, initial, [&](V first, const Carried& before) {
     V last = b_.CreateAdd(first, extent);
@@ -73,21 +163,23 @@ Carried LoopEmitter::join_blocks(const std::vector<int>& reductions, V begin, V 
     const Carried own = block(first, last);
     V number = b_.CreateUDiv(b_.CreateSub(first, begin), extent);
     V lane = b_.CreateAnd(number, b_.getInt64(lanes - 1));
+    V begins_run = b_.CreateICmpEQ(b_.CreateURem(number, b_.getInt64(row_run)), b_.getInt64(0));
     Carried next(before);
     for (std::size_t k = 0; k < count; ++k) {
       const Value& v = graph_[reductions[k]];
-      V joined = combine(v.op, v.spec.dtype, b_.CreateExtractElement(before[k], lane), own[k]);
-      next[k] = b_.CreateInsertElement(before[k], joined, lane);
-      next[count + k] = own[k];
+      V total = combine(v.op, v.spec.dtype, before[count + k], before[k]);
+      V run = b_.CreateSelect(begins_run, nothing[k], before[k]);
+      V joined = combine(v.op, v.spec.dtype, b_.CreateExtractElement(run, lane), own[k]);
+      next[k] = b_.CreateInsertElement(run, joined, lane);
+      next[count + k] = b_.CreateSelect(begins_run, total, before[count + k]);
+      next[2 * count + k] = own[k];
     }
     return next;
   });
   V is_one_block = b_.CreateICmpSLE(b_.CreateSub(end, begin), extent);
-  Carried joined;
-  for (std::size_t k = 0; k < count; ++k) {
-    const Value& v = graph_[reductions[k]];
-    joined.push_back(b_.CreateSelect(is_one_block, results[count + k], combine_lanes(v.op, v.spec.dtype, results[k])));
-  }
+  const Carried totals(results.begin() + count, results.begin() + 2 * count);
+  Carried joined = combined_lanes(reductions, added(reductions, totals, std::span(results.data(), count)));
+  for (std::size_t k = 0; k < count; ++k) joined[k] = b_.CreateSelect(is_one_block, results[2 * count + k], joined[k]);
   return joined;
 }
 
@@ -95,14 +187,8 @@ Carried LoopEmitter::join_blocks(const std::vector<int>& reductions, V begin, V 
 /// than a block of blocks.
 void LoopEmitter::reduce_in_blocks(int phase, const std::vector<int>& reductions, V end) {
   const auto block = [&](V first, V last) {
-    Carried results = walk_columns(first, last, identities(reductions), [&](const Columns& at, const Carried& sums) {
-      return emit_column_body(phase, at, sums);
-    });
-    for (std::size_t k = 0; k < reductions.size(); ++k) {
-      const Value& v = graph_[reductions[k]];
-      results[k] = combine_lanes(v.op, v.spec.dtype, results[k]);
-    }
-    return results;
+    const auto body = [&](const Columns& at, const Carried& sums) { return emit_column_body(phase, at, sums); };
+    return reduce_row(reductions, first, last, body, are_whole_vectors(), 1);
   };
   const auto blocks = [&](V first, V last) { return join_blocks(reductions, first, last, row_block, block); };
   const Carried results = join_blocks(reductions, b_.getInt64(0), end, row_block * row_block, blocks);
@@ -121,9 +207,7 @@ V LoopEmitter::reduce_partials(int reduction) {
     if (at.mask) x = b_.CreateSelect(at.mask, x, nothing);
     return Carried{combine(v.op, t, so_far[0], x)};
   };
-  const auto block = [&](V first, V last) {
-    return Carried{combine_lanes(v.op, t, walk_vectors(first, last, {nothing}, add, false)[0])};
-  };
+  const auto block = [&](V first, V last) { return reduce_row({reduction}, first, last, add, false, 1); };
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
   V begin = b_.getInt64(0);
   V sum = (known && known->getSExtValue() <= row_block ? block(begin, count)

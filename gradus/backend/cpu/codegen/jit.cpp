@@ -30,6 +30,7 @@
 #include "gradus/backend/cpu/codegen/kernel_ir.h"
 #include "gradus/backend/cpu/codegen/lower.h"
 #include "gradus/base/error.h"
+#include "gradus/base/version.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -226,10 +227,10 @@ SmallVector<char, 0> object_of(Module& module, TargetMachine& machine) {
 
 constexpr int passes_version = 1;  // of optimize, object_of and make_machine: files of another one are not used
 
-/// All that the machine code depends on: the passes, LLVM, the processor, and the kernels.
+/// All that the machine code depends on: the passes, the numeric contract, LLVM, the processor, and the kernels.
 std::string source_of(const Module& module, const TargetMachine& machine) {
-  std::string source = text(passes_version, '\n', LLVM_VERSION_STRING, '\n', machine.getTargetCPU().str(), '\n',
-                            machine.getTargetFeatureString().str(), '\n');
+  std::string source = text(passes_version, ' ', numeric_contract, '\n', LLVM_VERSION_STRING, '\n',
+                            machine.getTargetCPU().str(), '\n', machine.getTargetFeatureString().str(), '\n');
   raw_string_ostream out(source);
   WriteBitcodeToFile(module, out);
   return source;

@@ -12,6 +12,9 @@ using Builder = llvm::IRBuilder<>;
 
 /// Lanes of every vector loop and of every reduction, whatever the machine's vectors: part of the numeric contract.
 inline constexpr int lanes = 16;
+/// Elements of a row whose sums a lane begins with the identity, before it adds them to those of earlier runs:
+/// likewise.
+inline constexpr std::int64_t row_run = 512;
 
 /// Booleans are one bit in registers and one byte in memory; narrow floats are floats in registers, already rounded.
 llvm::Type* register_type(Builder& b, DType t);

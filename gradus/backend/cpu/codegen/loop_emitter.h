@@ -10,6 +10,7 @@
 #include <llvm/IR/Module.h>
 #include <map>
 #include <set>
+#include <span>
 #include "gradus/backend/cpu/codegen/kernel_ir.h"
 #include "gradus/backend/cpu/codegen/partials.h"
 #include "gradus/backend/cpu/run/program.h"
@@ -88,6 +89,7 @@ class LoopEmitter {
   void emit_row_values(int phase);
   void emit_columns(int phase, V begin, V end);
   using ColumnBody = std::function<Carried(const Columns&, const Carried&)>;
+  bool are_whole_vectors() const;
   Carried walk_columns(V begin, V end, const Carried& initial, const ColumnBody& body);
   Carried walk_vectors(V begin, V end, const Carried& initial, const ColumnBody& body, bool is_whole);
   Carried emit_column_body(int phase, const Columns& at, const Carried& accumulators);
@@ -113,6 +115,14 @@ class LoopEmitter {
   V combine_lanes(const AnyOp& op, DType t, V vector);
   V rounded(int reduction, V result);
   Carried identities(const std::vector<int>& reductions);
+  Carried added(const std::vector<int>& reductions, const Carried& totals, std::span<const V> sums);
+  Carried combined_lanes(const std::vector<int>& reductions, const Carried& vectors);
+  Carried reduce_row(const std::vector<int>& reductions, V begin, V end, const ColumnBody& body, bool is_whole,
+                     int chains);
+  Carried reduce_runs(const std::vector<int>& reductions, V begin, V end, const ColumnBody& body, bool is_whole,
+                      const Carried& totals);
+  Carried reduce_runs_together(const std::vector<int>& reductions, V begin, V end, const ColumnBody& body, int chains);
+  int chains(int phase, const std::vector<int>& reductions) const;
   Carried join_blocks(const std::vector<int>& reductions, V begin, V end, std::int64_t size,
                       const std::function<Carried(V first, V last)>& block);
   void reduce_in_blocks(int phase, const std::vector<int>& reductions, V end);

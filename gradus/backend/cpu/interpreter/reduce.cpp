@@ -9,7 +9,7 @@ namespace gradus::interpreter {
 namespace {
 
 constexpr std::int64_t block = scalar::Interpreter::block;
-constexpr std::int64_t lanes = 16, longest_row = 32768, rows_together = 32;
+constexpr std::int64_t lanes = 16, longest_run = 512, longest_row = 32768, rows_together = 32;
 /// Of columns: so many rows are divided where the result has so few elements that these are too few to divide.
 constexpr std::int64_t many_rows = 256, few_columns = 4096;
 constexpr int levels = 13;  // 32^13 > 2^63
@@ -44,7 +44,8 @@ struct Reduction {
   }
 };
 
-/// One row, fed from left to right. Rows of more than 32768 elements are rows of the results of their blocks.
+/// One row, fed from left to right. Rows of more than 32768 elements are rows of the results of their blocks. Within a
+/// block the sums of runs of 512 elements are added up.
 class RowSum {
  public:
   RowSum(const Combination& combination, void* scratch) : combination_(combination), scratch_(scratch) {}
@@ -52,7 +53,7 @@ class RowSum {
     const auto* from = static_cast<const std::byte*>(x);
     while (count > 0) {
       Level& level = levels_[0];
-      if (level.count == 0) combination_.reset(level.sums, lanes);
+      begin_runs(level);
       const std::int64_t lane = level.count % lanes;
       const std::int64_t stretch = std::min(count, lanes - lane);
       combination_.into(level.sums + lane * combination_.size, from, stretch, scratch_);
@@ -65,7 +66,7 @@ class RowSum {
   /// More elements follow after those of the add() that comes next.
   void expect_more(bool more) { pending_ = more; }
   const void* finish() {
-    if (levels_[0].count == 0) combination_.reset(levels_[0].sums, lanes);  // an empty row
+    if (levels_[0].count == 0) begin_runs(levels_[0]);  // an empty row
     int level = 0;
     for (; level + 1 < row_levels && is_below_another(level); ++level)
       if (levels_[level].count > 0) carry(level);
@@ -76,19 +77,31 @@ class RowSum {
  private:
   static constexpr int row_levels = 5;  // 32768^5 > 2^63
   struct Level {
-    alignas(64) std::byte sums[lanes * 8];
+    alignas(64) std::byte sums[lanes * 8], totals[lanes * 8];  // of the run, and of those before it
     std::int64_t count = 0;
   };
 
   bool is_below_another(int level) const {
     return std::any_of(levels_ + level + 1, levels_ + row_levels, [](const Level& l) { return l.count > 0; });
   }
-  /// The halving tree; the result is in lane 0. Lanes that a short tail left alone meet the identity first.
+  /// Before each element: is it the first of a row, or of a run?
+  void begin_runs(Level& level) {
+    if (level.count % longest_run != 0) return;
+    if (level.count == 0) combination_.reset(level.totals, lanes);
+    else combination_.into(level.totals, level.sums, lanes, scratch_);
+    combination_.reset(level.sums, lanes);
+  }
+  /// The last run, then the halving tree; the result is in lane 0 of the sums. Lanes that a short tail left alone meet
+  /// the identity first.
   void fold(Level& level) {
     if (const std::int64_t rest = level.count % lanes; rest != 0 || level.count == 0) {
       alignas(64) std::byte nothing[lanes * 8];
       combination_.reset(nothing, lanes);
       combination_.into(level.sums + rest * combination_.size, nothing, lanes - rest, scratch_);
+    }
+    if (level.count > longest_run) {
+      combination_.into(level.totals, level.sums, lanes, scratch_);
+      std::memcpy(level.sums, level.totals, sizeof level.sums);
     }
     for (std::int64_t half = lanes / 2; half > 0; half /= 2)
       combination_.into(level.sums, level.sums + half * combination_.size, half, scratch_);
@@ -100,7 +113,7 @@ class RowSum {
     for (; level >= from; --level) carry(levels_[level], levels_[level + 1]);
   }
   void carry(Level& level, Level& next) {
-    if (next.count == 0) combination_.reset(next.sums, lanes);
+    begin_runs(next);
     fold(level);
     combination_.into(next.sums + next.count % lanes * combination_.size, level.sums, 1, scratch_);
     ++next.count;

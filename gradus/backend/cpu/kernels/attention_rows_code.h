@@ -9,7 +9,7 @@
 namespace gradus::library::attention {
 namespace {
 
-constexpr std::int64_t lanes = 16;  // of a row reduction
+constexpr std::int64_t lanes = 16, row_run = 512, row_block = 32768;  // of a row reduction
 
 template <class T> struct Exponential;
 template <> struct Exponential<float> {
@@ -97,11 +97,20 @@ template <class T> struct PerQuery {
 };
 /// The lanes of a sum along keys: those of key j are j modulo 16.
 template <class T> struct Sums {
-  PerQuery<T> lane[lanes] = {};
-  void combine() {
+  PerQuery<T> lane[lanes];
+  void clear() {
+    for (PerQuery<T>& each : lane) each = {};
+  }
+  void add(std::int64_t l, const PerQuery<T>& x) {
+    for (std::int64_t q = 0; q < PerQuery<T>::vectors; ++q) lane[l].of[q] += x.of[q];
+  }
+  void add(const Sums& run) {
+    for (std::int64_t l = 0; l < lanes; ++l) add(l, run.lane[l]);
+  }
+  PerQuery<T> combined() {
     for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-      for (std::int64_t l = 0; l < half; ++l)
-        for (std::int64_t q = 0; q < PerQuery<T>::vectors; ++q) lane[l].of[q] += lane[l + half].of[q];
+      for (std::int64_t l = 0; l < half; ++l) add(l, lane[l + half]);
+    return lane[0];
   }
 };
 
@@ -117,16 +126,46 @@ template <class T> struct Sums {
   *reinterpret_cast<Narrow*>(target) = __builtin_convertvector(x == x ? rounded : quiet, Narrow);
 #endif
 }
-/// visit(j, first) for each key j, of which the queries before vector `first` see nothing, where query q sees the keys
-/// up to diagonal + q. Of most keys `first` is known to be 0.
+/// visit(j, first) for each key j of [begin, end), of which the queries before vector `first` see nothing, where query
+/// q sees the keys up to diagonal + q. Of most keys `first` is known to be 0.
 template <class T, class Visit>
-[[gnu::always_inline]] inline void for_each_key(std::int64_t keys, std::int64_t diagonal, const Visit& visit) {
-  const std::int64_t near = diagonal + vector_lanes<T>, seen_by_all = keys < near ? keys : near;
-  for (std::int64_t j = 0; j < seen_by_all; ++j) visit(j, std::integral_constant<std::int64_t, 0>());
-  for (std::int64_t j = seen_by_all; j < keys; ++j) {
+[[gnu::always_inline]] inline void for_each_key(std::int64_t begin, std::int64_t end, std::int64_t diagonal,
+                                                const Visit& visit) {
+  const std::int64_t near = diagonal + vector_lanes<T>, seen_by_all = end < near ? end : near;
+  std::int64_t j = begin;
+  for (; j < seen_by_all; ++j) visit(j, std::integral_constant<std::int64_t, 0>());
+  for (; j < end; ++j) {
     const std::int64_t first = (j - diagonal) / vector_lanes<T>;
     visit(j, first < PerQuery<T>::vectors ? first : PerQuery<T>::vectors);
   }
+}
+template <class T, class Visit>
+[[gnu::always_inline]] inline void for_each_key(std::int64_t keys, std::int64_t diagonal, const Visit& visit) {
+  for_each_key<T>(0, keys, diagonal, visit);
+}
+
+/// The sum along keys for each query, in the order of a row reduction. `visit(lane, j, first)` adds what belongs to key
+/// j. The results of blocks are one run: of up to 512 blocks, 16,777,216 keys.
+template <class T, class Visit>
+[[gnu::always_inline]] inline PerQuery<T> sum_along_keys(std::int64_t keys, std::int64_t diagonal, const Visit& visit) {
+  Sums<T> run, runs, blocks;
+  for (std::int64_t begin = 0; begin < keys; begin += row_run) {
+    const std::int64_t end = begin + row_run < keys ? begin + row_run : keys;
+    run.clear();
+    for_each_key<T>(begin, end, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
+      visit(run.lane[j % lanes], j, first);
+    });
+    if (keys <= row_run) return run.combined();
+    if (begin % row_block == 0) runs = run;
+    else runs.add(run);
+    if (end % row_block != 0 && end != keys) continue;
+    const PerQuery<T> block = runs.combined();
+    if (keys <= row_block) return block;
+    if (end == row_block) blocks.clear();
+    blocks.add((end - 1) / row_block % lanes, block);
+    if (end == keys) return blocks.combined();
+  }
+  return {};
 }
 
 /// Row j of `rows`; `rounds`: of rows of bf16 that take the place of those of T, of which row j and those before it are
@@ -153,17 +192,15 @@ void soften(T* of_keys, std::int64_t keys, std::int64_t diagonal, T factor, bool
   });
   for (Vector<T>& x : most.of)
     if constexpr (narrow) x *= factor;  // which keeps their order
-  Sums<T> sums;
-  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
+  const auto exponentials = [&](PerQuery<T>& lane, std::int64_t j, auto first) __attribute__((always_inline)) {
     for (std::int64_t q = first; q < vectors; ++q) {
       Vector<T> x = scores[j].of[q];
       if constexpr (narrow) x *= factor;
       scores[j].of[q] = exponential<T>(x - most.of[q]);
-      sums.lane[j % lanes].of[q] += scores[j].of[q];
+      lane.of[q] += scores[j].of[q];
     }
-  });
-  sums.combine();
-  PerQuery<T>& sum = sums.lane[0];
+  };
+  PerQuery<T> sum = sum_along_keys<T>(keys, diagonal, exponentials);
   for (Vector<T>& x : sum.of)
     if constexpr (narrow) x = T(1) / x;
   for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
@@ -179,12 +216,10 @@ void differentiate(T* weights_of_keys, T* gradients_of_keys, std::int64_t keys, 
   auto* const weights = reinterpret_cast<PerQuery<T>*>(weights_of_keys);
   auto* const gradients = reinterpret_cast<PerQuery<T>*>(gradients_of_keys);
   constexpr std::int64_t vectors = PerQuery<T>::vectors;
-  Sums<T> sums;
-  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
-    for (std::int64_t q = first; q < vectors; ++q) sums.lane[j % lanes].of[q] += gradients[j].of[q] * weights[j].of[q];
-  });
-  sums.combine();
-  const PerQuery<T> sum = sums.lane[0];
+  const auto products = [&](PerQuery<T>& lane, std::int64_t j, auto first) __attribute__((always_inline)) {
+    for (std::int64_t q = first; q < vectors; ++q) lane.of[q] += gradients[j].of[q] * weights[j].of[q];
+  };
+  const PerQuery<T> sum = sum_along_keys<T>(keys, diagonal, products);
   for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
     PerQuery<T> row = {};
     for (std::int64_t q = first; q < vectors; ++q) {

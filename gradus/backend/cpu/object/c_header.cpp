@@ -4,6 +4,7 @@
 #include <span>
 #include "gradus/base/error.h"
 #include "gradus/base/numbered.h"
+#include "gradus/base/version.h"
 
 namespace gradus::object {
 namespace {
@@ -153,7 +154,8 @@ std::string to_c(const HeaderText& h) {
       "used by one thread at a time. */\n#ifndef ", guard, "\n#define ", guard,
       "\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
       "/* Where it begins is free; calls are fastest where that is a multiple of 64. */\n", struct_of(h), "\n",
-      beginning_of(h),
+      beginning_of(h), "/* The version of Gradus's numeric contract whose bits results have. */\nenum { ", name,
+      "_numeric_contract = ", numeric_contract, " };\n",
       "/* 1 if this processor has the instructions that the code needs, else 0: then nothing else may be called. ",
       "*/\nint ", name, "_supported(void);\n/* One run. */\n", signature(h), ";\n\n", failures_of(h), layout_of(h),
       "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
