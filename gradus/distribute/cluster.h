@@ -50,6 +50,7 @@ struct Cluster {
   Credentials credentials = {};  // shown at the meeting
   bool in_process = false;       // all ranks are threads of this process
   std::string source = {};       // what said so, as "TF_CONFIG"
+  std::string launcher = {};     // where `gradus launch` hears how this rank fares; empty: it has not started it
 
   static constexpr int most_ranks = 16'384;  // that a cluster may have
 
