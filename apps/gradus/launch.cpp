@@ -1,4 +1,5 @@
-/// One loop waits for all: what ranks write, ranks that end, signals, and a standard output that takes more.
+/// One loop waits for all: what ranks write and report, ranks that end or are stopped, signals, and a standard output
+/// that takes more.
 #include "apps/gradus/launch.h"
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -7,15 +8,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <system_error>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config.h"
 #include "apps/gradus/output.h"
 #include "apps/gradus/queued_output.h"
 #include "apps/gradus/rank_environment.h"
+#include "apps/gradus/rank_fates.h"
 #include "apps/gradus/rank_process.h"
+#include "apps/gradus/report_socket.h"
 #include "apps/gradus/restart_pause.h"
+#include "apps/gradus/stopped_ranks.h"
 
 namespace gradus::command {
 namespace {
@@ -24,13 +27,10 @@ using Clock = std::chrono::steady_clock;
 
 /// How long ranks that are asked to end have, before they are killed.
 constexpr std::chrono::seconds patience{5};
+/// How often it looks whether a rank is stopped, and who is the cause of a failure.
+constexpr std::chrono::milliseconds time_of_a_look{200};
 /// How long the output of ranks that were killed has, once the launcher was asked to end.
 constexpr std::chrono::milliseconds patience_with_readers{100};
-
-std::string how_it_ended(const siginfo_t& ended) {
-  if (ended.si_code == CLD_EXITED) return text("ended with exit code ", ended.si_status);
-  return text("was killed by signal ", ended.si_status, " (", strsignal(ended.si_status), ')');
-}
 
 class Launcher {
  public:
@@ -45,7 +45,7 @@ class Launcher {
   ~Launcher() {
     for (const RankProcess& rank : ranks_) rank.send(SIGKILL);
     for (const RankProcess& rank : ranks_)
-      if (rank.lives) ::waitpid(rank.process, nullptr, 0);
+      if (rank.lives) ::waitpid(rank.process, nullptr, 0);  // no deadline: it was killed
     if (signals_ >= 0) ::close(signals_);
   }
   Launcher(const Launcher&) = delete;
@@ -74,8 +74,16 @@ class Launcher {
     is_ending_ = false;
     deadline_.reset();
     started_ = Clock::now();
+    reports_.read();  // the last ones of those that have ended
+    moments_ = 0;
+    first_end_.reset();
+    first_failure_.reset();
     meeting_ = new_meeting(count_, arguments_.port, static_cast<int>(arguments_.servers));
     meeting_.restart = restarts;
+    meeting_.launcher = reports_.name();
+    times_ = times_of_ranks(meeting_);
+    fates_.assign(static_cast<std::size_t>(meeting_.processes()), {});
+    stopped_ = StoppedRanks();
     for (int process = 0; process < meeting_.processes(); ++process) {
       std::string prefix;
       if (process >= meeting_.ranks) prefix = text("[server ", process - meeting_.ranks, "] ");
@@ -91,7 +99,8 @@ class Launcher {
   // ---------------------------------------------------------------- waiting
 
   void wait() {
-    std::vector<pollfd> awaited{{signals_, POLLIN, 0}, {output_.descriptor(), POLLOUT, 0}};
+    std::vector<pollfd> awaited{
+        {signals_, POLLIN, 0}, {output_.descriptor(), POLLOUT, 0}, {reports_.descriptor(), POLLIN, 0}};
     std::vector<RankStream*> streams;
     if (!output_.is_full()) {
       for (RankProcess& rank : ranks_)
@@ -100,17 +109,65 @@ class Launcher {
     }
     if (::poll(awaited.data(), awaited.size(), milliseconds_left()) > 0) {
       for (std::size_t i = 0; i < streams.size(); ++i)
-        if (awaited[i + 2].revents != 0) pass_on(*streams[i], 1);
+        if (awaited[i + 3].revents != 0) pass_on(*streams[i], 1);
       if (awaited[1].revents != 0) write_some();
+      if (awaited[2].revents != 0) take_reports();
       if (awaited[0].revents != 0) take_signals();
+    }
+    if (!is_ending_ && living_ > 0) {
+      watch_stopped();
+      say_who_is_awaited();
+      judge();
     }
     if (deadline_ && Clock::now() >= *deadline_) on_deadline();
   }
 
   int milliseconds_left() const {
-    if (!deadline_) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
-    return static_cast<int>(std::max<std::int64_t>(0, left));
+    std::chrono::milliseconds left = is_ending_ || living_ == 0 ? std::chrono::hours(1) : time_of_a_look;
+    if (deadline_) left = std::min(left, std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()));
+    return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+  }
+
+  RankFate& fate(int process) { return fates_[static_cast<std::size_t>(process)]; }
+
+  void take_reports() {
+    for (const RankReport& each : reports_.read()) {
+      if (each.process < 0 || each.process >= meeting_.processes()) continue;
+      RankFate& known = fate(each.process);
+      known.state = each.state;
+      known.group = each.ranks;
+      known.why = each.why;
+      known.said = ++moments_;
+    }
+  }
+
+  /// A rank that is stopped while the others go on, or have ended, holds the job for ever.
+  void watch_stopped() {
+    for (const RankProcess& rank : ranks_) fate(rank.rank).is_stopped = rank.lives && is_stopped(rank.process);
+    for (const int process : stopped_.overdue(fates_, times_.timeout)) {
+      say(text(meeting_.name_of(process), " has been stopped for ", seconds_of(times_.timeout),
+               " s (by SIGSTOP or the like), which is Cluster::timeout: it is ended"));
+      ranks_[static_cast<std::size_t>(process)].send(SIGKILL);
+    }
+  }
+
+  /// Once a heartbeat after the first end, then twice as rarely each time.
+  void say_who_is_awaited() {
+    if (!first_end_ || Clock::now() < next_word_) return;
+    const auto passed = Clock::now() - *first_end_;
+    say(text("waits for ", living(fates_, name_of_), ", ", seconds_of(passed), " s after the first end"));
+    next_word_ = *first_end_ + 2 * std::max<Clock::duration>(passed, times_.heartbeat);
+  }
+
+  /// Ends all where one was the cause of a failure, and says which.
+  void judge() {
+    if (is_ending_) return;
+    const auto since = first_failure_ ? Clock::now() - *first_failure_ : Clock::duration::zero();
+    auto words = cause(fates_, std::chrono::duration_cast<std::chrono::milliseconds>(since), name_of_);
+    if (!words && !first_failure_ && arguments_.servers == 0) words = vain_meeting(fates_, meeting_.ranks, name_of_);
+    if (!words) return;
+    say(*words);
+    end_all(SIGTERM);
   }
 
   void pass_on(RankStream& stream, int reads) {
@@ -146,23 +203,34 @@ class Launcher {
     if (!rank.lives || ::waitid(P_PID, static_cast<id_t>(rank.process), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         ended.si_pid == 0)
       return;
+    take_reports();  // what it has said before its end
     const bool is_well = ended.si_code == CLD_EXITED && ended.si_status == 0;
     if (!is_well || is_ending_) rank.send(SIGKILL);  // what it has started ends with it
-    ::waitpid(rank.process, nullptr, 0);
+    ::waitpid(rank.process, nullptr, 0);             // no deadline: it has ended
     rank.lives = false;
     --living_;
     pass_on_last_words(rank);
-    if (!is_well && !is_ending_) {
-      const bool is_missed = !others_do_its_steps(rank, ended);
-      say(text(meeting_.name_of(rank.rank), ' ', how_it_ended(ended), is_missed ? "" : "; others do its steps"));
-      if (is_missed) end_all(SIGTERM);
-    }
+    note_end(rank.rank, ended);
+    judge();
     if (living_ == 0) close_streams();
   }
 
+  void note_end(int process, const siginfo_t& ended) {
+    RankFate& known = fate(process);
+    known.lives = known.is_stopped = false;
+    (ended.si_code == CLD_EXITED ? known.status : known.signal) = ended.si_status;
+    known.ended = ++moments_;
+    known.is_replaced = !is_ending_ && others_do_its_steps(process, known);
+    if (known.is_replaced) say(text(meeting_.name_of(process), ' ', how_it_ended(known), "; others do its steps"));
+    const auto now = Clock::now();
+    if (!first_end_) next_word_ = now + times_.heartbeat;
+    first_end_ = first_end_.value_or(now);
+    if (known.has_failed()) first_failure_ = first_failure_.value_or(now);
+  }
+
   /// Of parameter servers a worker may be killed. One that fails by itself has told the others, or has never come.
-  bool others_do_its_steps(const RankProcess& rank, const siginfo_t& ended) const {
-    return arguments_.servers > 0 && rank.rank > 0 && rank.rank < meeting_.ranks && ended.si_code != CLD_EXITED;
+  bool others_do_its_steps(int process, const RankFate& known) const {
+    return arguments_.servers > 0 && process > 0 && process < meeting_.ranks && known.signal != 0;
   }
 
   /// What it has written lies in its pipes; who still holds them may write on.
@@ -205,13 +273,25 @@ class Launcher {
     else deadline_ = Clock::now() + patience_with_readers;
   }
 
+  static double seconds_of(Clock::duration time) {
+    return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / 100) / 10;
+  }
+
   const LaunchArguments& arguments_;
   int count_;  // of ranks that are started
   const LauncherSettings settings_;
   int signals_ = -1;
   QueuedOutput output_;
   MeetingOfRanks meeting_;
+  const NameOfProcess name_of_ = [this](int process) { return meeting_.name_of(process); };
   std::vector<RankProcess> ranks_;  // parameter servers behind them
+  const ReportSocket reports_;
+  std::vector<RankFate> fates_;  // of the same
+  StoppedRanks stopped_;
+  TimesOfRanks times_;
+  int moments_ = 0;  // at which something was noticed
+  std::optional<Clock::time_point> first_end_, first_failure_;
+  Clock::time_point next_word_;
   int living_ = 0;
   bool is_ending_ = false;  // all of them: one has failed, a signal has come, or nobody reads what they write
   std::optional<Clock::time_point> deadline_;

@@ -12,6 +12,7 @@
 #include <system_error>
 #include "gradus/base/cores.h"
 #include "gradus/base/error.h"
+#include "gradus/distribute/cluster.h"
 #include "gradus/distribute/json_fields.h"
 
 namespace gradus::command {
@@ -39,6 +40,8 @@ bool is_of_others(std::string_view name) {
   return std::ranges::find(of_others, name) != std::end(of_others) ||
          std::ranges::any_of(families_of_others, [&](auto family) { return name.starts_with(family); });
 }
+
+constexpr std::string_view name_of_cluster = "GRADUS_CLUSTER";
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -85,9 +88,8 @@ std::string new_token() {
 }
 
 std::string cluster_variable(int process, const MeetingOfRanks& meeting) {
-  constexpr std::string_view name = "GRADUS_CLUSTER";
-  const std::string of_user = variable(name.data());
-  nlohmann::json cluster = of_user.empty() ? nlohmann::json::object() : object(of_user, name);
+  const std::string of_user = variable(name_of_cluster.data());
+  nlohmann::json cluster = of_user.empty() ? nlohmann::json::object() : object(of_user, name_of_cluster);
   for (const char* other : {"workers", "parameter_servers", "task"}) cluster.erase(other);
   const bool is_server = process >= meeting.ranks;
   if (is_server) cluster["task"] = "parameter_server";
@@ -96,7 +98,9 @@ std::string cluster_variable(int process, const MeetingOfRanks& meeting) {
   cluster["size"] = meeting.ranks;
   cluster["meeting_point"] = text("127.0.0.1:", meeting.port);
   cluster["token"] = meeting.token;
-  return text(name, '=', written(cluster));
+  if (meeting.launcher.empty()) cluster.erase("launcher");
+  else cluster["launcher"] = meeting.launcher;
+  return written(cluster);
 }
 
 }  // namespace
@@ -113,17 +117,24 @@ MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port, int serv
   return made;
 }
 
+TimesOfRanks times_of_ranks(const MeetingOfRanks& meeting) {
+  const auto times = [](const Cluster& cluster) { return TimesOfRanks{cluster.timeout, cluster.heartbeat}; };
+  try {
+    return times(cluster_of_json(cluster_variable(0, meeting)));
+  } catch (const Error&) { return times(Cluster{}); }
+}
+
 std::vector<std::string> environment_of_rank(int process, const MeetingOfRanks& meeting) {
   const bool shares_cores = variable("GRADUS_NUM_THREADS").empty();
   std::vector<std::string> out;
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view line = *each, name = line.substr(0, line.find('='));
-    if (is_of_others(name) || name == "GRADUS_CLUSTER" || name == "GRADUS_RESTART" ||
+    if (is_of_others(name) || name == name_of_cluster || name == "GRADUS_RESTART" ||
         (name == "GRADUS_NUM_THREADS" && shares_cores))
       continue;
     out.emplace_back(line);
   }
-  out.push_back(cluster_variable(process, meeting));
+  out.push_back(text(name_of_cluster, '=', cluster_variable(process, meeting)));
   if (meeting.restart > 0) out.push_back(text("GRADUS_RESTART=", meeting.restart));
   constexpr int most_threads = 1024;  // that the variable may say
   if (shares_cores)

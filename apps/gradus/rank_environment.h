@@ -1,5 +1,6 @@
 /// What a started rank finds in its environment.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@ struct MeetingOfRanks {
   std::string token = {};
   std::int64_t restart = 0;                     // how often ranks have been started before
   std::vector<std::int64_t> server_ports = {};  // one a parameter server
+  std::string launcher = {};                    // where it hears of ranks; empty: nowhere
 
   int processes() const { return ranks + static_cast<int>(server_ports.size()); }
   /// "rank 2"; of processes after the ranks "parameter server 0".
@@ -22,6 +24,13 @@ struct MeetingOfRanks {
 /// With a token that nobody has had before; without a port with one that is free now, as those of servers are.
 /// Unavailable if there is none.
 MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port, int servers = 0);
+
+/// How long ranks wait for each other, as the user's GRADUS_CLUSTER says it.
+struct TimesOfRanks {
+  std::chrono::milliseconds timeout{}, heartbeat{};
+};
+/// Those of a Cluster that nobody has set where it says nothing that holds: then the ranks say so.
+TimesOfRanks times_of_ranks(const MeetingOfRanks& meeting);
 
 /// The variables of this process, "NAME=value", without what other launchers say of ranks, and with GRADUS_CLUSTER,
 /// which keeps what the user's says of timeouts and certificates, and GRADUS_RESTART. GRADUS_NUM_THREADS becomes the

@@ -53,6 +53,7 @@ struct Cluster {
   Credentials credentials = {};  // shown at the meeting
   bool in_process = false;       // all ranks are threads of this process
   std::string source = {};       // what said so, as "TF_CONFIG"
+  std::string launcher = {};     // where `gradus launch` hears how this rank fares; empty: it has not started it
 
 
   /// What the environment of this process says, in the order of `cluster_of`. One rank if it says nothing.

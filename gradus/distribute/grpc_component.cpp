@@ -1,6 +1,7 @@
 /// libgradus_grpc.so: the one source that sees gRPC's headers. It sends bytes, so it has no generated code, and does
 /// not link protobuf, of which the library has its own.
 #include "gradus/distribute/grpc_component.h"
+#include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/create_channel.h>
@@ -477,5 +478,8 @@ extern "C" __attribute__((visibility("default"))) const gradus::GrpcTable* gradu
     gpr_set_log_verbosity(GPR_LOG_SEVERITY_DEBUG);
     gpr_set_log_function(gradus::read_log);
   }
+  // Once, and never shut down: where gRPC lacks a thread its end waits for one without a deadline.
+  static const bool is_begun = (grpc_init(), true);
+  static_cast<void>(is_begun);
   return &gradus::table;
 }

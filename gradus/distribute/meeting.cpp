@@ -5,8 +5,8 @@
 #include <random>
 #include <utility>
 #include "gradus/base/error.h"
-#include "gradus/base/no_signals.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/own_thread.h"
 #include "gradus/distribute/json_fields.h"
 #include "gradus/distribute/transport.h"
 
@@ -64,6 +64,14 @@ std::vector<std::string> strings(const Json& answer, const std::string& name) {
   return out;
 }
 
+std::vector<int> numbers(const Json& answer, const std::string& name) {
+  const Json& list = field(answer, source, name);
+  if (!list.is_array()) throw unexpected(source, name, "a list", list);
+  std::vector<int> out;
+  for (const Json& each : list) out.push_back(integer(each, source, name));
+  return out;
+}
+
 double seconds_of(Clock::duration time) { return static_cast<double>(time / 100ms) / 10; }
 
 }  // namespace
@@ -82,7 +90,8 @@ Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_
       incarnation_(drawn_incarnation()),
       place_(cluster.in_process || cluster.ranks() == 1 ? "this process" : cluster.meeting().to_string()),
       desk_(std::move(desk)),
-      witness_(std::move(witness)) {
+      witness_(std::move(witness)),
+      reports_(cluster) {
   cluster_.check();
   require(cluster_.task == TaskType::worker || cluster_.task == TaskType::chief,
           "MultiWorkerMirroredStrategy: ", cluster_.source.empty() ? "the cluster" : cluster_.source,
@@ -100,6 +109,7 @@ Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_
       server_ = grpc_server(cluster_.meeting(), cluster_.interface, cluster_.credentials, *desk_);
   }
   client_ = desk_ != nullptr ? in_process_client(*desk_) : grpc_client(cluster_.meeting(), cluster_.credentials);
+  reports_.say(RankState::joins);
   try {
     const Json roster = object(await(question("join"), "all here", "rank 0"), source);
     names_ = strings(roster, "names");
@@ -107,15 +117,27 @@ Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_
     require<DataError>(static_cast<int>(names_.size()) == cluster_.ranks() && hosts_.size() == names_.size(), source,
                        ": there are ", names_.size(), " names of ", cluster_.ranks(), " ranks");
     if (cluster_.ranks() > 2) meet_witness();
+    start_beating();
+    reports_.say(RankState::together);
   } catch (const Error& error) {
+    const bool by_peers =
+        dynamic_cast<const Unavailable*>(&error) != nullptr && dynamic_cast<const TurnedAway*>(&error) == nullptr;
+    reports_.say(by_peers ? RankState::followed : RankState::failed, error.what());
     // Those that come a little later are told why, too.
     if (!owns_desk_ && !names_.empty()) fail(error.what());
     if (owns_desk_) end(error.what(), false, std::min<std::chrono::milliseconds>(5s, cluster_.timeout / 4));
     throw;
   }
-  const NoSignals quiet;
+}
+
+void Meeting::start_beating() {
   is_beating_ = true;
-  beating_ = std::thread([this] { beat(); });
+  try {
+    beating_ = own_thread("the heartbeat of this rank", [this] { beat(); });
+  } catch (...) {
+    is_beating_ = false;
+    throw;
+  }
 }
 
 /// Of more than two ranks: with two there is nobody else to tell.
@@ -220,7 +242,11 @@ std::string Meeting::await(std::string question, std::string_view wanted, std::s
       const Json read = object(*heard.answer, source);
       const std::string kind = string(field(read, source, "kind"), source, "kind");
       if (kind == wanted) return *heard.answer;
-      if (kind == "failed" || kind == "over") throw Unavailable(string(field(read, source, "why"), source, "why"));
+      if (kind == "failed" || kind == "over") {
+        const std::string why = string(field(read, source, "why"), source, "why");
+        lose(why);
+        throw Unavailable(why);
+      }
       if (kind == "wait") missing = listed(strings(read, "missing"));
     }
     if (heard.is_early) std::this_thread::sleep_for(std::min<Clock::duration>(20ms, patience));
@@ -276,6 +302,7 @@ void Meeting::hear() {
     {
       const std::lock_guard lock(mutex_);
       asked["doing"] = doing_.substr(0, 1000);
+      asked["left"] = left_.size();
     }
     try {
       const auto answer = client_->ask(written(asked), Clock::now() + 2 * cluster_.heartbeat, false);
@@ -286,12 +313,16 @@ void Meeting::hear() {
       }
       const Json read = object(*answer, source);
       const std::string kind = string(field(read, source, "kind"), source, "kind");
-      if (kind == "alive") continue;
+      if (kind == "alive") {
+        if (read.contains("left")) note_left(numbers(read, "left"));
+        continue;
+      }
       if (read.contains("decided")) {
         const std::lock_guard lock(mutex_);
         heard_ = CommitWitness::decided(*answer);
       }
-      if (kind != "over") lose(string(field(read, source, "why"), source, "why"));
+      if (kind == "over") note_left({0});
+      else lose(string(field(read, source, "why"), source, "why"));
     } catch (const Error& error) { lose(text(names_[0], ", where the ranks meet, is gone: ", error.what())); }
     return;
   }
@@ -306,6 +337,34 @@ void Meeting::lose(const std::string& why) {
     told = std::exchange(told_, {});
   }
   if (told) told(why);
+}
+
+void Meeting::note_left(std::vector<int> ranks) {
+  std::function<void(int)> told;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(ranks, [&](int each) { return each == cluster_.rank || !left_.insert(each).second; });
+    told = left_told_;
+  }
+  if (!told) return;
+  for (const int each : ranks) told(each);
+}
+
+void Meeting::on_left(std::function<void(int)> told) {
+  std::set<int> before;
+  {
+    const std::lock_guard lock(mutex_);
+    before = left_;
+    left_told_ = told;
+  }
+  for (const int each : before) told(each);
+}
+
+void Meeting::check_all_here() const {
+  const std::lock_guard lock(mutex_);
+  if (left_.empty()) return;
+  throw Unavailable(text(doing_.empty() ? "" : doing_ + " was done, and then ",
+                         names_[static_cast<std::size_t>(*left_.begin())], has_left_in_order));
 }
 
 void Meeting::on_failure(std::function<void(const std::string&)> told) {
@@ -333,7 +392,12 @@ std::optional<std::string> Meeting::tell(const std::string& question) noexcept {
   return {};
 }
 
-std::optional<std::uint64_t> Meeting::fail(const std::string& why) noexcept {
+std::optional<std::uint64_t> Meeting::fail(const std::string& why, bool by_peers) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    by_peers = by_peers || !failure_.empty();
+  }
+  reports_.say(by_peers ? RankState::followed : RankState::failed, why);  // before anybody follows
   Json asked = parse_json(question("fail"), source);
   asked["why"] = why.substr(0, 4000);
   try {
@@ -351,6 +415,7 @@ std::optional<std::uint64_t> Meeting::fail(const std::string& why) noexcept {
 
 void Meeting::leave() noexcept {
   if (is_leaving_.exchange(true)) return;
+  reports_.say(RankState::left);
   if (!tell(question("leave"))) heard();
 }
 

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <thread>
 #include "gradus/distribute/commit_witness.h"
+#include "gradus/distribute/launcher_reports.h"
 #include "gradus/distribute/meeting_desk.h"
 
 namespace gradus {
@@ -42,11 +44,16 @@ class Meeting {
 
   /// From another thread, once, as soon as a rank is lost; at once if one was lost before.
   void on_failure(std::function<void(const std::string& why)> told);
+  /// From another thread, once a rank, when one has left in order; at once for those that have before. To be called
+  /// once.
+  void on_left(std::function<void(int rank)> told);
+  /// Unavailable if a rank has left in order: then nothing more is done together.
+  void check_all_here() const;
   /// Unavailable if a rank is lost.
   void check() const;
-  /// Tells all others that this rank cannot go on. The number of the last commit, if rank 0 has answered, or rank 1 in
-  /// its stead.
-  std::optional<std::uint64_t> fail(const std::string& why) noexcept;
+  /// Tells all others that this rank cannot go on; `by_peers`: since others have failed. The number of the last commit,
+  /// if rank 0 has answered, or rank 1 in its stead.
+  std::optional<std::uint64_t> fail(const std::string& why, bool by_peers = false) noexcept;
   /// Of rank 0: see MeetingDesk::decide.
   std::string decide(std::uint64_t number) { return desk_->decide(number); }
   /// Of rank 1: see CommitWitness::note.
@@ -69,6 +76,7 @@ class Meeting {
   std::string await(std::string question, std::string_view wanted, std::string_view purpose);
   std::string question(std::string_view kind) const;
   void meet_witness();
+  void start_beating();
   /// Of a desk that does not answer: it may have ended after it has told this rank of the end, which the beat has
   /// heard.
   std::optional<std::uint64_t> heard() noexcept;
@@ -76,6 +84,7 @@ class Meeting {
   void hear();
   void beat();
   void lose(const std::string& why);
+  void note_left(std::vector<int> ranks);
   std::optional<std::string> tell(const std::string& question) noexcept;
   /// Of the meeting, by rank 0: `why` for those that have not left, whom it waits for with `patience`.
   void end(const std::string& why, bool in_order, std::chrono::milliseconds patience);
@@ -96,7 +105,10 @@ class Meeting {
   bool is_beating_ = false;
   std::optional<std::uint64_t> heard_;  // the last commit, as the desk has said it at the end
   std::string doing_, failure_;
+  LauncherReports reports_;
   std::function<void(const std::string&)> told_;
+  std::set<int> left_;  // in order
+  std::function<void(int)> left_told_;
   std::atomic<bool> is_leaving_ = false;
   std::thread beating_;
 };

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include "gradus/base/error.h"
 #include "gradus/base/lived_time.h"
-#include "gradus/base/no_signals.h"
+#include "gradus/base/own_thread.h"
 #include "gradus/distribute/json_fields.h"
 
 namespace gradus {
@@ -42,8 +42,7 @@ MeetingDesk::MeetingDesk(MeetingTerms terms)
       seats_(static_cast<std::size_t>(terms_.ranks)),
       told_(seats_.size()),
       told_to_(seats_.size()) {
-  const NoSignals quiet;
-  watcher_ = std::thread([this] { watch(); });
+  watcher_ = own_thread("the watch over the ranks", [this] { watch(); });
 }
 
 MeetingDesk::~MeetingDesk() {
@@ -85,6 +84,8 @@ void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer)
       } else if (question.kind == "beat") {
         seat.doing = short_string(question.fields, "doing", 4096);
         hold(question, {}, terms_.heartbeat / 2, answer);
+        if (question.fields.contains("left"))
+          held_.back().knows_left = integer(question.fields["left"], source, "left");
       } else if (question.kind == "leave") {
         seat.has_left = true;
         told(question.rank) = true;
@@ -225,6 +226,13 @@ std::string MeetingDesk::wait_reply(const std::string& topic) const {
   return written({{"kind", "wait"}, {"missing", missing}});
 }
 
+std::string MeetingDesk::alive_reply() const {
+  Json left = Json::array();
+  for (std::size_t rank = 0; rank < seats_.size(); ++rank)
+    if (seats_[rank].has_left) left.push_back(rank);
+  return written({{"kind", "alive"}, {"left", left}});
+}
+
 std::string MeetingDesk::roster() const {
   Json names = Json::array(), hosts = Json::array();
   for (const Seat& seat : seats_) names.push_back(seat.name), hosts.push_back(seat.host);
@@ -288,10 +296,12 @@ void MeetingDesk::watch() {
     // Where this process was stopped, the others may have been, too: the count of their silence goes on from here.
     if (const auto missed = time.missed(now); missed > Clock::duration::zero())
       for (Seat& seat : seats_) seat.last_sign += missed;
+    const auto have_left = std::ranges::count_if(seats_, &Seat::has_left);
     answer_held(
         [&](const Held& each) -> std::optional<std::string> {
-          if (each.until > now) return {};
-          return each.kind == "beat" ? written({{"kind", "alive"}}) : wait_reply(each.topic);
+          const bool has_news = each.knows_left && *each.knows_left != have_left;
+          if (each.until > now && !has_news) return {};
+          return each.kind == "beat" ? alive_reply() : wait_reply(each.topic);
         },
         replies);
     if (is_complete_ && failure_.empty())

@@ -66,6 +66,7 @@ class MeetingDesk : public RpcHandler {
     std::string kind, topic;
     Clock::time_point until;
     Answer answer;
+    std::optional<int> knows_left = {};  // of one that beats: how many it knows to have left
   };
   struct Reply {
     Answer answer;
@@ -87,6 +88,7 @@ class MeetingDesk : public RpcHandler {
   std::vector<bool>::reference told(int rank) { return told_[static_cast<std::size_t>(rank)]; }
   std::string end_reply() const;
   std::string wait_reply(const std::string& topic) const;
+  std::string alive_reply() const;
   std::string roster() const;
   void watch();
   static void send(Replies replies);

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 #include "gradus/base/lived_time.h"
-#include "gradus/base/no_signals.h"
+#include "gradus/base/own_thread.h"
 #include "gradus/base/version.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/ops/call_keys.h"
@@ -46,6 +46,7 @@ ParameterServerGroup::ParameterServerGroup(const Cluster& cluster, const Paramet
       options_(options),
       lag_(static_cast<std::uint64_t>(std::min(options.max_staleness, cluster.ranks() - 1))),
       incarnation_(drawn_name()),
+      reports_(cluster),
       layout_(cluster.servers()) {
   try {
     meet();
@@ -89,23 +90,18 @@ void ParameterServerGroup::meet() {
   const std::size_t workers = cluster_.in_process ? static_cast<std::size_t>(cluster_.ranks()) : 1;
   for (std::size_t i = 0; i < workers; ++i)
     members_.push_back(std::make_unique<StepMember>(asking(), joining, seat + i, incarnation_));
-  const NoSignals quiet;
-  std::vector<std::thread> joining_threads;
+  std::vector<std::jthread> joining_threads;  // joined, too, where one cannot be started
   for (std::size_t i = 1; i < workers; ++i)
-    joining_threads.emplace_back([this, i, &print] {
+    joining_threads.push_back(own_thread<std::jthread>("a worker of a simulated cluster", [this, i, &print] {
       try {
         members_[i]->join(print);
       } catch (const std::exception&) { note_failure(std::current_exception()); }
-    });
-  std::string run;
-  try {
-    run = main_->join(print);
-  } catch (...) {
-    for (std::thread& each : joining_threads) each.join();
-    throw;
-  }
-  for (std::thread& each : joining_threads) each.join();
+    }));
+  reports_.say(RankState::joins);
+  const std::string run = main_->join(print);
+  joining_threads.clear();
   members_[0]->join(print);  // as the same process, so at once
+  reports_.say(RankState::together);
   for (int i = 0; i < cluster_.servers(); ++i) {
     auto place = std::make_shared<ParameterServerPlace>();
     if (cluster_.in_process) {
@@ -142,8 +138,9 @@ void ParameterServerGroup::meet() {
     main_->agree(0);  // servers know of the training
   }
   for (std::size_t i = 0; i < workers; ++i)
-    threads_.emplace_back(
-        [this, i, servers = clients(text("worker ", i))]() mutable { work(*members_[i], std::move(servers)); });
+    threads_.push_back(own_thread("a worker", [this, i, servers = clients(text("worker ", i))]() mutable {
+      work(*members_[i], std::move(servers));
+    }));
 }
 
 std::string ParameterServerGroup::fingerprint_of(const Cluster& cluster, int max_staleness) {
@@ -173,6 +170,7 @@ void ParameterServerGroup::end() {
   changed_.notify_all();
   const bool in_order = why.empty() && std::uncaught_exceptions() == exceptions_before_;
   if (why.empty()) why = "it has ended before its work was done";
+  reports_.say(in_order ? RankState::left : RankState::failed, why);
   if (main_) {
     if (in_order) main_->leave();
     else main_->fail(why);
@@ -269,12 +267,13 @@ void ParameterServerGroup::note_committed(std::uint64_t committed) {
 
 void ParameterServerGroup::note_failure(const std::exception_ptr& error) {
   std::string why = "an error without a reason";
-  bool is_gone = false;
+  bool is_gone = false, by_others = false;
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& given) {
     why = given.what();
     is_gone = dynamic_cast<const DeskGone*>(&given) != nullptr;
+    by_others = dynamic_cast<const Unavailable*>(&given) != nullptr;
   } catch (...) {}
   {
     std::unique_lock lock(mutex_);
@@ -283,6 +282,7 @@ void ParameterServerGroup::note_failure(const std::exception_ptr& error) {
     if (failure_.empty()) {
       failure_ = why;
       error_ = error;
+      reports_.say(by_others ? RankState::followed : RankState::failed, why);
     }
   }
   changed_.notify_all();
@@ -485,8 +485,8 @@ StepLoss ParameterServerGroup::join() {
   check_usable("strategy.join");
   return attempt([&] {
     if (ranks() > 1) {
-      check_same(scheduled_,
-                 "strategy.join: ranks have scheduled another number of steps: every rank makes the same calls");
+      check_same_number(static_cast<std::int64_t>(scheduled_), "strategy.join: the number of scheduled steps",
+                        "every rank makes the same calls");
       check_same(std::exchange(history_, 0), text("strategy.join", differing));  // who took no step has compared none
     }
     const StepMember::Round round = main_->round(round_begin_, scheduled_);
@@ -578,7 +578,7 @@ Explanation ParameterServerGroup::explain(const StepIdentity& identity) {
   return out;
 }
 
-std::vector<std::uint64_t> ParameterServerGroup::of_all(std::uint64_t mine) {
+std::vector<std::uint64_t> ParameterServerGroup::of_all(std::uint64_t mine, std::string_view) {
   if (ranks() == 1) return {mine};
   return main_->agree(mine);
 }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <set>
+#include "gradus/distribute/launcher_reports.h"
 #include "gradus/distribute/parameter_client.h"
 #include "gradus/distribute/parameter_layout.h"
 #include "gradus/distribute/parameter_server.h"
@@ -51,7 +52,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   /// In step, on every rank: all compute it, and get its results.
   StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body) override;
   Explanation explain(const StepIdentity& identity) override;
-  std::vector<std::uint64_t> of_all(std::uint64_t mine) override;
+  std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view question) override;
   bool keeps_variables() const override { return false; }  // they are the servers'
   std::string name_of(int rank) const override;
   void give_up(const std::string& why) noexcept override;
@@ -105,6 +106,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   const ParameterServerOptions options_;
   const std::uint64_t lag_;
   const std::string incarnation_;
+  LauncherReports reports_;
   const int exceptions_before_ = std::uncaught_exceptions();
   std::unique_ptr<StepDesk> desk_;                       // of rank 0
   std::unique_ptr<RpcServer> desk_server_;               // the same, for other processes

@@ -1,7 +1,7 @@
 /// Questions, pieces, versions.
 #include "gradus/distribute/parameter_store.h"
 #include <algorithm>
-#include "gradus/base/no_signals.h"
+#include "gradus/base/own_thread.h"
 #include "gradus/distribute/parameter_questions.h"
 
 namespace gradus {
@@ -30,8 +30,7 @@ ParameterStore::ParameterStore(Options options) : options_(std::move(options)) {
     journal_ = std::make_unique<ParameterJournal>(options_.checkpoints);
     recover();
   }
-  const NoSignals quiet;
-  applying_ = std::thread([this] { apply_all(); });
+  applying_ = own_thread("the updates of a parameter server", [this] { apply_all(); });
 }
 
 ParameterStore::~ParameterStore() {

@@ -185,7 +185,8 @@ class ReplicaGroup::Run final : public ShardRun {
   void check_same(std::uint64_t fingerprint) override {
     group_.check_same(fingerprint,
                       "strategy.run: ranks run different programs: models, batches and the C++ of the step must be the "
-                      "same on every rank");
+                      "same on every rank",
+                      "the program of strategy.run");
   }
 
   Tensors examples;  // the arguments of a shard of each length
@@ -225,18 +226,27 @@ int first_that_differs(ReplicaGroup& group, std::span<const std::uint64_t> all) 
 }  // namespace
 
 bool ReplicaGroup::any(bool mine) {
-  return std::ranges::any_of(of_all(mine), [](std::uint64_t each) { return each != 0; });
+  return std::ranges::any_of(of_all(mine, "whether to stop"), [](std::uint64_t each) { return each != 0; });
 }
 
-void ReplicaGroup::check_same(std::uint64_t value, const std::string& what) {
-  const std::vector<std::uint64_t> all = of_all(value);
+void ReplicaGroup::check_same(std::uint64_t value, const std::string& what, std::string_view question) {
+  const std::vector<std::uint64_t> all = of_all(value, question);
   if (const int rank = first_that_differs(*this, all); rank > 0)
     throw InvalidArgument(text(what, " (", name_of(rank), " differs from ", name_of(0), ")"));
 }
 
+void ReplicaGroup::check_same_number(std::int64_t value, std::string_view name, std::string_view remedy) {
+  const std::vector<std::uint64_t> all = of_all(static_cast<std::uint64_t>(value), name);
+  const auto said = [&](int rank) { return static_cast<std::int64_t>(all[static_cast<std::size_t>(rank)]); };
+  if (const int rank = first_that_differs(*this, all); rank > 0)
+    throw InvalidArgument(
+        text(name, " is ", said(0), " on ", name_of(0), " and ", said(rank), " on ", name_of(rank), ": ", remedy));
+}
+
 void ReplicaGroup::check_same(std::span<const ShardRun::Common> values, const std::string& when) {
+  const std::string question = text(when, ": the values that all ranks have in common");
   const auto is_same = [&](std::uint64_t mine) {
-    const std::vector<std::uint64_t> all = of_all(mine);
+    const std::vector<std::uint64_t> all = of_all(mine, question);
     return std::ranges::all_of(all, [&](std::uint64_t each) { return each == all[0]; });
   };
   std::uint64_t hash = values.size();
@@ -244,13 +254,14 @@ void ReplicaGroup::check_same(std::span<const ShardRun::Common> values, const st
   if (is_same(hash)) return;
   if (!is_same(values.size())) return;  // the programs differ, which they will tell themselves
   for (const ShardRun::Common& value : values)
-    check_same(value.hash, text(when, ": ", value.name, " is not the same on all ranks"));
+    check_same(value.hash, text(when, ": ", value.name, " is not the same on all ranks"), question);
 }
 
 void ReplicaGroup::check_data(const Pipeline& batches) {
   if (ranks() == 1) return;
   const auto check = [&](std::optional<std::int64_t> number, const char* what) {
-    const std::vector<std::uint64_t> all = of_all(number ? static_cast<std::uint64_t>(*number) + 1 : 0);
+    const std::vector<std::uint64_t> all = of_all(number ? static_cast<std::uint64_t>(*number) + 1 : 0,
+                                                  text("the number of ", what, " of a data set that all read"));
     const auto said = [&](int rank) {
       const std::uint64_t own = all[static_cast<std::size_t>(rank)];
       return text(own == 0 ? "a number that is not known" : text(own - 1), " on ", name_of(rank));
@@ -294,8 +305,10 @@ void ReplicaGroup::check_batch(In global) {
   std::uint64_t hash = 0;
   for (const Tensor& x : global)
     hash = hash_of_bytes({static_cast<const std::byte*>(x.host_buffer()->host()), x.bytes()}, hash);
-  check_same(hash, text("strategy.run: a batch that strategy.distribute has not made is not the same on all ranks",
-                        part_advice));
+  check_same(
+      hash,
+      text("strategy.run: a batch that strategy.distribute has not made is not the same on all ranks", part_advice),
+      "a batch of strategy.run");
 }
 
 std::shared_ptr<TracedFunction> ReplicaGroup::traced_of(const StepIdentity& identity) {

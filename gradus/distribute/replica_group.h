@@ -29,12 +29,15 @@ class ReplicaGroup {
 
   /// Whether each process keeps a part of the state of optimizers.
   bool divides_state() const { return options_.divides_state; }
-  /// What each process says, by rank; all ask.
-  virtual std::vector<std::uint64_t> of_all(std::uint64_t mine) { return {mine}; }
+  /// What each process says, by rank; all ask. `question`, for people: InvalidArgument on all where they ask different
+  /// ones, as "the rows of the next batch".
+  virtual std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view) { return {mine}; }
   /// True if `mine` holds in any process; all ask.
   bool any(bool mine);
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
-  void check_same(std::uint64_t value, const std::string& what);
+  void check_same(std::uint64_t value, const std::string& what, std::string_view question = "a common value");
+  /// The same of numbers, which the message tells: "fit: the first epoch is 3 on rank 0 and 5 on rank 1: ...".
+  void check_same_number(std::int64_t value, std::string_view name, std::string_view remedy);
   /// InvalidArgument that names the first of these of which processes have different ones; all ask.
   void check_same(std::span<const ShardRun::Common> values, const std::string& when = "strategy.run");
   /// Whether several processes each have all Variables, which then have to be the same.

@@ -3,8 +3,8 @@
 #include <utility>
 #include "gradus/base/error.h"
 #include "gradus/base/lived_time.h"
-#include "gradus/base/no_signals.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/own_thread.h"
 
 namespace gradus {
 namespace {
@@ -32,8 +32,7 @@ double seconds_of(std::chrono::steady_clock::duration time) {
 
 StepDesk::StepDesk(StepDeskTerms terms)
     : terms_(std::move(terms)), seats_(static_cast<std::size_t>(terms_.ranks + terms_.servers)) {
-  const NoSignals quiet;
-  watcher_ = std::thread([this] { watch(); });
+  watcher_ = own_thread("the watch over the ranks", [this] { watch(); });
 }
 
 StepDesk::~StepDesk() {

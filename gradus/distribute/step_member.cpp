@@ -4,8 +4,8 @@
 #include <array>
 #include <random>
 #include "gradus/base/error.h"
-#include "gradus/base/no_signals.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/own_thread.h"
 #include "gradus/base/version.h"
 
 namespace gradus {
@@ -175,8 +175,7 @@ StepMember::Round StepMember::round(std::uint64_t from, std::uint64_t to) {
 
 void StepMember::start_beating(std::function<void(std::exception_ptr)> lost) {
   lost_ = std::move(lost);
-  const NoSignals quiet;
-  beating_ = std::thread([this] { beat(); });
+  beating_ = own_thread("the heartbeat of this rank", [this] { beat(); });
 }
 
 void StepMember::set_doing(std::string doing) {

@@ -179,6 +179,8 @@ class Strategy {
   /// The value of a variable, whole, on rank 0; on others it is empty. All ranks call it.
   Tensor value_on_first_rank(const Variable& variable) const;
   void check_same(std::uint64_t value, const std::string& what) const;
+  /// The same of a number called `name`, which the message tells, by rank, before `remedy`.
+  void check_same_number(std::int64_t value, std::string_view name, std::string_view remedy) const;
   /// InvalidArgument, on all processes, which begins with `when` and names the first of these Variables whose value is
   /// not the same in all. State that is divided among them has to be so in all.
   void check_variables(const Variables& variables, const std::string& when) const;

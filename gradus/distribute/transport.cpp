@@ -17,9 +17,21 @@ void await(Transport& transport, Deadline deadline, const std::function<bool()>&
       if (!moved) transport.wait(lived.next());
     }
   } catch (const std::exception& error) {
+    if (dynamic_cast<const Unavailable*>(&error) != nullptr) transport.note_failed_by_peers();
     transport.close(error.what());  // so that peers hear the reason, not that this rank has left
     throw;
   }
+}
+
+void Transport::note_left(int rank) {
+  const std::lock_guard lock(mutex_of_left_);
+  left_.insert(rank);
+  has_any_left_ = true;
+}
+
+bool Transport::has_left(int rank) const {
+  const std::lock_guard lock(mutex_of_left_);
+  return left_.contains(rank);
 }
 
 Exchange::~Exchange() {
@@ -42,7 +54,19 @@ bool Exchange::is_done() {
       throw Unavailable(text(doing_, ": ", transport_->group().members[static_cast<std::size_t>(each->peer)].name, " ",
                              each->problem));
   std::erase_if(under_way_, [](const TransferPointer& each) { return each->is_done; });
+  if (transport_->has_any_left()) check_left();
   return under_way_.empty();
+}
+
+/// What is on its way has a second, in which this rank has looked for it.
+void Exchange::check_left() {
+  const auto gone =
+      std::ranges::find_if(under_way_, [&](const TransferPointer& each) { return transport_->has_left(each->peer); });
+  if (gone == under_way_.end()) return;
+  if (!is_missed_) is_missed_ = in(std::chrono::seconds(1));
+  if (++looks_ < 3 || std::chrono::steady_clock::now() < *is_missed_) return;
+  throw Unavailable(
+      text(doing_, ": ", transport_->group().members[static_cast<std::size_t>((*gone)->peer)].name, has_left_in_order));
 }
 
 void Exchange::finish(std::chrono::milliseconds timeout) {

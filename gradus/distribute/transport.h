@@ -2,13 +2,18 @@
 /// network. A message has a tag and a length that both sides know; what does not fit is an Error. Nothing waits without
 /// a deadline. A transport belongs to one thread at a time, which also drives it; `fail` alone may come from others.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gradus {
@@ -76,8 +81,21 @@ class Transport {
   /// for this rank are told `why` where the transport can.
   virtual void close(const std::string& why) noexcept = 0;
 
+  /// A peer has done all its work and left: nothing comes from it but what is on its way. From any thread.
+  void note_left(int rank);
+  bool has_left(int rank) const;
+  bool has_any_left() const { return has_any_left_; }
+  /// True once the work of the group has failed here since a peer is gone, silent or has failed: from any thread.
+  bool is_failed_by_peers() const { return is_failed_by_peers_; }
+  void note_failed_by_peers() { is_failed_by_peers_ = true; }
+
   int rank() const { return group().rank; }
   int ranks() const { return group().ranks(); }
+
+ private:
+  std::atomic<bool> is_failed_by_peers_ = false, has_any_left_ = false;
+  mutable std::mutex mutex_of_left_;
+  std::set<int> left_;
 };
 
 /// Drives `transport` until `done`. After the deadline it is an Unavailable with what `late` says. Whatever it throws
@@ -105,10 +123,19 @@ class Exchange {
   const std::string& doing() const { return doing_; }
 
  private:
+  void check_left();
+
   Transport* transport_;
   std::string doing_;
   std::vector<TransferPointer> under_way_;
+  std::optional<Deadline> is_missed_ = {};  // what a peer sent before it left has come by then
+  int looks_ = 0;                           // since a peer is known to have left
 };
+
+/// What follows the name of a rank that others wait for in vain.
+inline constexpr std::string_view has_left_in_order =
+    " has left in order: it has done all that it had to do, while this rank goes on. Every rank trains as many epochs, "
+    "makes as many steps and asks for the same results";
 
 /// "a, b and 3 more": eight at most.
 std::string listed(std::span<const std::string> names);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 #include "gradus/base/error.h"
+#include "gradus/base/hash.h"
 #include "gradus/base/notice.h"
 #include "gradus/base/version.h"
 #include "gradus/data/batch_readers.h"
@@ -29,14 +30,20 @@ std::unique_ptr<Transport> by_ucx(const Meeting& meeting, const Cluster& cluster
   return ucx_transport(choice);
 }
 
-std::unique_ptr<Transport> joined(std::unique_ptr<Transport> transport, Meeting& meeting, const Cluster& cluster) {
-  const std::vector<std::string> addresses = meeting.share("addresses 1", transport->open());
+void join(Transport& transport, Meeting& meeting, const Cluster& cluster) {
+  const std::vector<std::string> addresses = meeting.share("addresses 1", transport.open());
   Group group{.rank = cluster.rank};
   for (std::size_t rank = 0; rank < addresses.size(); ++rank)
     group.members.push_back({meeting.names()[rank], addresses[rank]});
-  transport->join(std::move(group));
+  transport.join(std::move(group));
   meeting.share("joined 1", "");  // nobody is gone before all can be reached
-  return transport;
+}
+
+/// So many elements of each rank, one after the other.
+Cuts even_parts(int ranks, std::size_t each) {
+  Cuts cuts;
+  for (int rank = 0; rank <= ranks; ++rank) cuts.push_back(static_cast<std::int64_t>(each) * rank);
+  return cuts;
 }
 
 }  // namespace
@@ -82,11 +89,20 @@ WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, in
       meeting_(cluster, introduction(cluster, devices_.size(), micro_shards, options), std::move(means.desk),
                std::move(means.witness)) {
   if (cluster.ranks() == 1) return;
-  if (means.transport == nullptr) means.transport = by_ucx(meeting_, cluster_);
-  transport_ = joined(std::move(means.transport), meeting_, cluster_);
+  try {
+    if (means.transport == nullptr) means.transport = by_ucx(meeting_, cluster_);
+    join(*means.transport, meeting_, cluster_);
+  } catch (const std::exception& error) {
+    meeting_.fail(error.what(), means.transport != nullptr && means.transport->is_failed_by_peers());
+    throw;
+  }
+  transport_ = std::move(means.transport);
   collectives_ = std::make_unique<Collectives>(*transport_, shards(), cluster_.timeout);
   meeting_.on_failure([transport = std::weak_ptr(transport_)](const std::string& why) {
     if (const auto still = transport.lock()) still->fail(why);
+  });
+  meeting_.on_left([transport = std::weak_ptr(transport_)](int rank) {
+    if (const auto still = transport.lock()) still->note_left(rank);
   });
 }
 
@@ -101,22 +117,33 @@ void WorkerGroup::begin() {
   require<Unavailable>(is_whole_,
                        "strategy.run: this strategy has failed in a step before; the group has to form again: "
                        "make a strategy anew on every rank");
+  check_all_here();
   is_whole_ = false;
   meeting_.set_doing(text("step ", step_));
   collectives_->begin_step(step_++);
   ++traffic_.steps;
 }
 
+void WorkerGroup::check_all_here() {
+  try {
+    meeting_.check_all_here();
+  } catch (const Unavailable& error) {
+    transport_->note_failed_by_peers();
+    give_up(error.what());
+    throw;
+  }
+}
+
 void WorkerGroup::failed(const std::string& why) noexcept {
   if (!collectives_) return;
-  meeting_.fail(why);
+  meeting_.fail(why, transport_->is_failed_by_peers());
   transport_->close(why);  // touches no memory of sums any more
   buckets_.reset();
 }
 
 void WorkerGroup::before_common_error() noexcept {
   try {
-    gathered(0);
+    gathered(0, "an error that all ranks have");
   } catch (...) {}  // they have ended by it already
 }
 
@@ -154,7 +181,7 @@ void WorkerGroup::has_added() {
   const std::uint64_t number = ++commits_;
   bool is_decided = false;
   try {
-    gathered(0);
+    gathered(0, "the vote on a step");
     if (rank_ == 0) {
       const std::string failure = meeting_.decide(number);
       require<Unavailable>(failure.empty(), failure);
@@ -168,7 +195,7 @@ void WorkerGroup::has_added() {
     }
     if (ranks_ > 2) collectives_->broadcast(1, {&decision, 1});
   } catch (const std::exception& error) {
-    const std::optional<std::uint64_t> last = meeting_.fail(error.what());
+    const std::optional<std::uint64_t> last = meeting_.fail(error.what(), transport_->is_failed_by_peers());
     transport_->close(error.what());
     if (!is_decided && (last.value_or(0) < number || (rank_ == 1 && !meeting_.note(number)))) throw;
   }
@@ -185,24 +212,50 @@ Explanation WorkerGroup::explain(const StepIdentity& identity) {
   return explanation;
 }
 
-std::vector<std::uint64_t> WorkerGroup::of_all(std::uint64_t mine) {
+std::vector<std::uint64_t> WorkerGroup::of_all(std::uint64_t mine, std::string_view question) {
   try {
-    return gathered(mine);
+    return gathered(mine, question);
   } catch (const std::exception& error) {
     give_up(error.what());
     throw;
   }
 }
 
-std::vector<std::uint64_t> WorkerGroup::gathered(std::uint64_t mine) {
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks_));
-  all[static_cast<std::size_t>(rank_)] = mine;
-  Cuts cuts(all.size() + 1);
-  std::iota(cuts.begin(), cuts.end(), 0);
-  if (!collectives_) return all;
-  const ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "what processes say");
-  collectives_->all_gather(u64, cuts, std::as_writable_bytes(std::span(all)));
+/// Each says what it asks, too: answers to different questions are nothing to compare.
+std::vector<std::uint64_t> WorkerGroup::gathered(std::uint64_t mine, std::string_view question) {
+  struct Said {
+    std::uint64_t question, value;
+  };
+  const auto own = static_cast<std::size_t>(rank_);
+  const std::uint64_t asked = hash_of_bytes(std::as_bytes(std::span(question)));
+  std::vector<Said> said(static_cast<std::size_t>(ranks_));
+  said[own] = {asked, mine};
+  if (!collectives_) return {mine};
+  {
+    const ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "what processes say");
+    collectives_->all_gather(u64, even_parts(ranks_, sizeof(Said) / sizeof mine),
+                             std::as_writable_bytes(std::span(said)));
+  }
+  if (std::ranges::any_of(said, [&](const Said& each) { return each.question != asked; })) tell_questions(question);
+  std::vector<std::uint64_t> all;
+  for (const Said& each : said) all.push_back(each.value);
   return all;
+}
+
+/// On all ranks, which have all seen that they ask different questions.
+void WorkerGroup::tell_questions(std::string_view mine) {
+  constexpr std::size_t most = 120;
+  std::vector<char> all(static_cast<std::size_t>(ranks_) * most);
+  const auto at = [&](int rank) { return all.data() + static_cast<std::size_t>(rank) * most; };
+  mine = mine.substr(0, most - 1);
+  std::ranges::copy(mine, at(rank_));
+  collectives_->all_gather(u8, even_parts(ranks_, most), std::as_writable_bytes(std::span(all)));
+  int other = 0;
+  while (other + 1 < ranks_ && std::string_view(at(other)) == at(0)) ++other;
+  before_common_error();
+  throw InvalidArgument(text("the ranks do different things: ", name_of(0), " asks all for ", printable(at(0), true),
+                             ", ", name_of(other), " for ", printable(at(other), true),
+                             ": every rank makes the same calls with the same options, in the same order"));
 }
 
 /// Data sets may outlive the strategy.
@@ -222,7 +275,7 @@ class WorkerGroup::Readers final : public BatchReaders {
     const auto group = group_.lock();
     require<Unavailable>(group != nullptr, "a data set is read whose strategy is gone, which says when all have ended");
     std::vector<std::int64_t> all;
-    for (const std::uint64_t each : group->of_all(static_cast<std::uint64_t>(own)))
+    for (const std::uint64_t each : group->of_all(static_cast<std::uint64_t>(own), "the rows of the next batch"))
       all.push_back(static_cast<std::int64_t>(each));
     return all;
   }

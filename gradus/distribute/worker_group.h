@@ -34,7 +34,7 @@ class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_th
   ~WorkerGroup() override;
 
   Explanation explain(const StepIdentity& identity) override;
-  std::vector<std::uint64_t> of_all(std::uint64_t mine) override;
+  std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view question) override;
   void gather(std::span<ShardRun::Gathered> values) override;
   std::string name_of(int rank) const override { return meeting_.names()[static_cast<std::size_t>(rank)]; }
   void before_common_error() noexcept override;
@@ -43,8 +43,10 @@ class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_th
  private:
   class Readers;
   std::shared_ptr<const BatchReaders> readers() override;
-  std::vector<std::uint64_t> gathered(std::uint64_t mine);
+  std::vector<std::uint64_t> gathered(std::uint64_t mine, std::string_view question);
+  [[noreturn]] void tell_questions(std::string_view mine);
   void begin() override;
+  void check_all_here();
   void end() override { is_whole_ = true; }
   void failed(const std::string& why) noexcept override;
   bool begins_early() const override { return collectives_ != nullptr; }

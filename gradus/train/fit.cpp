@@ -155,12 +155,14 @@ class Fitting {
     steps_before_ = steps_so_far() - next_.index;
     if (!options_.strategy) return;
     if (options_.strategy->divides_state())
-      options_.strategy->check_same(saves() ? 1 + static_cast<std::uint64_t>(options_.checkpoints->every_steps) : 0,
-                                    "fit: with .shard_optimizer all ranks give their parts to what is saved, so all of "
-                                    "them need .checkpoints with the same every_steps");
-    const auto place = mix(static_cast<std::uint64_t>(next_.epoch), static_cast<std::uint64_t>(next_.index));
-    options_.strategy->check_same(mix(place, static_cast<std::uint64_t>(optimizer_.iterations())),
-                                  "fit: ranks begin at different steps: all of them have to read the same checkpoints");
+      options_.strategy->check_same_number(
+          saves() ? options_.checkpoints->every_steps : -1, "fit: the every_steps of .checkpoints (-1: there are none)",
+          "with .shard_optimizer all ranks give their parts to what is saved, so all need the same ones");
+    constexpr const char* remedy = "all ranks have to read the same checkpoints";
+    options_.strategy->check_same_number(next_.epoch, "fit: the epoch that the training begins with", remedy);
+    options_.strategy->check_same_number(next_.index, "fit: the step that the training begins with", remedy);
+    options_.strategy->check_same_number(optimizer_.iterations(), "fit: the optimizer's number of steps so far",
+                                         remedy);
   }
 
   /// How batches are divided decides about bits. Who says a number has to keep to it.

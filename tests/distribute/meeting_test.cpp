@@ -232,6 +232,35 @@ TEST(MeetingDesk, WhoIsSilentIsLost) {
   expect_says(heard, "rank 1 (h, process 1) has given no sign of life for 0.");
 }
 
+/// Whoever comes late hears why the others have failed; whoever comes again forms the next group.
+TEST(MeetingDesk, WhoComesAgainIsToldThatThisIsTheMeetingBefore) {
+  const auto again = [](std::string question) {
+    const auto at = question.find("\"i") + 2;
+    return question.replace(at, 1, "again");
+  };
+  Desk desk;
+  desk.join_both();
+  desk.ask(R"({"kind":"fail","incarnation":"i1","rank":1,"why":"no file"})");
+  for (const int rank : {0, 1}) {
+    expect_says(desk.ask(again(Desk::join(rank))), R"("kind":"before")");
+    expect_says(desk.ask(Desk::join(rank)), R"("kind":"failed")");
+  }
+  Desk closed;  // before it was complete
+  closed.get().close("rank 0 has ended");
+  expect_says(closed.ask(Desk::join(1)), R"("kind":"failed")");
+  expect_says(closed.ask(Desk::join(1)), R"("kind":"failed")");  // whose answer was lost
+  expect_says(closed.ask(again(Desk::join(1))), R"("kind":"before")");
+}
+
+TEST(MeetingDesk, WhoBeatsIsToldAtOnceWhoHasLeft) {
+  Desk desk(5s);
+  desk.join_both();
+  desk.ask(R"({"kind":"leave","incarnation":"i1","rank":1})");
+  const auto begin = Clock::now();
+  expect_says(desk.ask(R"({"kind":"beat","incarnation":"i0","rank":0,"doing":"","left":0})"), R"("left":[1])");
+  EXPECT_LT(Clock::now() - begin, 2s);
+}
+
 TEST(MeetingDesk, WhoHasLeftIsNotWatched) {
   Desk desk(100ms);
   desk.join_both();

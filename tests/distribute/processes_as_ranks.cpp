@@ -129,6 +129,7 @@ std::vector<EndedProcess> run_as_processes(const std::string& job, int ranks, co
       ended[rank] = true;
       --left;
       out[rank].was_killed = WIFSIGNALED(status);
+      if (out[rank].was_killed) out[rank].signal = WTERMSIG(status);
       out[rank].was_late = is_late;
       out[rank].seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       const std::string problem = text("problem.", rank), output = text("output.", rank);

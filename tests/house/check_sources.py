@@ -39,6 +39,11 @@ AVOIDED = [
 # In the library alone: how the command says things is its own matter.
 OF_THE_CALLER = (re.compile(r"std::(?:cout|cerr|clog)\b"), {"gradus/base/notice.cpp", "gradus/base/print.h"},
                  "a stream of the caller: say it with notice(text(...)) (gradus/base/notice.h)")
+# Of whoever may wait for another process: a wait without a time is one without an end.
+ENDLESS = re.compile(r"(?:\.|->)wait\(\s*\w*lock\b|(?:\.|->)Wait\(\)|\bpoll\([^;]*,\s*-1\)|\bwaitpid\([^;]*,\s*0\)|"
+                     r"\bwaitid\((?:(?!WNOHANG)[^;])*\);|\bget_future\(\)\.(?:get|wait)\(\)")
+WAITING = ("gradus/distribute/", "apps/gradus/launch", "apps/gradus/rank")
+REASON = "no deadline: "
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -151,6 +156,15 @@ def check_moves(path, text):
                    "read it before the call")
 
 
+def check_waits(path, lines):
+    if not str(path).startswith(WAITING):
+        return
+    for number, line in enumerate(lines, 1):
+        if ENDLESS.search(line.split("//")[0]) and REASON not in line and REASON not in lines[number - 2]:
+            yield number, (f"a wait without a deadline: take wait_until and LivedDeadline (gradus/base/lived_time.h), or "
+                           f"say why it ends in a comment `{REASON}...` there or above it")
+
+
 def check_file(root, path):
     room = room_of(path)
     if room and path.suffix in CODE and room not in ROOMS + ["gradus.h"]:
@@ -168,6 +182,7 @@ def check_file(root, path):
         yield from check_code(root, path, lines)
         yield from check_avoided(path, lines)
         yield from check_moves(path, "\n".join(lines))
+        yield from check_waits(path, lines)
 
 
 TYPE_OR_SCOPE = re.compile(

@@ -16,6 +16,10 @@ TIDY = {
     "gradus/ops/matmul.cpp": '#include "gradus/ops/matmul.h"\n',
     "gradus/gradus.h": '/// All.\n#pragma once\n#include "gradus/ops/matmul.h"\n',
     "gradus/backend/cpu/codegen/jit.cpp": "/// Code.\n#include <llvm/IR/IRBuilder.h>\n",
+    "gradus/distribute/waits.cpp": "/// Waits.\nchanged_.wait_until(lock, deadline);\nwaitpid(child, &status, WNOHANG);\n"
+                                   "// no deadline: of a process that was killed\n::waitpid(process, nullptr, 0);\n"
+                                   "changed_.wait(lock);  // no deadline: of this process\n",
+    "gradus/data/waits.cpp": "/// Waits.\nready_.wait(lock);\n",
     "tests/ops/matmul_test.cpp": '/// Tests.\n#include "gradus/gradus.h"\n',
 }
 WORD = "TO" + "DO"
@@ -47,6 +51,11 @@ VIOLATIONS = [
     ("gradus/ops/early.cpp", "/// Early.\nreturn *x.observed().data<float>();\n", 2, "Tensor::host()"),
     ("gradus/ops/list.cpp", "/// List.\nstd::vector<int> last(static_cast<std::size_t>(graph.size()), -1);\n", 2, "PerValue"),
     ("gradus/ops/place.cpp", "/// Place.\nstd::size_t at(int i) { return static_cast<std::size_t>(i); }\n", 2, "Numbered"),
+    ("gradus/distribute/wait.cpp", "/// Wait.\nchanged_.wait(lock, [&] { return is_done; });\n", 2, "without a deadline"),
+    ("gradus/distribute/wait.cpp", "/// Wait.\nserver_->Wait();\n", 2, "without a deadline"),
+    ("gradus/distribute/wait.cpp", "/// Wait.\nended.get_future().get();\n", 2, "without a deadline"),
+    ("apps/gradus/launch.cpp", "/// Wait.\n::poll(all.data(), all.size(), -1);\n", 2, "without a deadline"),
+    ("apps/gradus/rank_process.cpp", "/// Wait.\n::waitpid(process, nullptr, 0);\n", 2, "without a deadline"),
     ("gradus/ops/twin.h", "/// Twin.\n#pragma once\nnamespace gradus {\nstruct Matmul : Base {\n};\n}\n", 4,
      "is also a type of gradus/ops/matmul.h"),
     ("gradus/ops/moved.cpp", "/// Moved.\nreturn bound(std::move(work),\n             work->outer);\n", 2, "moved by one argument"),
