@@ -60,9 +60,12 @@ class Launcher {
       if (restarts == arguments_.restarts) return failed;
       if (arguments_.elastic > 0 && count_ > arguments_.elastic) --count_;
       const auto pause = pause_.after(Clock::now() - started_);
-      say(text(count_ == arguments_.ranks ? "all" : std::to_string(count_), count_ == 1 ? " rank is" : " ranks are",
-               " started again", pause >= std::chrono::seconds(1) ? text(" in ", pause.count() / 1000, " s") : "", ", ",
-               restarts + 1, " of ", arguments_.restarts));
+      say(text(count_ < arguments_.ranks ? std::to_string(count_)
+               : count_ == 1             ? "the"
+                                         : "all",
+               count_ == 1 ? " rank is" : " ranks are", " started again",
+               pause >= std::chrono::seconds(1) ? text(" in ", pause.count() / 1000, " s") : "", ", ", restarts + 1,
+               " of ", arguments_.restarts));
       for (deadline_ = Clock::now() + pause; deadline_ && asked_ == 0;) wait();
       if (asked_ != 0) return 128 + asked_;
     }

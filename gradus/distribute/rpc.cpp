@@ -99,9 +99,15 @@ class GrpcServer : public RpcServer {
     const NoSignals quiet;
     server_ = grpc_.serve(&settings, why.data(), why.size());
     require<Unavailable>(server_ != nullptr, problem, " at ", listens.to_string(), ": ", why.data());
-    listener_->start(
-        {[this](int accepted) { grpc_.take(server_, accepted); },
-         [at = listens.to_string()](const std::string& told) { notice(text("gradus: ", at, ": ", told, "\n")); }});
+    const auto tell = [at = listens.to_string()](const std::string& told) {
+      notice(text("gradus: ", at, ": ", told, "\n"));
+    };
+    try {
+      listener_->start({[this](int accepted) { grpc_.take(server_, accepted); }, tell});
+    } catch (const std::exception& error) {  // no thread can be had
+      grpc_.stop(server_, 0);
+      throw Unavailable(text(problem, " at ", listens.to_string(), ": ", error.what()));
+    }
   }
   ~GrpcServer() override { stop(std::chrono::milliseconds(0)); }
 

@@ -1,4 +1,5 @@
 #include "gradus/distribute/ucx.h"
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <algorithm>
@@ -23,6 +24,16 @@ const UcxTable& functions() {
   static const UcxTable& table = table_of<UcxTable>(
       {"gradus_ucx", "gradus_ucx", "sending messages between processes by UCX", "libucx-dev", "libucx0"});
   return table;
+}
+
+/// For people: where POSIX segments lie there may be little room, as in containers. Empty: there is enough.
+std::string lack_of_shared_memory() {
+  constexpr std::uint64_t needed = 8 << 20;  // of a rank, which takes 4.3 MB for what it receives
+  struct statvfs place{};
+  if (statvfs("/dev/shm", &place) != 0) return {};
+  const std::uint64_t left = std::uint64_t{place.f_bavail} * place.f_frsize;
+  if (left >= needed) return {};
+  return text(": /dev/shm has ", left >> 10, " KiB left, and each rank needs 5 MiB there (docker run --shm-size)");
 }
 
 /// An address as peers get it: its length and checksum before it. UCX reads what it is given without a look at where it
@@ -62,7 +73,7 @@ class UcxTransport : public Transport {
     void* const opened = ucx_.open(&settings, why.data(), why.size());
     require<Unavailable>(opened != nullptr, "UCX does not start: ", why.data(),
                          choice_.transports.empty() ? "" : " (transports ", choice_.transports,
-                         choice_.transports.empty() ? "" : ")");
+                         choice_.transports.empty() ? "" : ")", lack_of_shared_memory());
     {
       const std::lock_guard lock(mutex_);
       worker_ = opened;

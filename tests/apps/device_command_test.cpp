@@ -83,8 +83,8 @@ TEST_F(DeviceCommand, SaysWhatToInstallForADeviceThatThereIsNot) {
                           "`pip install \"jax[cuda13]\"`)"},
                          {"tpu:0", "no plugin for it was found: install one (docs/accelerators.md says which)"},
                          {"cuda", "`gradus devices` lists what was found"},
-                         {"cpu:99", "GRADUS_DEVICE is `cpu:99`: behind cpu: stands the number of a device, 0 to 63"},
-                         {"gpu:x", "GRADUS_DEVICE is `gpu:x`: behind gpu: stands the number of a device, 0 to 63"}}) {
+                         {"cpu:99", "GRADUS_DEVICE is `cpu:99`: behind cpu: stands the number of a device, 0 to 62"},
+                         {"gpu:x", "GRADUS_DEVICE is `gpu:x`: behind gpu: stands the number of a device, 0 to 62"}}) {
     const VariablesOfTest device{{"GRADUS_DEVICE", row.device}};
     EXPECT_NE(train("run"), ok);
     expect_error(row.says);

@@ -187,8 +187,8 @@ TEST_F(Launch, StartsThatEndAtOncePause) {
   kill(launcher, SIGTERM);
   EXPECT_EQ(exit_of(launcher), 128 + SIGTERM);
   EXPECT_LE(lines_of(contents(root_ / "starts")).size(), 6u);
-  expect_says(said(), "gradus launch: all ranks are started again, 3 of 1000000\n");
-  expect_says(said(), "gradus launch: all ranks are started again in 1 s, 4 of 1000000\n");
+  expect_says(said(), "gradus launch: the rank is started again, 3 of 1000000\n");
+  expect_says(said(), "gradus launch: the rank is started again in 1 s, 4 of 1000000\n");
 }
 
 TEST_F(Launch, RestartsWithFewerRanksDownToWhatIsSaid) {

@@ -378,7 +378,7 @@ TEST_F(MeetingByGrpc, WhatIsLateTellsWhetherThereIsAConnection) {
   const GrpcTable& grpc = table_of<GrpcTable>({"gradus_grpc", "gradus_grpc", "a test", "", ""});
   const auto result_at = [&](int port, int milliseconds) {
     const std::string where = Address{"127.0.0.1", port}.to_string();
-    const GrpcClientSettings settings{where.c_str(), {}, 1000};
+    const GrpcClientSettings settings{where.c_str(), {.token = "secret"}, 1000};
     void* const client = grpc.connect(&settings);
     std::array<char, 512> why{};
     const GrpcResult result = grpc.ask(
@@ -392,7 +392,7 @@ TEST_F(MeetingByGrpc, WhatIsLateTellsWhetherThereIsAConnection) {
   EXPECT_EQ(result_at(port, 100), GrpcResult::unconnected);
   NeverAnswers handler;
   const Address where{"127.0.0.1", free_port()};
-  const auto server = grpc_server(where, {}, {}, handler);
+  const auto server = grpc_server(where, {}, {.token = "secret"}, handler);
   EXPECT_EQ(result_at(where.port, 3000), GrpcResult::late);
 }
 

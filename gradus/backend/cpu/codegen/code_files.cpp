@@ -129,8 +129,9 @@ fs::path directory() { return named().path(); }
 
 std::optional<std::string> read(const fs::path& directory, std::string_view source) {
   const fs::path path = file_of(directory, source);
+  if (!is_own_file(path)) return {};
   std::error_code problem;
-  const std::uintmax_t bytes = is_own_file(path) ? fs::file_size(path, problem) : 0;
+  const std::uintmax_t bytes = fs::file_size(path, problem);
   if (problem || bytes > most_bytes) return {};
   std::string content;
   try {
