@@ -29,8 +29,8 @@ Tensor is_first(const Tensor& x, int axis, bool reverse) {
   return broadcast_to(equal(index, broadcast_to(first, along)), x.shape());
 }
 
-LinearRecurrence along(const Tensor& x, int axis, bool reverse) {
-  return {.axis = axis - x.shape().rank(), .reverse = reverse};
+Tensor recurrence(const Tensor& a, const Tensor& b, int axis, bool reverse) {
+  return apply(LinearRecurrence{.axis = axis - a.shape().rank(), .reverse = reverse}, a, b);
 }
 
 /// The same steps as a loop, for a size that is not known when tracing: what has no neighbour stays as it is.
@@ -85,7 +85,7 @@ Spec LinearRecurrence::infer(Specs in) const {
 Tensors LinearRecurrence::vjp(In in, const Tensor& y, const Tensor& dy) const {
   if (!is_floating(y.dtype())) return Tensors(2);
   const int at = y.shape().rank() + axis;
-  const Tensor g = apply(along(dy, at, !reverse), moved_by_one(in[0], at, 0, !reverse), dy);
+  const Tensor g = recurrence(moved_by_one(in[0], at, 0, !reverse), dy, at, !reverse);
   return {g * moved_by_one(y, at, 0, reverse), g};
 }
 
@@ -121,9 +121,7 @@ Tensor cumprod(const Tensor& x, CumulativeOptions options) {
   return in_computed_dtype(x, [&](const Tensor& wide) {
     const Tensor factors = options.exclusive ? moved_by_one(wide, at, 1, options.reverse) : wide;
     const Tensor start = where(is_first(wide, at, options.reverse), factors, fill_like(wide, nothing));
-    LinearRecurrence products = along(wide, at, options.reverse);
-    products.is_product = true;
-    return apply(products, factors, start);
+    return recurrence(factors, start, at, options.reverse);
   });
 }
 

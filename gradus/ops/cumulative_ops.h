@@ -30,7 +30,6 @@ struct LinearRecurrence {
   static constexpr auto library_kernel = "linear_recurrence";
   int axis = -1;         // counts from the end
   bool reverse = false;  // run from the end
-  bool is_product = false;
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;

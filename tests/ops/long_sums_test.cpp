@@ -49,20 +49,21 @@ TEST(LongRows, HaveRightStatisticsWithAnOffset) {
   expect_right_statistics(1e5, 5000000, false);
 }
 
+/// Additions of one number all round the same way.
 TEST(LongRows, OfOneNumberHaveNoNegativeVariance) {
   for (const std::int64_t n : {4096, 33333, 1000000})
-    for (const double number : {0.1, 99999.9, -1e5, 1e30}) {
-      const Tensor x = fill({1, n}, number, f32);
-      const double variance = reduce_variance(x, {.axis = {-1}}).item(), most = 2 * ulp(number);
+    for (const double number : {0.1, 99999.9, -1e5, 1e15}) {
+      const Tensor x = full({1, n}, number);
+      const double variance = reduce_variance(x, {.axis = {-1}}).item(), most = 16 * ulp(number);
       EXPECT_GE(variance, 0) << n << ' ' << number;
       EXPECT_LE(variance, most * most) << n << ' ' << number;
     }
 }
 
 TEST(RunningSums, OfManyElementsAreRight) {
-  const Tensor sums = cumsum(fill({5000000}, 0.0005f));
+  const Tensor sums = cumsum(full({5000000}, 0.0005f));
   EXPECT_NEAR(sums[-1].item(), 5000000 * static_cast<double>(0.0005f), 0.1);
-  const Tensor exact = cumsum(cast(fill({5000000}, 0.0005f), f64));
+  const Tensor exact = cumsum(cast(full({5000000}, 0.0005f), f64));
   EXPECT_LE(reduce_max(abs(cast(sums, f64) - exact) / exact).item(), 1e-4);
 }
 
@@ -70,7 +71,7 @@ TEST(RunningSums, OfPositiveNumbersNeverFall) {
   for (const std::int64_t n : {2049, 10000, 300000}) {
     const Tensor sums = cumsum(random::uniform({n}, {.seed = 3}));
     const Tensor before = slice_within(sums, 0, 0, n - 1), after = slice_within(sums, 0, 1, n - 1);
-    EXPECT_TRUE(reduce_all(after >= before).item<bool>()) << n;
+    EXPECT_EQ(reduce_all(after >= before).item(), 1) << n;
   }
 }
 
@@ -81,18 +82,18 @@ struct Way {
 };
 
 /// One line, in the type that accumulates.
-template <class C> std::vector<C> running(std::vector<C> x, Way way, C nothing, auto combine) {
+template <class C> std::vector<C> running(std::vector<C> x, Way way) {
   if (way.reverse) std::ranges::reverse(x);
   std::vector<C> y;
-  C before = way.exclusive ? C(0) : nothing;
+  C before = 0;
   for (std::size_t begin = 0; begin < x.size(); begin += 2048) {
-    C place = nothing;
+    C place = 0;
     for (std::size_t i = begin; i < std::min(begin + 2048, x.size()); ++i) {
-      if (way.exclusive) y.push_back(combine(before, place));
-      place = combine(place, x[i]);
-      if (!way.exclusive) y.push_back(combine(before, place));
+      if (way.exclusive) y.push_back(before + place);
+      place = place + x[i];
+      if (!way.exclusive) y.push_back(before + place);
     }
-    before = combine(before, place);
+    before = before + place;
   }
   if (way.reverse) std::ranges::reverse(y);
   return y;
@@ -101,7 +102,7 @@ template <class C> std::vector<C> running(std::vector<C> x, Way way, C nothing, 
 /// [2, n, inner] along axis 1, line by line.
 template <class T, class C = T> void expect_sums(std::int64_t n, std::int64_t inner, Way way) {
   const DType t = dtype_of<T>();
-  const Tensor x = cast(random::uniform({2, n, inner}, {.minval = -3, .maxval = 5, .seed = 2}), t);
+  const Tensor x = cast(random::uniform({2, n, inner}, {.low = -3, .high = 5, .seed = 2}), t);
   const auto from = x.to_vector<T>();
   const auto sums = cumsum(x, {.axis = 1, .exclusive = way.exclusive, .reverse = way.reverse}).to_vector<T>();
   for (std::int64_t line = 0; line < 2 * inner; ++line) {
@@ -110,7 +111,7 @@ template <class T, class C = T> void expect_sums(std::int64_t n, std::int64_t in
     };
     std::vector<C> own;
     for (std::int64_t i = 0; i < n; ++i) own.push_back(static_cast<C>(from[at(i)]));
-    const auto expected = running<C>(own, way, C(-0.0), [](C a, C b) { return static_cast<C>(a + b); });
+    const auto expected = running<C>(own, way);
     for (std::int64_t i = 0; i < n; ++i)
       ASSERT_EQ(sums[at(i)], static_cast<T>(expected[static_cast<std::size_t>(i)]))
           << t << " [2," << n << ',' << inner << "] line " << line << " element " << i;
@@ -129,39 +130,21 @@ TEST(RunningSums, AreTakenInBlocks) {
   }
 }
 
-TEST(RunningProducts, AreTakenInBlocks) {
-  for (const bool reverse : {false, true}) {
-    const Tensor x = random::uniform({5000}, {.minval = 0.99, .maxval = 1.01, .seed = 4});
-    const auto expected = running<float>(x.to_vector<float>(), {false, reverse}, 1.0f, std::multiplies<float>());
-    EXPECT_EQ(cumprod(x, {.reverse = reverse}).to_vector<float>(), expected) << reverse;
-  }
-  const Tensor growing = fill({1000000}, 1.000001f), exact = cumprod(cast(growing, f64));
-  EXPECT_LE(reduce_max(abs(cast(cumprod(growing), f64) / exact - 1)).item(), 2e-4);
+/// A block whose own sums overflow, where those so far do not.
+TEST(RunningSums, StayInTheRangeThatTheyHaveThemselves) {
+  const Tensor x = concat({full({2048}, -1e35f), full({2048}, 2e35f)}, 0);
+  EXPECT_LE(max_abs_difference(cast(cumsum(x), f64), cumsum(cast(x, f64))), 1e-4 * 3e38);
 }
 
-/// Where a block's own product is no number, or too small for one, the product so far decides.
-TEST(RunningProducts, StayInTheRangeThatTheyHaveThemselves) {
-  const Tensor rises = fill({2048}, 1.04f), falls = fill({2048}, 1 / 1.05f), none = fill({3}, 0.0f);
-  for (const Tensor& x :
-       {concat({rises, falls}, 0), concat({rises, falls, rises}, 0), concat({rises, falls, none, rises}, 0)}) {
-    const Tensor exact = cumprod(cast(x, f64)), y = cast(cumprod(x), f64);
-    const Tensor is_normal = abs(exact) > 1e-37;
-    EXPECT_LE(
-        reduce_max(where(is_normal, abs(y - exact) / where(is_normal, exact, ones_like(exact)), zeros_like(y))).item(),
-        1e-3);
-    EXPECT_LE(reduce_max(where(is_normal, zeros_like(y), abs(y))).item(), 1e-37);
+TEST(RunningSums, PassOnInfinityAndNaN) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double odd : {infinity, -infinity, nan}) {
+    const Tensor x = concat({full({3000}, 1.0f), full({1}, odd), full({3000}, 1.0f)}, 0);
+    const std::vector<float> sums = cumsum(x).to_vector<float>();
+    EXPECT_EQ(sums[2999], 3000);
+    for (std::size_t i = 3000; i < sums.size(); ++i)
+      ASSERT_TRUE(std::isnan(odd) ? std::isnan(sums[i]) : sums[i] == static_cast<float>(odd)) << i << ' ' << odd;
   }
-  const Tensor sums = cumsum(concat({fill({2048}, -1e35f), fill({2048}, 2e35f)}, 0));
-  EXPECT_TRUE(reduce_all(is_finite(sums)).item<bool>());
-}
-
-TEST(RunningProducts, HaveGradientsBeyondOneBlock) {
-  const Tensor x = random::uniform({3000}, {.minval = 0.999, .maxval = 1.001, .dtype = f64, .seed = 5});
-  GradientTape tape;
-  tape.watch(x);
-  const Tensor gradient = tape.gradient(reduce_sum(cumprod(x)), x);
-  // d sum(y) / dx[i] is the sum of y from i on, divided by x[i].
-  EXPECT_LE(max_abs_difference(gradient, cumsum(cumprod(x), {.reverse = true}) / x), 1e-8);
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ int LoopEmitter::chains(int phase, const std::vector<int>& reductions) const {
     work += 1 + (source >= 0 ? cost(source) : 0);
     registers += std::max<std::int64_t>(1, size_of(computed_in(graph_[r].spec.dtype)) / 4);
   }
-  const std::int64_t most = work <= 3 ? 4 : work <= 6 ? 2 : 1;
+  const std::int64_t most = work <= 3 ? (in_blocks_ ? 2 : 4) : work <= 6 && !in_blocks_ ? 2 : 1;
   return static_cast<int>(std::max<std::int64_t>(1, most / registers));
 }
 

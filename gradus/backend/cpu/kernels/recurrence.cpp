@@ -1,7 +1,6 @@
 /// Linear recurrences along an axis: each element needs the one before, columns are independent.
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/kernels.h"
-#include "gradus/backend/cpu/kernels/running.h"
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/ops/cumulative_ops.h"
 
@@ -11,7 +10,7 @@ namespace {
 struct Recurrence {
   DType dtype;
   AroundAxis around;
-  bool reverse, is_product;
+  bool reverse;
   int factors, terms, target;
 };
 
@@ -45,7 +44,7 @@ BoundThunk bind_linear_recurrence(const Graph& graph, int value, Symbols symbols
   const LinearRecurrence& op = *v.op.as<LinearRecurrence>();
   const Shape shape = v.spec.shape.evaluated(symbols);
   auto recurrence =
-      std::make_shared<Recurrence>(Recurrence{v.spec.dtype, AroundAxis(shape, op.axis), op.reverse, op.is_product,
+      std::make_shared<Recurrence>(Recurrence{v.spec.dtype, AroundAxis(shape, op.axis), op.reverse,
                                               storage_of(graph, v.in[0]), storage_of(graph, v.in[1]), value});
   BoundThunk bound{.extent = shape.size() == 0 ? 0 : recurrence->around.outer * recurrence->around.inner,
                    .grain = 16,
@@ -65,13 +64,9 @@ void run_linear_recurrence(const KernelArguments* arguments, std::int64_t begin,
     while (begin < end) {
       const std::int64_t first = begin % inner, last = std::min(inner, first + end - begin);
       const std::int64_t offset = begin / inner * op.around.n * inner;
-      const T* const a = static_cast<const T*>(arguments->slots[op.factors]) + offset;
-      const T* const b = static_cast<const T*>(arguments->slots[op.terms]) + offset;
-      T* const y = static_cast<T*>(arguments->slots[op.target]) + offset;
-      if (op.is_product)
-        run_in_blocks<RunningProduct, T>({.x = a, .first_row = b, .y = y, .around = op.around, .reverse = op.reverse},
-                                         first, last);
-      else run_columns(op, a, b, y, first, last);
+      run_columns(op, static_cast<const T*>(arguments->slots[op.factors]) + offset,
+                  static_cast<const T*>(arguments->slots[op.terms]) + offset,
+                  static_cast<T*>(arguments->slots[op.target]) + offset, first, last);
       begin += last - first;
     }
   });

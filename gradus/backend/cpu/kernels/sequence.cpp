@@ -1,9 +1,11 @@
 /// Joining and running along an axis: concat, cumsum.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/backend/cpu/run/data_image.h"
-#include "gradus/backend/cpu/kernels/running.h"
+#include "gradus/backend/cpu/kernels/sum_of.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumulative_ops.h"
 
@@ -71,6 +73,73 @@ struct Running {
   int source, target;
 };
 
+constexpr std::int64_t running_block = 2048, running_width = 256;  // columns that advance together
+
+/// At most `width` columns of one outer index, from `column` on, in the order of the numeric contract.
+template <class T, std::int64_t width> class RunningColumns {
+ public:
+  RunningColumns(const Running& running, const T* x, T* y, std::int64_t column, std::int64_t count)
+      : running_(running), x_(x + column), y_(y + column), count_(count) {
+    std::fill_n(before_, count, running.exclusive ? C(0) : nothing);
+  }
+  void run() {
+    for (std::int64_t begin = 0; begin < running_.around.n; begin += running_block) {
+      const std::int64_t end = std::min(running_.around.n, begin + running_block);
+      if (running_.exclusive) run_block<true>(begin, end);
+      else run_block<false>(begin, end);
+    }
+  }
+
+ private:
+  using C = ComputedIn<T>;
+  static constexpr C nothing = std::is_floating_point_v<C> ? C(-0.0) : C(0);  // added to -0 it is -0
+
+  std::int64_t count() const { return width == 1 ? 1 : count_; }
+  std::int64_t at(std::int64_t step) const {
+    return (running_.reverse ? running_.around.n - 1 - step : step) * running_.around.inner;
+  }
+
+  /// Elements are the sum before the block plus that of the block so far.
+  template <bool exclusive> void run_block(std::int64_t begin, std::int64_t end) {
+    C own_sums[std::size_t{width}], magnitudes[std::size_t{width}] = {};
+    std::fill_n(own_sums, count(), nothing);
+    C* __restrict const before = before_, * __restrict const own = own_sums, * __restrict const largest = magnitudes;
+    for (std::int64_t step = begin; step < end; ++step) {
+      const T* __restrict const x = x_ + at(step);
+      T* __restrict const y = y_ + at(step);
+      for (std::int64_t i = 0; i < count(); ++i) {
+        if constexpr (exclusive) y[i] = static_cast<T>(sum_of(before[i], own[i]));
+        own[i] = sum_of(own[i], static_cast<C>(x[i]));
+        if constexpr (!exclusive) y[i] = static_cast<T>(sum_of(before[i], own[i]));
+        if constexpr (std::is_floating_point_v<C>) {
+          const C magnitude = std::abs(own[i]);  // NaN is none: it comes of NaN, or behind infinity
+          largest[i] = magnitude > largest[i] ? magnitude : largest[i];
+        }
+      }
+    }
+    for (std::int64_t i = 0; i < count(); ++i)
+      if (std::is_integral_v<C> || largest[i] <= std::numeric_limits<C>::max()) before[i] = sum_of(before[i], own[i]);
+      else run_chain<exclusive>(i, begin, end);
+  }
+
+  /// A block whose own sums overflow goes on from the last element of the block before: there they may not.
+  template <bool exclusive> void run_chain(std::int64_t i, std::int64_t begin, std::int64_t end) {
+    C& sum = before_[i];
+    for (std::int64_t step = begin; step < end; ++step) {
+      const std::int64_t place = at(step) + i;
+      if constexpr (exclusive) y_[place] = static_cast<T>(sum);
+      sum = sum_of(sum, static_cast<C>(x_[place]));
+      if constexpr (!exclusive) y_[place] = static_cast<T>(sum);
+    }
+  }
+
+  const Running& running_;
+  const T* const x_;
+  T* const y_;
+  const std::int64_t count_;
+  C before_[std::size_t{width}];
+};
+
 }  // namespace
 
 BoundThunk bind_cumsum(const Graph& graph, int value, Symbols symbols) {
@@ -97,13 +166,12 @@ void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64
       const std::int64_t first = begin % around.inner, last = std::min(around.inner, first + end - begin);
       const std::int64_t offset = begin / around.inner * around.n * around.inner;
       const T* const x = static_cast<const T*>(arguments->slots[running.source]) + offset;
-      run_in_blocks<RunningSum, T>({.x = x,
-                                    .first_row = x,
-                                    .y = static_cast<T*>(arguments->slots[running.target]) + offset,
-                                    .around = around,
-                                    .exclusive = running.exclusive,
-                                    .reverse = running.reverse},
-                                   first, last);
+      T* const y = static_cast<T*>(arguments->slots[running.target]) + offset;
+      for (std::int64_t column = first; column < last; column += running_width) {
+        const std::int64_t count = std::min(running_width, last - column);
+        if (count == 1) RunningColumns<T, 1>(running, x, y, column, 1).run();
+        else RunningColumns<T, running_width>(running, x, y, column, count).run();
+      }
       begin += last - first;
     }
   });
