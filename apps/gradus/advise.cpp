@@ -6,6 +6,7 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config_changes.h"
 #include "apps/gradus/experiment.h"
+#include "apps/gradus/path_kinds.h"
 #include "apps/gradus/ranks.h"
 #include "gradus/advice/ranks.h"
 #include "gradus/advice/trial.h"
@@ -28,6 +29,7 @@ void check(const AdviseArguments& arguments) {
 }
 
 TrainConfig config_of(const AdviseArguments& arguments) {
+  require_configuration("advise", arguments.config);
   TrainConfig config = read_config(arguments.config, arguments.settings);
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   if (arguments.threads) config.threads = *arguments.threads;

@@ -377,6 +377,26 @@ void check_labels(const Data& data, std::int64_t classes) {
   }
 }
 
+void check_columns(const DataConfig& config, const DataFacts& facts, const std::filesystem::path& run) {
+  if (config.kind != "csv") return;
+  const auto listed = [](const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    return all.empty() ? "none" : all;
+  };
+  const auto check = [&](const char* key, const std::vector<std::string>& now, const std::vector<std::string>& then) {
+    require<ConfigError>(now == then, run.string(), ": data.", key, " of its config.toml is ", listed(now),
+                         ", and the run was trained with ", listed(then), "; go on with those, or train anew in ",
+                         "another directory");
+  };
+  if (!config.columns.empty()) check("columns", config.columns, facts.columns);
+  std::vector<std::string> words, now = config.categories;
+  for (const auto& [column, list] : facts.categories) words.push_back(column);
+  std::ranges::sort(now);
+  now.erase(std::unique(now.begin(), now.end()), now.end());
+  check("categories", now, words);
+}
+
 std::int64_t test_batch(const DataConfig& config) { return config.kind == "text" ? 100 : 1000; }
 
 Tensor prepared(const Tensor& x, const DataConfig& config) {

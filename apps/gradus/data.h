@@ -54,6 +54,9 @@ Data load_data(const DataConfig& config);
 /// As load_data, with the vocabulary and the words that a run was trained with.
 Data load_data(const DataConfig& config, const std::filesystem::path& run);
 
+/// ConfigError if the configuration of a run names other columns than those that it was trained on: `facts`.
+void check_columns(const DataConfig& config, const DataFacts& facts, const std::filesystem::path& run);
+
 /// DataError says where the first label stands that is none of 0 ... classes - 1.
 void check_labels(const Data& data, std::int64_t classes);
 

@@ -6,12 +6,14 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/model.h"
+#include "apps/gradus/path_kinds.h"
 #include "apps/gradus/ranks.h"
 
 namespace gradus::command {
 
 int eval(const EvalArguments& arguments) {
   const Cluster cluster = workers_for("eval");
+  require_run("eval", arguments.run);
   TrainConfig config = read_config(arguments.run / "config.toml");
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   if (const std::int64_t threads = arguments.threads.value_or(config.threads))

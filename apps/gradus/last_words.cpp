@@ -46,6 +46,12 @@ constexpr const char* remedy = "; allow the process more memory (ulimit -v, or t
 /// Of LLVM: it has run out of memory, or into a fault. Which of both, its own words tell.
 [[noreturn]] void on_llvm_failure(const char* reason) { end("the compiler of kernels failed: ", reason); }
 
+/// An exception may not pass through LLVM: what it holds would be freed twice.
+void on_lack_of_memory() {
+  if (cpu_backend::runs_llvm()) end("out of memory while kernels were compiled", remedy);
+  throw std::bad_alloc();
+}
+
 /// A stack that needs more memory than there is faults just below where it ends. All else is a fault of the program:
 /// it ends as it would without a handler.
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -62,6 +68,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 void install_last_words() {
   std::set_terminate(on_terminate);
+  std::set_new_handler(on_lack_of_memory);
   cpu_backend::end_of_llvm(on_llvm_failure);
   static std::array<std::byte, 1 << 16> other_stack;  // the handler's: there is none left of the thread's
   stack_t stack{};

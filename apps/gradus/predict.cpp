@@ -6,6 +6,7 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/findings.h"
 #include "apps/gradus/model.h"
+#include "apps/gradus/path_kinds.h"
 #include "apps/gradus/ranks.h"
 #include "gradus/formats/atomic_file.h"
 
@@ -134,6 +135,7 @@ std::string table_of(const Questions& questions, const Tensor& answers, const Da
 
 int predict_examples(const PredictArguments& arguments) {
   const Cluster cluster = workers_for("predict");
+  require_run("predict", arguments.run);
   TrainConfig config = read_config(arguments.run / "config.toml");
   require(config.data.kind != "text", arguments.run.string(),
           ": this run is of a text; gradus sample goes on with one");

@@ -3,6 +3,7 @@
 #include <iostream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
+#include "apps/gradus/path_kinds.h"
 #include "apps/gradus/profile_pictures.h"
 #include "apps/gradus/ranks.h"
 #include "apps/gradus/report.h"
@@ -13,6 +14,7 @@ namespace gradus::command {
 namespace {
 
 TrainConfig config_of(const ProfileArguments& arguments) {
+  require_configuration("profile", arguments.config);
   TrainConfig config = read_config(arguments.config, arguments.settings);
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   if (arguments.threads) config.threads = *arguments.threads;

@@ -13,9 +13,9 @@
 
 namespace gradus::command {
 
-RunDirectory::RunDirectory(std::filesystem::path directory) : directory_(std::move(directory)) {
+RunDirectory::RunDirectory(std::filesystem::path directory, bool is_new) : directory_(std::move(directory)) {
   std::error_code problem;
-  std::filesystem::create_directories(directory_, problem);
+  is_made_here_ = std::filesystem::create_directories(directory_, problem) || is_new;
   require<Unavailable>(!problem && std::filesystem::is_directory(directory_), "run directory ", directory_.string(),
                        ": cannot be made: ", problem ? problem.message() : "a file of that name is there",
                        "; choose another with --output");
@@ -43,6 +43,11 @@ RunClaim::RunClaim(const RunDirectory& run)
 
 RunClaim::~RunClaim() {
   if (begun_) rmdir(run_.checkpoints().c_str());  // if it is empty
+  std::error_code none;
+  if (begun_ && !kept_ && !std::filesystem::exists(run_.checkpoints(), none)) {
+    for (const auto& file : {run_.config(), run_.data(), run_.vocabulary()}) std::filesystem::remove(file, none);
+    if (run_.is_made_here()) rmdir(run_.path().c_str());  // if it is empty
+  }
   close(descriptor_);
 }
 

@@ -8,8 +8,8 @@ namespace gradus::command {
 
 class RunDirectory {
  public:
-  /// Makes it. Unavailable says why that is not possible.
-  explicit RunDirectory(std::filesystem::path directory);
+  /// Makes it. Unavailable says why that is not possible. `is_new`: it was made for this run just now.
+  explicit RunDirectory(std::filesystem::path directory, bool is_new = false);
 
   const std::filesystem::path& path() const { return directory_; }
   std::filesystem::path config() const { return directory_ / "config.toml"; }
@@ -22,9 +22,12 @@ class RunDirectory {
   static constexpr const char* checkpoints_name = "checkpoints";
 
   void write(const std::filesystem::path& file, const std::string& contents) const;
+  /// True if it did not exist before.
+  bool is_made_here() const { return is_made_here_; }
 
  private:
   std::filesystem::path directory_;
+  bool is_made_here_ = false;
 };
 
 /// A run directory for one process alone, from when this is made until it is gone or the process is, however that ends.
@@ -39,11 +42,14 @@ class RunClaim {
   /// The directory becomes that of a training: Unavailable if one was begun there. A training that ends without a
   /// checkpoint was not.
   void begin_training();
+  /// The training has made a step. What one that began here and made none has written is removed, so that nothing of it
+  /// is taken for the next one's.
+  void keep() { kept_ = true; }
 
  private:
   const RunDirectory& run_;
   int descriptor_;
-  bool held_ = false, begun_ = false;  // held: false on file systems without locks
+  bool held_ = false, begun_ = false, kept_ = false;  // held: false on file systems without locks
 };
 
 /// Makes <runs>/<name>-<local time>, with -2, -3 ... behind it where there is one: runs that begin in one second have

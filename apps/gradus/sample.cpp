@@ -2,11 +2,13 @@
 #include <iostream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/model.h"
+#include "apps/gradus/path_kinds.h"
 #include "apps/gradus/text.h"
 
 namespace gradus::command {
 
 int sample(const SampleArguments& arguments) {
+  require_run("sample", arguments.run);
   const TrainConfig config = read_config(arguments.run / "config.toml");
   require(config.data.kind == "text", arguments.run.string(), ": this run is not of a text; its data are ",
           config.data.kind);

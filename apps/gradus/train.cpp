@@ -7,6 +7,7 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/interrupt.h"
+#include "apps/gradus/path_kinds.h"
 #include "apps/gradus/ranks.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
@@ -30,6 +31,8 @@ TrainConfig resolve(const TrainArguments& arguments) {
                                    {"seed", arguments.seed},
                                    {"threads", arguments.threads}})
     if (value) settings.push_back(text(key, '=', *value));
+  if (arguments.resume) require_run("train --resume", *arguments.resume);
+  else require_configuration("train", arguments.config);
   TrainConfig config = read_config(arguments.resume ? *arguments.resume / "config.toml" : arguments.config, settings);
   if (arguments.device) config.device = *arguments.device;
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
@@ -42,22 +45,26 @@ TrainConfig resolve(const TrainArguments& arguments) {
 RunDirectory run_directory_of(const TrainArguments& arguments) {
   if (arguments.resume) return RunDirectory(*arguments.resume);
   if (arguments.output) return RunDirectory(*arguments.output);
-  return RunDirectory(make_run_directory(arguments.config.stem().string()));
+  return RunDirectory(make_run_directory(arguments.config.stem().string()), true);
 }
 
-/// Where there are checkpoints and none of them is whole, going on would be starting over.
-void require_whole_checkpoint(const RunDirectory& run) {
+/// True if there is a checkpoint to go on from; without one a run that is resumed begins anew. Where there are
+/// checkpoints and none of them is whole, that would be a loss.
+bool has_checkpoint(const RunDirectory& run) {
   std::vector<std::string> damaged;
   const auto newest = CheckpointDirectory({.directory = run.checkpoints()}).read_newest(damaged);
   require<DataError>(newest || damaged.empty(), "run directory ", run.path().string(),
                      ": none of its checkpoints is whole; start over with gradus train ", run.config().string(),
                      " --output in another one", damaged.empty() ? "" : "; " + damaged[0]);
+  return newest.has_value();
 }
 
-/// A run that was resumed keeps to the words and characters that it began with.
-Data load_data_of(const TrainConfig& config, const RunDirectory& run) {
+/// A run that goes on keeps to the words, columns and characters that it began with.
+Data load_data_of(const TrainConfig& config, const RunDirectory& run, bool goes_on) {
   std::error_code none;
-  return std::filesystem::exists(run.data(), none) ? load_data(config.data, run.path()) : load_data(config.data);
+  if (!goes_on || !std::filesystem::exists(run.data(), none)) return load_data(config.data);
+  check_columns(config.data, read_facts(run.data()), run.path());
+  return load_data(config.data, run.path());
 }
 
 /// Those that write no files, but decide how the training goes on.
@@ -163,13 +170,22 @@ int try_out(const TrainArguments& arguments, TrainConfig config, const Cluster& 
   return ok;
 }
 
+/// Numbers of words in a column of features are taken for quantities.
+void tell_of_words(const DataConfig& config, const DataFacts& facts) {
+  for (const auto& [column, words] : facts.categories)
+    if (column != config.label && words.size() > 2)
+      std::cerr << "gradus: data.categories: the words of `" << printable(column, true) << "` become 0 to "
+                << words.size() - 1 << " in one column, in their sorted order, which the model takes for quantities; "
+                << "data.json lists them\n";
+}
+
 /// The facts of the data, with their checksum. A run that is resumed has to find those that it began with.
 DataFacts checked_facts(const TrainArguments& arguments, const Data& data, const TrainConfig& config,
-                        const RunDirectory& run) {
+                        const RunDirectory& run, bool goes_on) {
   DataFacts facts = data.facts;
   facts.checksum = checksum_of(data, config.data);
   std::error_code none;
-  if (!arguments.resume || !std::filesystem::exists(run.data(), none)) return facts;
+  if (!goes_on || !std::filesystem::exists(run.data(), none)) return facts;
   const std::optional<DataChecksum> then = read_facts(run.data()).checksum;
   if (!then) {
     std::cerr << "gradus: " << run.data().string() << " has no checksum of the data; these are taken for the same\n";
@@ -182,9 +198,15 @@ DataFacts checked_facts(const TrainArguments& arguments, const Data& data, const
   return facts;
 }
 
+Data data_of_follower(const TrainArguments& arguments, const TrainConfig& config) {
+  if (!arguments.resume) return load_data(config.data);
+  const RunDirectory run(*arguments.resume);
+  return load_data_of(config, run, has_checkpoint(run));
+}
+
 /// A rank that writes nothing: the first one keeps the run directory.
 int follow_training(const TrainArguments& arguments, const TrainConfig& config, const Strategy& strategy) {
-  const Data data = arguments.resume ? load_data_of(config, RunDirectory(*arguments.resume)) : load_data(config.data);
+  const Data data = data_of_follower(arguments, config);
   Experiment experiment = make_experiment(config, data);
   const InterruptGuard interrupt;
   FitOptions& options = experiment.options;
@@ -203,15 +225,15 @@ int follow_training(const TrainArguments& arguments, const TrainConfig& config, 
 int run_training(const TrainArguments& arguments, const TrainConfig& config, const RunDirectory& run,
                  const std::optional<Strategy>& strategy) {
   RunClaim claim(run);
-  if (arguments.resume) {
-    require_whole_checkpoint(run);
-  } else {
+  const bool goes_on = arguments.resume && has_checkpoint(run);
+  if (!arguments.resume) {
     claim.begin_training();
     run.write(run.config(), to_toml(config));
   }
   if (!arguments.quiet) std::cerr << "reading " << config.data.directory.string() << '\n';
-  const Data data = load_data_of(config, run);
-  const DataFacts facts = checked_facts(arguments, data, config, run);
+  const Data data = load_data_of(config, run, goes_on);
+  const DataFacts facts = checked_facts(arguments, data, config, run, goes_on);
+  if (!goes_on) tell_of_words(config.data, facts);
   if (data.vocabulary) run.write(run.vocabulary(), data.vocabulary->to_json());
   run.write(run.data(), to_json(facts));
   Experiment experiment = make_experiment(config, data);
@@ -222,7 +244,10 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   options.verbose = !arguments.quiet;
   options.strategy = strategy;
   options.callbacks = callbacks_of(config.callbacks, run);
-  options.callbacks.push_back({.on_step_end = [&](StepLog log) { log.stop = log.stop || interrupt.asked(); }});
+  options.callbacks.push_back({.on_step_end = [&](StepLog log) {
+    claim.keep();
+    log.stop = log.stop || interrupt.asked();
+  }});
   // What is said anew for a resumed run is kept once its checkpoint was found to fit.
   if (arguments.resume)
     options.callbacks.push_back({.on_epoch_begin = [&](EpochBegin) { run.write(run.config(), to_toml(config)); }});

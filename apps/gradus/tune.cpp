@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/path_kinds.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/run_directory.h"
 #include "apps/gradus/tune.h"
@@ -90,6 +91,7 @@ TrainConfig configured(const TuneArguments& arguments, const SearchTrial& trial)
   for (const auto& [key, value] : trial.values) settings.push_back(setting_of(key, value));
   if (arguments.seed) settings.push_back(text("seed=", *arguments.seed));
   if (arguments.epochs) settings.push_back(text("train.epochs=", *arguments.epochs));
+  require_configuration("tune", arguments.config);
   TrainConfig config = read_config(arguments.config, settings);
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   // The best configuration is written elsewhere, and trained from anywhere.

@@ -77,6 +77,16 @@ class TableReader {
   }
 
  private:
+  /// A name that is near, and all that there are: a file of another kind is known by them.
+  static std::string listed(const std::string& wanted, const std::vector<std::string>& names) {
+    std::string end = did_you_mean(wanted, names);
+    if (!end.ends_with('?')) return end;
+    end += " The columns are";
+    for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 20); ++i)
+      end += (i ? ", `" : " `") + names[i] + "`";
+    return end + (names.size() > 20 ? " ..." : "");
+  }
+
   void make_columns(const std::vector<CsvCell>& cells) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < cells.size(); ++i)
@@ -85,8 +95,8 @@ class TableReader {
             "from_csv: .label must name the column that is to be predicted", did_you_mean("", names));
     const auto check_column = [&](const std::string& wanted, const char* what) {
       const auto times = std::ranges::count(names, wanted);
-      require(times > 0, "from_csv: ", name_, " has no column `", wanted, "`, which ", what, " names",
-              did_you_mean(wanted, names));
+      require<DataError>(times > 0, "from_csv: ", name_, " has no column `", wanted, "`, which ", what, " names",
+                         listed(wanted, names));
       require<DataError>(times == 1, "from_csv: ", name_, ":1: ", times, " columns are called `", wanted, "`");
     };
     if (!options_.label.empty()) check_column(options_.label, ".label");
@@ -162,7 +172,7 @@ class TableReader {
     if (parsed.ec == std::errc::result_out_of_range) value = far_value(column, cell, begin, end, parsed.ptr);
     if (number.empty() || parsed.ec == std::errc::invalid_argument || parsed.ptr != end || std::isnan(value))
       fail(column, cell, "expected a number, found ", shown(cell.text),
-           column.is_label ? "; if it is a category, name the column in .categories" : "");
+           "; if the column is of words, name it in `categories`");
     column.values.push_back(value);
     if (column.is_label) note_integer(column, cell, begin, end);
   }

@@ -40,7 +40,8 @@ std::string duration(double seconds) {
 
 std::string percent(double share) { return number(share * 100, 0) + " %"; }
 
-std::string shortened(const std::string& name) {
+std::string shortened(const std::string& given) {
+  const std::string name = printable(given, true);
   return name.size() <= longest_name ? name : name.substr(0, longest_name - 3) + "...";
 }
 
@@ -123,9 +124,9 @@ class KernelTable {
 
 std::ostream& operator<<(std::ostream& out, const Explanation& e) {
   const auto flags = out.flags();
-  out << "function " << e.name << ": " << counted(e.variants, "variant") << ", " << counted(e.paths, "path") << ", "
-      << counted(e.calls, "call") << ", " << counted(e.dispatches, "program") << " started; traced and compiled in "
-      << duration(e.compile_seconds) << '\n';
+  out << "function " << printable(e.name, true) << ": " << counted(e.variants, "variant") << ", "
+      << counted(e.paths, "path") << ", " << counted(e.calls, "call") << ", " << counted(e.dispatches, "program")
+      << " started; traced and compiled in " << duration(e.compile_seconds) << '\n';
   out << "memory: " << bytes(e.peak_bytes) << " of temporaries and results, " << bytes(e.variable_bytes)
       << " of variables, " << bytes(e.constant_bytes) << " of captured constants";
   if (e.recomputed_bytes > 0) out << "; " << bytes(e.recomputed_bytes) << " computed again to keep to max_bytes";

@@ -98,7 +98,7 @@ Tensor GradientsView::operator[](const Variable& variable) const {
 
 std::ostream& operator<<(std::ostream& out, const GradientsView& gradients) {
   for (std::size_t i = 0; i < gradients.size(); ++i)
-    out << (i ? "\n" : "") << gradients.variables()[i].name() << ": " << gradients[i];
+    out << (i ? "\n" : "") << printable(gradients.variables()[i].name(), true) << ": " << gradients[i];
   return out;
 }
 

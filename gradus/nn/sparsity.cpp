@@ -140,7 +140,7 @@ void add(SparsityRow& total, const SparsityRow& row) {
 }
 
 void print(std::ostream& out, const std::vector<std::string>& cells) {
-  out << std::left << std::setw(32) << cells[0] << std::right;
+  out << std::left << std::setw(32) << printable(cells[0], true) << std::right;
   for (std::size_t i = 1; i < cells.size(); ++i) out << std::setw(14) << cells[i];
   out << '\n';
 }

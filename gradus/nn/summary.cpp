@@ -40,7 +40,7 @@ std::string output_of(const Layer& layer) {
 
 std::string label_of(const Layer& layer) {
   const std::string kind(layer.kind()), name = layer.name().empty() ? kind : layer.name();
-  return name.starts_with(kind) ? name : name + " (" + kind + ")";
+  return printable(name.starts_with(kind) ? name : name + " (" + kind + ")", true);
 }
 
 /// `is_new`: what was there before, as a layer that is used twice, has been counted.

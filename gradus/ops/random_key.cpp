@@ -24,6 +24,7 @@ std::uint64_t scrambled(std::uint64_t z) {
 struct SeedState {
   std::mutex guard;
   std::uint64_t state = 0;
+  std::uint64_t seed = 0;  // that of the last set_seed
 };
 SeedState& seeds() {
   static SeedState only;
@@ -40,7 +41,17 @@ template <class Work> auto with_state(Work work) {
 
 std::uint64_t random_state_of(std::uint64_t seed) { return scrambled(seed); }
 
-void set_seed(std::uint64_t seed) { set_random_state(random_state_of(seed)); }
+void set_seed(std::uint64_t seed) {
+  set_random_state(random_state_of(seed));
+  if (CallContext::here().random_state) return;
+  std::lock_guard lock(seeds().guard);
+  seeds().seed = seed;
+}
+
+std::uint64_t last_seed() {
+  std::lock_guard lock(seeds().guard);
+  return seeds().seed;
+}
 
 std::uint64_t random_state() {
   return with_state([](std::uint64_t& state) { return state; });

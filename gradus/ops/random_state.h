@@ -15,6 +15,9 @@ void return_seed(std::uint64_t seed);
 /// The state in which set_seed(seed) begins.
 std::uint64_t random_state_of(std::uint64_t seed);
 
+/// What set_seed was last called with for the sequence of the process; 0 before.
+std::uint64_t last_seed();
+
 /// While it lives, this thread has a sequence of its own, which continues from `state` and stores there how far it got.
 /// set_seed and draws without a seed do not touch the sequence of the process. So the numbers do not depend on what
 /// other threads draw meanwhile.

@@ -211,7 +211,7 @@ std::size_t Optimizer::add_parameter_group(const Variables& variables, Parameter
   const Schedule schedule = has_rate ? *options.learning_rate : Schedule(0);
   const double decay = options.weight_decay.value_or(s.settings.weight_decay);
   s.rates.push_back(State::own(*s.rule, text("learning_rate_", s.groups.size()), State::initial_rate(schedule), f64));
-  s.groups.push_back({schedule, decay, has_rate, variables});
+  s.groups.push_back({schedule, decay, has_rate, variables, schedule, schedule});
   s.sort_variables();
   return s.groups.size() - 1;
 }
@@ -245,11 +245,13 @@ void Optimizer::set_learning_rate(Schedule schedule, std::size_t group) {
   if (schedule.is_constant()) {
     check_number("set_learning_rate", "the rate", Allowed::not_negative("rate"), schedule.constant());
     s.rates[group].assign(full({}, schedule.constant(), f64));
+    s.note_said(group, schedule);
     return;
   }
   require(!s.traced,
           "set_learning_rate: a compiled step has taken in the schedule that this optimizer had, and would not notice "
           "another function; give the schedule to the optimizer's constructor, or set a number");
+  s.note_said(group, schedule);
   s.groups[group].schedule = std::move(schedule);
   s.rates[group].assign(full({}, State::from_schedule, f64));
 }
@@ -309,10 +311,15 @@ void Optimizer::start_anew() {
 void Optimizer::with_steps_that_end(const std::function<void()>& work) {
   struct Restore {
     State& state;
-    bool before;
-    ~Restore() { state.traced = before; }
-  } restore{state(), state().traced};
+    bool before, trained;
+    ~Restore() {
+      state.traced = before;
+      state.trains = trained;
+    }
+  } restore{state(), state().traced, state().trains};
   work();
 }
+
+void Optimizer::begin_training() { state().trains = true; }
 
 }  // namespace gradus

@@ -2,6 +2,9 @@
 /// under loss scaling, clipped; then weight decay, update, moving averages, iterations += 1.
 #pragma once
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/gradients/gradients.h"
 #include "gradus/optim/schedule.h"
@@ -17,6 +20,7 @@ struct OptimizerSettings {
   bool use_ema = false;                                                       // keep moving averages of the variables
   double ema_momentum = 0.99;                                                 // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                   // in steps; 0: never
+  std::vector<std::pair<std::string, std::string>> said = {};                 // the class, and all options as text
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("learning_rate weight_decay clipnorm global_clipnorm clipvalue"),
                       Allowed::share("ema_momentum"), Allowed::not_negative("ema_overwrite_frequency")};
@@ -100,6 +104,19 @@ class Optimizer {
   void prepare(const Variables& variables);
   /// Runs `work`. Steps that are traced in it are dropped after it.
   void with_steps_that_end(const std::function<void()>& work);
+  /// Within with_steps_that_end: rates that are set from here on are state of the training, as callbacks set them, and
+  /// not said by the program.
+  void begin_training();
+  /// What the program said, as name and text: the class, its options, slots, groups and exclusions; no rates.
+  std::vector<std::pair<std::string, std::string>> said() const;
+  /// The rate of a group that has one of its own.
+  struct SaidRate {
+    std::string name;         // "learning_rate", "learning_rate of group 1"
+    const Variable* value;    // of the optimizer; NaN: that of the function
+    std::string first, last;  // what the program said before the first step, and last, outside of trainings
+    bool has_function;        // NaN has a meaning
+  };
+  std::vector<SaidRate> said_rates() const;
 
  protected:
   Optimizer(std::shared_ptr<const UpdateRule> rule, OptimizerSettings settings);

@@ -100,7 +100,8 @@ auto of_all_groups(const OptimizerSettings& s) {
 
 OptimizerSetup::OptimizerSetup(std::shared_ptr<const UpdateRule> r, OptimizerSettings s)
     : rule(std::move(r)), settings(std::move(s)) {
-  groups.push_back({settings.learning_rate, settings.weight_decay, true, {}});
+  groups.push_back(
+      {settings.learning_rate, settings.weight_decay, true, {}, settings.learning_rate, settings.learning_rate});
 }
 
 void OptimizerSetup::rebind(const Variables& variables) {

@@ -159,6 +159,7 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& all_finite) 
   const HostFloats floats;
   State& s = state();
   prepare(gradients.variables());
+  s.stepped = true;
   Trace* const trace = Trace::current();
   if (trace) {
     trace->note_use(this, variables());

@@ -1,10 +1,13 @@
 /// The formulas: one struct per optimizer. Products of constant hyperparameters are computed here, in f64.
 #include "gradus/optim/optimizers.h"
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/optim/option_text.h"
 #include "gradus/optim/update_rule.h"
 
 namespace gradus {
@@ -226,6 +229,8 @@ std::shared_ptr<const UpdateRule> adam(std::string_view name, const auto& o) {
 /// What all options have in common; InvalidArgument unless each of them is in its range.
 OptimizerSettings settings_of(std::string_view optimizer, const auto& o) {
   check_options(optimizer, o);
+  NamedOptions said{{"optimizer", std::string(optimizer)}};
+  std::ranges::move(named_options(o), std::back_inserter(said));
   return {.learning_rate = o.learning_rate,
           .weight_decay = o.weight_decay,
           .clipnorm = o.clipnorm,
@@ -233,7 +238,8 @@ OptimizerSettings settings_of(std::string_view optimizer, const auto& o) {
           .clipvalue = o.clipvalue,
           .use_ema = o.use_ema,
           .ema_momentum = o.ema_momentum,
-          .ema_overwrite_frequency = o.ema_overwrite_frequency};
+          .ema_overwrite_frequency = o.ema_overwrite_frequency,
+          .said = std::move(said)};
 }
 
 }  // namespace

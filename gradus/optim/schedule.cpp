@@ -5,7 +5,9 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/random_state.h"
 #include "gradus/ops/shape.h"
+#include "gradus/optim/option_text.h"
 
 namespace gradus {
 namespace {
@@ -93,7 +95,35 @@ CosineDecayOptions checked(CosineDecayOptions o) {
   return o;
 }
 
+/// "CosineDecay(initial_learning_rate 0.1, decay_steps 100, alpha 0, ...)"
+template <class Options> std::string described(std::string_view name, const Options& options) {
+  return text(name, '(', options_text(options), ')');
+}
+
+template <class T> std::string list_of(const std::vector<T>& values) {
+  std::string all;
+  for (const T value : values) all += (all.empty() ? "" : " ") + option_text(value);
+  return all;
+}
+
+/// A function of the user's is known by its rates: early ones, and those of long trainings.
+std::string rates_of(const Schedule& schedule) {
+  constexpr std::int64_t steps[] = {0, 1, 2, 5, 10, 100, 1000, 10'000, 100'000};
+  std::uint64_t own_numbers = 0;
+  const SeedScope seeds(own_numbers);
+  std::string rates;
+  try {
+    for (const std::int64_t step : steps) rates += (rates.empty() ? "" : " ") + option_text(schedule(step));
+  } catch (const Error&) { return "a function of the step"; }
+  return text("a function of the step (", rates, " at steps 0 1 2 5 10 100 1000 10000 100000)");
+}
+
 }  // namespace
+
+std::string Schedule::description() const {
+  if (is_constant()) return option_text(constant_);
+  return description_.empty() ? rates_of(*this) : description_;
+}
 
 Tensor Schedule::at(const Tensor& step) const {
   const HostFloats floats;
@@ -110,33 +140,37 @@ double Schedule::operator()(std::int64_t step) const {
 }
 
 CosineDecay::CosineDecay(CosineDecayOptions options)
-    : Schedule([o = checked(options)](const Tensor& step) { return cosine_decay(step, o); }) {}
+    : Schedule(described("CosineDecay", options),
+               [o = checked(options)](const Tensor& step) { return cosine_decay(step, o); }) {}
 
 CosineDecayRestarts::CosineDecayRestarts(CosineDecayRestartsOptions options)
-    : Schedule([o = checked_options("CosineDecayRestarts", options)](const Tensor& step) {
-        return cosine_decay_restarts(step, o);
-      }) {}
+    : Schedule(described("CosineDecayRestarts", options),
+               [o = checked_options("CosineDecayRestarts", options)](const Tensor& step) {
+                 return cosine_decay_restarts(step, o);
+               }) {}
 
 PolynomialDecay::PolynomialDecay(PolynomialDecayOptions options)
-    : Schedule([o = checked_options("PolynomialDecay", options)](const Tensor& step) {
-        return polynomial_decay(step, o);
-      }) {}
+    : Schedule(described("PolynomialDecay", options), [o = checked_options("PolynomialDecay", options)](
+                                                          const Tensor& step) { return polynomial_decay(step, o); }) {}
 
 InverseTimeDecay::InverseTimeDecay(InverseTimeDecayOptions options)
-    : Schedule([o = checked_options("InverseTimeDecay", options)](const Tensor& step) {
-        return inverse_time_decay(step, o);
-      }) {}
+    : Schedule(described("InverseTimeDecay", options),
+               [o = checked_options("InverseTimeDecay", options)](const Tensor& step) {
+                 return inverse_time_decay(step, o);
+               }) {}
 
 OneCycle::OneCycle(OneCycleOptions options)
-    : Schedule([o = checked_options("OneCycle", options)](const Tensor& step) { return one_cycle(step, o); }) {}
+    : Schedule(described("OneCycle", options),
+               [o = checked_options("OneCycle", options)](const Tensor& step) { return one_cycle(step, o); }) {}
 
 ExponentialDecay::ExponentialDecay(ExponentialDecayOptions options)
-    : Schedule([o = checked_options("ExponentialDecay", options)](const Tensor& step) {
-        return exponential_decay(step, o);
-      }) {}
+    : Schedule(described("ExponentialDecay", options), [o = checked_options("ExponentialDecay", options)](
+                                                           const Tensor& step) { return exponential_decay(step, o); }) {
+}
 
 PiecewiseConstantDecay::PiecewiseConstantDecay(std::vector<std::int64_t> boundaries, std::vector<double> values)
-    : Schedule([boundaries, values](const Tensor& step) { return piecewise_constant(step, boundaries, values); }) {
+    : Schedule(text("PiecewiseConstantDecay(boundaries ", list_of(boundaries), ", values ", list_of(values), ')'),
+               [boundaries, values](const Tensor& step) { return piecewise_constant(step, boundaries, values); }) {
   require(values.size() == boundaries.size() + 1, "PiecewiseConstantDecay: ", boundaries.size(),
           " boundaries need one value more, got ", values.size());
   for (double value : values) check_number("PiecewiseConstantDecay", "a value", Allowed::not_negative("values"), value);

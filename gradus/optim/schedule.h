@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
@@ -33,9 +34,18 @@ class Schedule {
   double constant() const { return constant_; }
   /// The rate at `step` as an f64 scalar. InvalidArgument if the function gives anything but a floating scalar.
   Tensor at(const Tensor& step) const;
+  /// Equal for equal schedules: "0.001", "CosineDecay(initial_learning_rate 0.1, ...)", of another function its rates
+  /// at some steps. Draws no random numbers.
+  std::string description() const;
+
+ protected:
+  /// A function with a description.
+  Schedule(std::string description, std::function<Tensor(const Tensor&)> f)
+      : description_(std::move(description)), function_(std::move(f)) {}
 
  private:
   double constant_ = 0;
+  std::string description_;  // of a function; empty: not known
   std::function<Tensor(const Tensor&)> function_;
 };
 

@@ -53,8 +53,9 @@ void print_kind(std::ostream& out, const ProfileReport& report, ProfileKind kind
       continue;
     }
     ++shown;
-    out << line(shortened(row.name), std::to_string(row.calls), time_text(row.seconds), bytes_text(row.bytes),
-                percent(row.of_peak), percent(row.of_bandwidth), row.waiting > 0 ? time_text(row.waiting) : "");
+    out << line(shortened(printable(row.name, true)), std::to_string(row.calls), time_text(row.seconds),
+                bytes_text(row.bytes), percent(row.of_peak), percent(row.of_bandwidth),
+                row.waiting > 0 ? time_text(row.waiting) : "");
   }
   if (left_out > 0) out << "(" << left_out << " more)\n";
   if (shown > 0) out << '\n';

@@ -2,6 +2,7 @@
 #include "gradus/train/checkpoint_directory.h"
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <algorithm>
@@ -149,11 +150,30 @@ void write_files(const CheckpointContents& contents, const fs::path& directory, 
            {"shards", shards.size()},
            {"arrays", std::move(arrays)}};
   if (contents.micro_shards) all["micro_shards"] = *contents.micro_shards;
+  if (!contents.said.empty()) all["said"] = contents.said;
+  if (contents.stream) all["stream"] = *contents.stream;
   const std::string body = all.dump(1) + '\n';
   AtomicFile list(directory / (stem + std::string(list_suffix)));
   list.write(text(title, checksum(body.data(), body.size()), '\n'));
   list.write(body);
   list.commit();
+}
+
+void make_directory(const fs::path& directory) {
+  std::error_code problem;
+  fs::create_directories(directory, problem);
+  require<Unavailable>(!problem, directory.string(),
+                       ": the directory of checkpoints cannot be made: ", problem.message());
+}
+
+/// The reason why so many bytes cannot be written to a new file; 0: none is known. Beyond the limit of the process for
+/// files the system would send a signal, so that is looked at first.
+int room_problem(int file, std::int64_t bytes) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(bytes)) return EFBIG;
+  if (bytes > 0 && fallocate(file, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
+    return errno;
+  return 0;
 }
 
 /// The part of a list that its checksum vouches for.
@@ -179,6 +199,8 @@ CheckpointContents read_files(const fs::path& directory, const std::string& stem
     contents.contract = list.value("numeric_contract", 1);  // version 1 did not say so
     if (const auto found = list.find("micro_shards"); found != list.end())
       contents.micro_shards = found->get<std::int64_t>();
+    if (const auto found = list.find("said"); found != list.end()) found->get_to(contents.said);
+    if (const auto found = list.find("stream"); found != list.end()) contents.stream = found->get<std::int64_t>();
     const auto count = list.at("shards").get<std::size_t>();
     require<DataError>(count <= list.at("arrays").size(), file.string(), ": more files than arrays");
     std::vector<std::map<std::string, NamedArray>> shards(count);
@@ -206,12 +228,26 @@ CheckpointContents read_files(const fs::path& directory, const std::string& stem
 
 }  // namespace
 
+void CheckpointDirectory::require_writable(std::int64_t bytes) const {
+  make_directory(options_.directory);
+  std::string name = (options_.directory / "try-XXXXXX").string();
+  const int file = mkostemp(name.data(), O_CLOEXEC);
+  int problem = file < 0 ? errno : 0;
+  if (file >= 0) {
+    unlink(name.c_str());
+    problem = room_problem(file, std::min<std::int64_t>(bytes, static_cast<std::int64_t>(options_.max_shard_bytes)));
+    close(file);
+  }
+  const std::string why = std::generic_category().message(problem);
+  require<ResourceExhausted>(problem != ENOSPC && problem != EDQUOT && problem != EFBIG, options_.directory.string(),
+                             ": there is no room for a checkpoint of ", bytes, " bytes: ", why,
+                             "; free some, or take another directory");
+  require<Unavailable>(problem == 0, options_.directory.string(), ": checkpoints cannot be written there: ", why);
+}
+
 void CheckpointDirectory::write(const CheckpointContents& contents) const {
   const fs::path& directory = options_.directory;
-  std::error_code problem;
-  fs::create_directories(directory, problem);
-  require<Unavailable>(!problem, directory.string(),
-                       ": the directory of checkpoints cannot be made: ", problem.message());
+  make_directory(directory);
   const DirectoryLock lock(directory, LOCK_EX);
   std::map<std::uint64_t, Found> known = find_all(directory);
   const std::uint64_t serial = known.empty() ? 1 : known.rbegin()->first + 1;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 #include "gradus/base/version.h"
 #include "gradus/data/pipeline.h"
@@ -20,6 +21,9 @@ struct CheckpointContents {
   std::optional<std::int64_t> micro_shards = {};  // into how many a batch was divided; 0: it was whole
   int contract = numeric_contract;                // whose bits its values have
   std::vector<NamedArray> arrays = {};            // with different names
+  /// What the program said about the training; empty in checkpoints of versions that did not keep it.
+  std::vector<std::pair<std::string, std::string>> said = {};
+  std::optional<std::int64_t> stream = {};  // where steps are counted: elements of all passes so far
 };
 
 /// A directory that several processes may use: a writer has it alone, a reader keeps writers away.
@@ -35,6 +39,9 @@ class CheckpointDirectory {
   /// Writes a checkpoint and returns when it is on the disk. Then the oldest beyond max_to_keep are removed. A failure
   /// leaves no trace: ResourceExhausted on a full disk, Unavailable where it cannot be written.
   void write(const CheckpointContents& contents) const;
+  /// Makes the directory, and writes for a try: errors as of write(), before any time was spent. `bytes`: what a
+  /// checkpoint will take at least.
+  void require_writable(std::int64_t bytes) const;
   /// Reads the newest whole checkpoint, with all checksums compared; empty if there is none. `damaged` gets the reason
   /// why each newer one was skipped.
   std::optional<CheckpointContents> read_newest(std::vector<std::string>& damaged) const;

@@ -2,6 +2,7 @@
 /// them alive.
 #include "gradus/train/checkpoints.h"
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <set>
@@ -10,6 +11,7 @@
 #include "gradus/function/loss_scale.h"
 #include "gradus/nn/layer.h"
 #include "gradus/ops/random_state.h"
+#include "gradus/optim/option_text.h"
 #include "gradus/train/checkpoint_directory.h"
 
 namespace gradus {
@@ -37,6 +39,52 @@ void add_entries(std::vector<Entry>& entries, std::string_view group, const Vari
 
 using Arrays = std::map<std::string, NamedArray>;
 
+/// Groups of parameters with rates of their own may be others now; the facts tell.
+bool is_rate(std::string_view name) {
+  return name.starts_with("optimizer/") && name.find("/learning_rate_") != std::string_view::npos;
+}
+
+constexpr std::string_view history_group = "history/";
+
+/// One number for each epoch.
+NamedArray numbers_array(const std::string& name, const std::vector<double>& values) {
+  Ref<Buffer> data = Buffer::allocate(static_cast<std::int64_t>(values.size() * sizeof(double)), "history");
+  std::ranges::copy(values, data->data<double>());
+  return {std::string(history_group) + name, {f64, {static_cast<std::int64_t>(values.size())}}, std::move(data)};
+}
+std::vector<double> numbers_of(const NamedArray& array) {
+  const auto* const values = static_cast<const double*>(array.data->data());
+  return {values, values + array.spec.shape.size()};
+}
+
+void add_history(std::vector<NamedArray>& arrays, const History& history) {
+  if (history.loss.empty()) return;
+  arrays.push_back(numbers_array("loss", history.loss));
+  arrays.push_back(numbers_array("seconds", history.seconds));
+  if (!history.validation_loss.empty()) arrays.push_back(numbers_array("validation_loss", history.validation_loss));
+  for (const auto& [name, values] : history.metrics) arrays.push_back(numbers_array("metric/" + name, values));
+}
+
+History history_in(const Arrays& arrays) {
+  History history;
+  for (const auto& [name, array] : arrays) {
+    if (!name.starts_with(history_group) || array.spec.dtype != f64 || array.spec.shape.rank() != 1) continue;
+    const std::string what = name.substr(history_group.size());
+    if (what == "loss") history.loss = numbers_of(array);
+    else if (what == "seconds") history.seconds = numbers_of(array);
+    else if (what == "validation_loss") history.validation_loss = numbers_of(array);
+    else if (what.starts_with("metric/")) history.metrics.emplace_back(what.substr(7), numbers_of(array));
+  }
+  return history;
+}
+
+/// Where a learning rate comes from: docs/from-tensorflow.md. `said`: by this program; `then`: by the one that saved,
+/// empty if that is not known; `saved`: the number in the checkpoint, empty if a function gave it.
+bool is_from_checkpoint(const std::string& said, bool has_function, const std::string& then, const std::string& saved) {
+  if (saved.empty() && !has_function) return false;  // the program has no function that could give it
+  return then.empty() || said == then || said == saved;
+}
+
 /// InvalidArgument unless the arrays of model and optimizer are those that are wanted.
 void check_fit(const std::vector<Entry>& entries, const Arrays& arrays, const std::string& where) {
   std::set<std::string_view> wanted;
@@ -55,8 +103,8 @@ void check_fit(const std::vector<Entry>& entries, const Arrays& arrays, const st
             "`: expected booleans ", spec.shape);
   }
   for (const auto& [name, array] : arrays)
-    require(wanted.contains(name) || !(name.starts_with("model/") || name.starts_with("optimizer/")), where, " has `",
-            name, "`, which this model and optimizer do not have");
+    require(wanted.contains(name) || is_rate(name) || !(name.starts_with("model/") || name.starts_with("optimizer/")),
+            where, " has `", name, "`, which this model and optimizer do not have");
 }
 
 /// Whether the checkpoint was saved before the first step, which makes `made_by_steps`: then it may lack them.
@@ -79,6 +127,8 @@ struct Checkpoints::State {
   std::vector<std::pair<std::string, std::function<Variables()>>> further = {};
   std::function<Tensor(const Variable&)> read = [](const Variable& variable) { return variable.value(); };
   std::optional<std::int64_t> micro_shards = {};
+  std::optional<TrainingFacts> said = {};  // empty: what model and optimizer say when they are saved
+  Notes notes = {};
   std::thread writer = {};
   std::exception_ptr failure = {};
 
@@ -96,11 +146,24 @@ struct Checkpoints::State {
     return scale ? optimizer.variables() + scale->variables() : optimizer.variables();
   }
 
+  /// What the program says now.
+  TrainingFacts facts(bool of_training) const {
+    TrainingFacts all = facts_of(model, optimizer);
+    for (const Optimizer::SaidRate& rate : optimizer.said_rates())
+      all.emplace_back(rate.name, of_training ? rate.last : rate.first);
+    return all;
+  }
+
   CheckpointContents contents(std::int64_t step, Position next) const {
     require(step >= 0, "Checkpoints: step must not be negative, got ", step);
     require(model.is_built(), "Checkpoints: the model is not built yet; call it, or build(spec), first");
-    CheckpointContents all{
-        .step = step, .position = next, .random_state = random_state(), .micro_shards = micro_shards};
+    CheckpointContents all{.step = step,
+                           .position = next,
+                           .random_state = random_state(),
+                           .micro_shards = micro_shards,
+                           .arrays = {},
+                           .said = said ? *said : facts(false),
+                           .stream = notes.stream};
     for (const Entry& entry : entries()) {
       const auto add = [&](const std::string& name, const Tensor& value) {
         all.arrays.push_back({name, value.spec(), value.host_buffer()});
@@ -108,7 +171,33 @@ struct Checkpoints::State {
       add(entry.name, read(*entry.variable));
       if (const Tensor mask = entry.variable->mask(); mask.defined()) add(entry.mask_name(), mask);
     }
+    add_history(all.arrays, notes.history);
     return all;
+  }
+
+  /// The rates of the program that stay as they are, among the entries. The differences tell of each rate that is not
+  /// what both programs said.
+  std::vector<const Variable*> decide_rates(std::vector<Entry>& entries, const Arrays& arrays,
+                                            const TrainingFacts& program, Resumed& resumed) const {
+    std::vector<const Variable*> kept;
+    for (const Optimizer::SaidRate& rate : optimizer.said_rates()) {
+      const auto entry =
+          std::ranges::find_if(entries, [&](const Entry& each) { return each.variable->cell() == rate.value->cell(); });
+      entry->optional = true;  // of a group that is new
+      const auto found = arrays.find(entry->name);
+      if (found == arrays.end() || found->second.spec != Spec{f64, {}}) continue;
+      const double number = *static_cast<const double*>(found->second.data->data());
+      const std::string saved = std::isnan(number) ? std::string() : option_text(number);
+      const std::string said = value_of(program, rate.name), then = value_of(resumed.said, rate.name);
+      const std::string had = !saved.empty() ? saved : then.empty() ? "a function of the step" : then;
+      std::erase_if(resumed.differences, [&](const FactDifference& each) { return each.name == rate.name; });
+      const bool takes = is_from_checkpoint(said, rate.has_function, then, saved);
+      if (!takes) kept.push_back(entry->variable);
+      // Of a version that did not keep what was said, a number may be a callback's.
+      const bool differs = !takes || (then.empty() && !saved.empty() && said != saved);
+      if (differs) resumed.differences.push_back({rate.name, said, had, takes ? GoesBy::checkpoint : GoesBy::program});
+    }
+    return kept;
   }
 
   void join() {
@@ -163,7 +252,35 @@ void Checkpoints::wait() {
   if (state_->failure) std::rethrow_exception(std::exchange(state_->failure, nullptr));
 }
 
+void Checkpoints::say(TrainingFacts said) { state_->said = std::move(said); }
+
+void Checkpoints::note(Notes notes) { state_->notes = std::move(notes); }
+
+void Checkpoints::require_writable() const {
+  std::int64_t bytes = 0;
+  for (const Entry& entry : state_->entries()) bytes += bytes_of({entry.variable->dtype(), entry.variable->shape()});
+  state_->files.require_writable(bytes);
+}
+
 std::optional<Restored> Checkpoints::restore() {
+  const auto resumed = restore(state_->facts(false), [](const Resumed&) {});
+  if (!resumed) return {};
+  if (const std::string line = text_of(resumed->differences); !line.empty())
+    notice(text("gradus: restored from ", state_->options.directory.string(), ", step ", resumed->restored.step, ": ",
+                line, '\n'));
+  return resumed->restored;
+}
+
+std::optional<Checkpoints::Resumed> Checkpoints::resume(const TrainingFacts& said,
+                                                        const std::function<void(const Resumed&)>& check) {
+  TrainingFacts all = state_->facts(true);
+  all.insert(all.end(), said.begin(), said.end());
+  state_->said = all;
+  return restore(all, check);
+}
+
+std::optional<Checkpoints::Resumed> Checkpoints::restore(const TrainingFacts& said,
+                                                         const std::function<void(const Resumed&)>& check) {
   wait();
   const std::string where = state_->options.directory.string();
   std::vector<std::string> damaged;
@@ -174,26 +291,34 @@ std::optional<Restored> Checkpoints::restore() {
     notice(text("gradus: ", where, ": this training has the bits of version ", contents->contract,
                 " of the numeric contract, and goes on by version ", numeric_contract, "\n"));
   require(state_->model.is_built(), "Checkpoints: the model is not built yet; call it, or build(spec), first");
-  if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0)
-    state_->optimizer.prepare(trainable);
   Arrays arrays;
   for (NamedArray& array : contents->arrays) {
     const std::string name = array.name;
     arrays.emplace(name, std::move(array));
   }
+  Resumed resumed{{contents->step, contents->position, contents->micro_shards},
+                  {contents->stream, history_in(arrays)},
+                  std::move(contents->said)};
+  resumed.differences = differences(said, resumed.said);
+  check_agreement(resumed.differences, where);
+  check(resumed);
+  if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0)
+    state_->optimizer.prepare(trainable);
   std::vector<Entry> entries = state_->entries();
+  const std::vector<const Variable*> kept = state_->decide_rates(entries, arrays, said, resumed);
   const bool is_of_no_step = let_lack(entries, state_->optimizer.made_by_steps(), arrays);
   check_fit(entries, arrays, where);
   for (const Entry& entry : entries) {
     const auto found = arrays.find(entry.name);
     if (found == arrays.end() || found->second.spec != Spec{entry.variable->dtype(), entry.variable->shape()}) continue;
+    if (std::ranges::find(kept, entry.variable) != kept.end()) continue;
     const auto mask = arrays.find(entry.mask_name());
     entry.variable->set_mask(mask == arrays.end() ? Tensor() : Tensor::of_buffer(mask->second.spec, mask->second.data));
     entry.variable->assign(Tensor::of_buffer(found->second.spec, found->second.data));
   }
   if (is_of_no_step) state_->optimizer.start_anew();
   set_random_state(contents->random_state);
-  return Restored{contents->step, contents->position, contents->micro_shards};
+  return resumed;
 }
 
 }  // namespace gradus

@@ -11,14 +11,16 @@
 #include "gradus/nn/module.h"
 #include "gradus/optim/optimizer.h"
 #include "gradus/tensor/memory.h"
+#include "gradus/train/history.h"
+#include "gradus/train/training_facts.h"
 
 namespace gradus {
 
 /// Options of Checkpoints.
 struct CheckpointOptions {
-  std::filesystem::path directory;        // created if it does not exist
-  int max_to_keep = 3;                    // older checkpoints are removed; 0: all are kept
-  std::int64_t every_steps = 0;           // for fit: also after each so many updates; 0: only at the ends of epochs
+  std::filesystem::path directory;  // created if it does not exist
+  int max_to_keep = 3;              // older checkpoints are removed; 0: all are kept
+  std::int64_t every_steps = 0;     // for fit: also after each so many updates in all; 0: only at the ends of epochs
   std::size_t max_shard_bytes = 2 * GiB;  // larger contents are divided among several files
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("max_to_keep every_steps"), Allowed::positive("max_shard_bytes")};
@@ -37,6 +39,11 @@ struct Restored {
 /// optimizer, the state of random numbers, the step, and the position in the data. It is written beside its place,
 /// synced, renamed, and carries checksums. A process that is killed while saving leaves the previous checkpoint.
 /// Several processes may use one directory. It refers to the model and the optimizer. Not for several threads at once.
+///
+/// A checkpoint keeps what the program said of the optimizer and the precision. Where a program that restores says
+/// something else, the rule of fit holds (docs/from-tensorflow.md): rates, decays and other numbers are the program's,
+/// state is the checkpoint's, and one line on stderr says what came from where. A rate that was set by
+/// set_learning_rate after the first step is state.
 class Checkpoints {
  public:
   /// InvalidArgument for invalid options.
@@ -56,12 +63,32 @@ class Checkpoints {
   /// Waits until nothing is being saved. Throws the error of saving.
   void wait();
   /// Restores the newest whole checkpoint; empty if there is none. One from before the first step resets the optimizer.
-  /// Model and optimizer take all of its values, or keep theirs. Damaged checkpoints are skipped, with a line on
-  /// stderr. InvalidArgument, naming the first variable, if model or optimizer are not those that were saved; a model
-  /// must be built.
+  /// Model and optimizer take all of its values, or keep theirs; a learning rate that the program says otherwise than
+  /// the one that saved stays. Damaged checkpoints are skipped, with a line on stderr. InvalidArgument, naming the
+  /// first variable, if model or optimizer are not those that were saved; a model must be built.
   std::optional<Restored> restore();
 
   // For the rooms of the library.
+  /// What fit adds to a checkpoint.
+  struct Notes {
+    std::optional<std::int64_t> stream = {};
+    History history = {};
+  };
+  /// What a training goes on with: of a checkpoint, with all that program and checkpoint say differently.
+  struct Resumed {
+    Restored restored;
+    Notes notes;
+    TrainingFacts said = {};  // by the program that saved; empty: not known
+    std::vector<FactDifference> differences = {};
+  };
+  /// As restore(), without its line. `said`: facts that are the program's besides those of model and optimizer. `check`
+  /// throws before anything is changed. Rates count as said that were set last before the training.
+  std::optional<Resumed> resume(const TrainingFacts& said, const std::function<void(const Resumed&)>& check);
+  /// The facts and the notes of what is saved from now on.
+  void say(TrainingFacts said);
+  void note(Notes notes);
+  /// Throws as save() would, if the directory cannot be made or written, or has no room.
+  void require_writable() const;
   /// What is saved from now on says so of the shards of a batch.
   void set_micro_shards(std::int64_t count);
   /// Values are read by `read`, such as that of a variable of which each process has a part.
@@ -72,6 +99,7 @@ class Checkpoints {
 
  private:
   struct State;
+  std::optional<Resumed> restore(const TrainingFacts& said, const std::function<void(const Resumed&)>& check);
   std::unique_ptr<State> state_;
 };
 

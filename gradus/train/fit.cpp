@@ -7,11 +7,13 @@
 #include "gradus/data/batch_readers.h"
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
+#include "gradus/ops/random_state.h"
 #include "gradus/ops/shape.h"
 #include "gradus/train/build.h"
 #include "gradus/train/diagnosis.h"
 #include "gradus/train/progress.h"
 #include "gradus/train/step.h"
+#include "gradus/train/training_place.h"
 
 namespace gradus {
 namespace {
@@ -90,6 +92,7 @@ class Fitting {
       : model_(model),
         optimizer_(optimizer),
         task_(task),
+        given_(dataset),
         whole_dataset_(source_of(dataset, options)),
         dataset_(distributed(whole_dataset_, options.strategy)),
         options_(options.fast_dev_run > 0 ? for_trial(std::move(options)) : std::move(options)),
@@ -105,7 +108,8 @@ class Fitting {
 
   History run() {
     begin();
-    for (int epoch = static_cast<int>(next_.epoch); epoch < options_.epochs && !stop_; ++epoch) run_epoch(epoch);
+    optimizer_.begin_training();
+    for (int epoch = static_cast<int>(place_.next.epoch); epoch < options_.epochs && !stop_; ++epoch) run_epoch(epoch);
     if (checkpoints_) checkpoints_->wait();
     if (options_.strategy) options_.strategy->gather(optimizer_.averages());
     optimizer_.finalize_variable_values(model_.trainable_variables());
@@ -133,7 +137,8 @@ class Fitting {
   /// Where the training starts, or goes on.
   void begin() {
     tell(&Callback::on_train_begin, TrainBegin{model_, optimizer_, options_.epochs, options_.fast_dev_run > 0});
-    next_.epoch = options_.initial_epoch;
+    place_.next.epoch = options_.initial_epoch;
+    place_.stream = options_.initial_epoch * options_.steps_per_epoch;
     if (options_.checkpoints && !(options_.checkpoints->directory.empty() && !writes())) {
       checkpoints_.emplace(*options_.checkpoints, model_, optimizer_);
       if (options_.strategy)
@@ -142,27 +147,102 @@ class Fitting {
       for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
         if (const Callback& callback = options_.callbacks[i]; callback.variables)
           checkpoints_->include(text("callback_", i), callback.variables);
-      const std::int64_t shards = options_.strategy ? options_.strategy->micro_shards() : 0;
-      checkpoints_->set_micro_shards(shards);
-      if (const auto restored = checkpoints_->restore()) {
-        next_ = restored->position;
-        if (restored->micro_shards) check_division(*restored->micro_shards, shards);
-      }
-      const std::int64_t steps = options_.steps_per_epoch;
-      require(steps == 0 || next_.index <= steps, "fit: the checkpoint was made after step ", next_.index,
-              " of its epoch, but steps_per_epoch is ", steps, "; go on with the number that the training began with");
+      checkpoints_->set_micro_shards(shards());
+      resume();
+      if (writes()) checkpoints_->require_writable();
     }
-    steps_before_ = steps_so_far() - next_.index;
+    begin_place_ = place_;
+    steps_before_ = steps_so_far() - place_.next.index;
     if (!options_.strategy) return;
     if (options_.strategy->divides_state())
       options_.strategy->check_same_number(
           saves() ? options_.checkpoints->every_steps : -1, "fit: the every_steps of .checkpoints (-1: there are none)",
           "with .shard_optimizer all ranks give their parts to what is saved, so all need the same ones");
     constexpr const char* remedy = "all ranks have to read the same checkpoints";
-    options_.strategy->check_same_number(next_.epoch, "fit: the epoch that the training begins with", remedy);
-    options_.strategy->check_same_number(next_.index, "fit: the step that the training begins with", remedy);
+    options_.strategy->check_same_number(place_.next.epoch, "fit: the epoch that the training begins with", remedy);
+    options_.strategy->check_same_number(place_.next.index, "fit: the step that the training begins with", remedy);
+    options_.strategy->check_same_number(place_.stream, "fit: the place in the data that the training begins with",
+                                         remedy);
     options_.strategy->check_same_number(optimizer_.iterations(), "fit: the optimizer's number of steps so far",
                                          remedy);
+  }
+
+  std::int64_t shards() const { return options_.strategy ? options_.strategy->micro_shards() : 0; }
+
+  /// What the program says of this training, beside what model and optimizer say.
+  TrainingFacts facts() const {
+    TrainingFacts all{{"seed", std::to_string(last_seed())},
+                      {"micro_batch", std::to_string(options_.micro_batch)},
+                      {"steps_per_epoch", std::to_string(options_.steps_per_epoch)}};
+    for (auto& fact : facts_of(given_)) all.push_back(std::move(fact));
+    return all;
+  }
+
+  /// Goes on from the newest checkpoint, if there is one.
+  void resume() {
+    const TrainingFacts now = facts();
+    const std::string where = text("fit: ", options_.checkpoints->directory.string());
+    const auto resumed = checkpoints_->resume(now, [&](const Checkpoints::Resumed& found) {
+      const bool tells_of_data = !value_of(found.said, "element").empty();
+      const TrainingFacts& before = tells_of_data ? found.said : now;
+      TrainingPlace then{found.restored.position};
+      then.stream = found.notes.stream.value_or(then.next.epoch * options_.steps_per_epoch + then.next.index);
+      check_agreement(found.differences, where, within_pass(then, before));
+      place_ = place_in(now, then, before, where);
+      check_place(where);
+    });
+    if (!resumed) return;
+    if (resumed->restored.micro_shards) check_division(*resumed->restored.micro_shards, shards());
+    history_ = resumed->notes.history;
+    complete_history();
+    const bool is_finished = place_.next.epoch >= options_.epochs;
+    const std::string line = is_finished ? "" : text_of(resumed->differences);
+    if (writes() && (options_.verbose || !line.empty()))
+      notice(text("gradus: ", resumed_line(resumed->restored.step, is_finished), line.empty() ? "" : "; ", line, '\n'));
+  }
+
+  /// Before anything is restored.
+  void check_place(const std::string& where) const {
+    const std::int64_t steps = options_.steps_per_epoch;
+    require(steps == 0 || place_.next.index <= steps, "fit: the checkpoint was made after step ", place_.next.index,
+            " of its epoch, but steps_per_epoch is ", steps, "; go on with the number that the training began with");
+    if (place_.rows_done == 0) return;
+    const auto fixed = [](const Spec& spec) { return spec.shape.rank() > 0 && spec.shape[0] != any_size; };
+    require(is_alone() && std::ranges::none_of(given_.specs(), fixed), where, ": the checkpoint is ", place_.rows_done,
+            " rows into a batch of the size that the program has now, and ",
+            is_alone() ? "all of its batches are whole (drop_remainder)" : "several processes read whole batches alone",
+            ": rows would be read twice or left out; go on with the size that the training began with, or one that "
+            "divides the rows that are done");
+  }
+
+  std::string resumed_line(std::int64_t step, bool is_finished) const {
+    const std::string from = text("the training of ", options_.checkpoints->directory.string());
+    if (is_finished)
+      return text(from, " is finished, after epoch ", place_.next.epoch, " and step ", step,
+                  ": nothing is left to do (epochs is ", options_.epochs, ")");
+    const std::string within = place_.next.index > 0 ? text(", after ", place_.next.index, " of its steps") : "";
+    return text(from, " goes on after step ", step, " in epoch ", place_.next.epoch + 1, " of ", options_.epochs,
+                within);
+  }
+
+  /// Epochs that were recorded with other metrics have no numbers for those that are new.
+  void complete_history() {
+    const std::size_t epochs = history_.loss.size();
+    const auto unknown = std::vector<double>(epochs, std::numeric_limits<double>::quiet_NaN());
+    history_.seconds.resize(epochs, 0);
+    if (!options_.validation) history_.validation_loss.clear();
+    else if (history_.validation_loss.size() != epochs) history_.validation_loss = unknown;
+    std::vector<std::pair<std::string, std::vector<double>>> metrics;
+    for (const std::string prefix : {"", "validation_"}) {
+      if (!prefix.empty() && !options_.validation) continue;
+      for (const Metric& metric : options_.metrics) {
+        const std::string name = prefix + std::string(metric.name());
+        const auto found = std::ranges::find(history_.metrics, name, &decltype(metrics)::value_type::first);
+        const bool is_known = found != history_.metrics.end() && found->second.size() == epochs;
+        metrics.emplace_back(name, is_known ? found->second : unknown);
+      }
+    }
+    history_.metrics = std::move(metrics);
   }
 
   /// How batches are divided decides about bits. Who says a number has to keep to it.
@@ -194,7 +274,10 @@ class Fitting {
 
   /// `next` is the place of the element that comes next. Ranks that do not write give their parts of what is divided.
   void save(Position next) {
-    if (writes()) return checkpoints_->save_in_background(optimizer_.iterations(), next);
+    if (writes()) {
+      checkpoints_->note({options_.steps_per_epoch > 0 ? std::optional(stream_of(next)) : std::nullopt, history_});
+      return checkpoints_->save_in_background(optimizer_.iterations(), next);
+    }
     for (const Variable& each : optimizer_.variables()) options_.strategy->value_on_first_rank(each);
   }
   bool saves() const { return options_.checkpoints.has_value(); }
@@ -204,12 +287,13 @@ class Fitting {
     agree_to_stop();
     if (stop_) return;
     progress_.begin_epoch(epoch);
-    if (next_.index == 0) step_.totals().reset();
+    if (place_.next.index == 0) step_.totals().reset();
     const auto begin = Clock::now();
     const std::int64_t skipped = optimizer_.skipped_steps(), steps = train(epoch);
     if (step_.has_diverged()) return end_diverged(epoch);
-    const bool whole = next_ == Position{epoch + 1, 0};
-    if (saves() && !whole) save(next_);  // as it was stopped: before callbacks take it for an epoch
+    const Position next = place_.next;
+    const bool whole = next == Position{epoch + 1, 0};
+    if (saves() && !whole) save(next);  // as it was stopped: before callbacks take it for an epoch
     const double seconds = seconds_since(begin), loss = epoch_loss(optimizer_.skipped_steps() > skipped);
     NamedNumbers numbers = step_.totals().metrics();
     std::optional<double> validation_loss;
@@ -226,7 +310,7 @@ class Fitting {
     if (options_.strategy)
       options_.strategy->check_variables(model_.variables() + optimizer_.variables(),
                                          text("fit: at the end of epoch ", epoch + 1));
-    if (saves() && whole) save(next_);
+    if (saves() && whole) save(next);
     steps_before_ += steps;
   }
 
@@ -236,14 +320,17 @@ class Fitting {
     return step_.totals().loss();
   }
 
-  /// From next_ to the end of the epoch or where it is stopped. The number of steps of the epoch, earlier ones
+  /// From the place to the end of the epoch or where it is stopped. The number of steps of the epoch, earlier ones
   /// included.
   std::int64_t train(int epoch) {
-    std::int64_t steps = next_.index;
+    std::int64_t steps = place_.next.index;
     auto looked = Clock::now();
     Reading& reading = reading_at({epoch, steps});
     for (; !is_done(steps) && !reading.at_end() && !stop_; reading.advance()) {
-      const Loss loss = step_(reading.element());
+      const Tensors left = rows_left(reading.element());
+      if (place_.rows_done > 0 && left.empty()) continue;
+      const Loss loss = step_(place_.rows_done > 0 ? left : reading.element());
+      place_.rows_done = 0;
       ++steps;
       tell(&Callback::on_step_end, StepLog{steps_before_ + steps, loss, stop_});
       if (hears_of_steps_) agree_to_stop();
@@ -263,8 +350,20 @@ class Fitting {
     require<DataError>(options_.steps_per_epoch == 0 || !at_end,
                        "fit: a pass over the training data set gave nothing, ", steps, " steps into epoch ", epoch);
     if (options_.steps_per_epoch == 0) reading_.reset();
-    next_ = at_end || is_done(steps) ? Position{epoch + 1, 0} : Position{epoch, steps};
+    place_.next = at_end || is_done(steps) ? Position{epoch + 1, 0} : Position{epoch, steps};
     return steps;
+  }
+
+  /// Of the first batch after the size of batches has changed: the rows that were not trained on. Empty without any,
+  /// and for all other batches.
+  Tensors rows_left(const Tensors& batch) const {
+    Tensors left;
+    if (place_.rows_done == 0) return left;
+    for (const Tensor& field : batch) {
+      if (field.shape().rank() > 0 && field.shape()[0] <= place_.rows_done) return {};
+      left.push_back(field.shape().rank() > 0 ? field.rows(place_.rows_done, field.shape()[0]) : field);
+    }
+    return left;
   }
 
   /// Whether that is an epoch; where steps are not counted, the end of the data tells.
@@ -272,8 +371,13 @@ class Fitting {
 
   /// The data of step number place.index of an epoch and those behind it.
   Pipeline data_from(const Pipeline& dataset, Position place) const {
-    if (options_.steps_per_epoch > 0) return dataset.from({0, place.epoch * options_.steps_per_epoch + place.index});
+    if (options_.steps_per_epoch > 0) return dataset.from({0, stream_of(place)});
     return place.index > 0 ? dataset.from(place) : dataset.epoch(place.epoch);
+  }
+  /// Where steps are counted: the element of the stream.
+  std::int64_t stream_of(Position place) const {
+    const std::int64_t steps = (place.epoch - begin_place_.next.epoch) * options_.steps_per_epoch + place.index;
+    return begin_place_.stream + steps - begin_place_.next.index;
   }
   /// Of one stream there is one reading for all epochs.
   Reading& reading_at(Position place) {
@@ -283,7 +387,7 @@ class Fitting {
 
   bool saves_after(std::int64_t steps) const {
     const std::int64_t every = saves() ? options_.checkpoints->every_steps : 0;
-    return every > 0 && steps % every == 0;
+    return every > 0 && (steps_before_ + steps) % every == 0;
   }
 
   /// A loss was not finite: throws, or stops where a callback takes care of it.
@@ -335,7 +439,7 @@ class Fitting {
   Module& model_;
   Optimizer& optimizer_;
   const Task& task_;
-  const Pipeline whole_dataset_, dataset_;  // the other one as this process reads it
+  const Pipeline given_, whole_dataset_, dataset_;  // as it was given; all that is read; what this process reads
   const FitOptions options_;
   const bool hears_of_steps_ =
       std::ranges::any_of(options_.callbacks, [](const Callback& callback) { return bool(callback.on_step_end); });
@@ -346,8 +450,8 @@ class Fitting {
   History history_;
   std::optional<Checkpoints> checkpoints_;
   std::unique_ptr<Reading> reading_;
-  Position next_;                  // what is trained on next
-  std::int64_t steps_before_ = 0;  // before this epoch
+  TrainingPlace place_, begin_place_;  // what is trained on next, and first
+  std::int64_t steps_before_ = 0;      // before this epoch
   bool stop_ = false;
 };
 

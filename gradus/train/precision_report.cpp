@@ -227,7 +227,7 @@ void print(std::ostream& out, const NumberRange& range) {
 
 std::ostream& operator<<(std::ostream& out, const PrecisionReport& report) {
   std::size_t width = 5;
-  for (const LayerPrecision& row : report.layers) width = std::max(width, row.layer.size());
+  for (const LayerPrecision& row : report.layers) width = std::max(width, printable(row.layer, true).size());
   const auto column = static_cast<int>(width) + 2;
   TextStream table;
   table << "One batch, loss scale " << report.loss_scale << ". Magnitudes, and shares that overflow and underflow.\n"
@@ -238,7 +238,8 @@ std::ostream& operator<<(std::ostream& out, const PrecisionReport& report) {
     table << std::setw(13) << "largest" << std::setw(12) << "not finite" << std::setw(12) << "underflow";
   table << '\n';
   for (const LayerPrecision& row : report.layers) {
-    table << std::left << std::setw(column) << row.layer << std::setw(6) << name_of(row.dtype) << std::right;
+    table << std::left << std::setw(column) << printable(row.layer, true) << std::setw(6) << name_of(row.dtype)
+          << std::right;
     print(table, row.activations);
     print(table, row.gradients);
     table << '\n';

@@ -24,7 +24,7 @@ std::string cut_to_terminal(const std::string& line) {
 
 std::string spelt(const NamedNumbers& numbers) {
   std::string line;
-  for (const auto& [name, value] : numbers) line += "  " + name + " " + short_number(value);
+  for (const auto& [name, value] : numbers) line += "  " + printable(name, true) + " " + short_number(value);
   return line;
 }
 

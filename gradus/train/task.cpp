@@ -2,6 +2,7 @@
 #include "gradus/train/task.h"
 #include <algorithm>
 #include <set>
+#include "gradus/base/notice.h"
 #include "gradus/data/stage.h"
 #include "gradus/nn/losses.h"
 #include "gradus/ops/constant.h"
@@ -91,13 +92,39 @@ bool build_all(Layer& model, std::span<const Spec> inputs, CallMode mode) {
   return is_whole(model);
 }
 
-void check_batched(std::string_view what, const std::vector<Spec>& specs, std::optional<int> batchings,
-                   bool unbatched) {
-  const bool has_scalar = std::ranges::any_of(specs, [](const Spec& spec) { return spec.shape.rank() == 0; });
-  if (unbatched || !(batchings == 0 || has_scalar)) return;
+namespace {
+
+std::string element_text(const std::vector<Spec>& specs) {
   TextStream fields;
   for (const Spec& spec : specs) fields << (&spec == specs.data() ? "" : ", ") << spec;
-  throw InvalidArgument(text(what, " was not batched: an element is one example, (", fields.str(),
+  return fields.str();
+}
+
+/// Of a generator it is not known whether its elements are batches; the sizes of their first axes show what they cannot
+/// be. Where they are fixed and alike, one example looks like a batch.
+void check_generated(std::string_view what, const std::vector<Spec>& specs) {
+  const auto rows = [](const Spec& spec) { return spec.shape[0]; };
+  if (specs.empty() || std::ranges::find(specs, any_size, rows) != specs.end()) return;
+  const bool is_apart = specs.size() > 1 && std::ranges::count(specs, rows(specs.back()), rows) == 1;
+  require(!is_apart, what, ": it is not known whether its elements, (", element_text(specs),
+          "), are batches; they cannot be, since the last field has ", rows(specs.back()),
+          " rows and the others have other numbers; write .batch(32) behind it. If elements are meant as they are, say "
+          "{.unbatched = true}");
+  notice(
+      text("gradus: ", what, ": each of its elements, (", element_text(specs), "), is taken for a batch of ",
+           rows(specs.back()),
+           " examples; if it is one example, write .batch(32) behind it; {.unbatched = true} says that it is not\n"));
+}
+
+}  // namespace
+
+void check_batched(std::string_view what, const std::vector<Spec>& specs, std::optional<int> batchings,
+                   bool unbatched) {
+  if (unbatched) return;
+  const bool has_scalar = std::ranges::any_of(specs, [](const Spec& spec) { return spec.shape.rank() == 0; });
+  if (!batchings && !has_scalar) return check_generated(what, specs);
+  if (batchings != 0 && !has_scalar) return;
+  throw InvalidArgument(text(what, " was not batched: an element is one example, (", element_text(specs),
                              "), and rows of it would be taken for examples; write .batch(32) behind it. If elements "
                              "are meant as they are, say {.unbatched = true}"));
 }

@@ -41,7 +41,9 @@ TEST_F(Files, Csv) {
   EXPECT_EQ(y.to_vector<std::int32_t>(), (Numbers{1, 0}));
   const auto bad = write("bad.csv", "a,b,y\n1,two,0\n");
   EXPECT_EQ(message_of<DataError>([&] { data::from_csv(bad, {.label = "y"}); }),
-            text("from_csv: ", bad.string(), ":2: column `b`: expected a number, found \"two\""));
+            text("from_csv: ", bad.string(),
+                 ":2: column `b`: expected a number, found \"two\"; if the column is of words, name it in "
+                 "`categories`"));
 }
 
 TEST_F(Files, NpyAndNpz) {

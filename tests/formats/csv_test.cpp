@@ -96,18 +96,22 @@ TEST(Csv, Mistakes) {
   const std::vector<Mistake> mistakes{
       {"width,height,kind\n1.5,wide,0\n",
        {.label = "kind"},
-       "from_csv: t.csv:2: column `height`: expected a number, found \"wide\""},
+       "from_csv: t.csv:2: column `height`: expected a number, found \"wide\"; if the column is of words, name "
+       "it in `categories`"},
       {"a,y\n1,0\n\n2,x\n",
        {.label = "y"},
-       "from_csv: t.csv:4: column `y`: expected a number, found \"x\"; if it is a category, name the column in "
-       ".categories"},
+       "from_csv: t.csv:4: column `y`: expected a number, found \"x\"; if the column is of words, name it in "
+       "`categories`"},
       {"a,y\n,0\n",
        {.label = "y"},
        "from_csv: t.csv:2: column `a`: expected a number, found \"\"; .missing_value says what stands for a missing "
        "one"},
       {"a,y\n1,\n", {.label = "y", .missing_value = 0}, "from_csv: t.csv:2: column `y`: the label is missing: \"\""},
       {"a,y\n1e39,0\n", {.label = "y"}, "from_csv: t.csv:2: column `a`: \"1e39\" is no f32"},
-      {"a,y\n1 2,0\n", {.label = "y"}, "from_csv: t.csv:2: column `a`: expected a number, found \"1 2\""},
+      {"a,y\n1 2,0\n",
+       {.label = "y"},
+       "from_csv: t.csv:2: column `a`: expected a number, found \"1 2\"; if the column is of words, name it "
+       "in `categories`"},
       {"a,y\n1,0\n1,2,3\n", {.label = "y"}, "from_csv: t.csv:3: expected 2 columns, found 3"},
       {"a,y\n\"1,0\n2,3\n", {.label = "y"}, "from_csv: t.csv:2: byte 4: this quote is not closed"},
       {"a,y\n\"1\"2,0\n",
@@ -116,7 +120,8 @@ TEST(Csv, Mistakes) {
       {"", {.label = "y"}, "from_csv: t.csv: the file is empty; expected a header"},
       {"a,kind\n1,2\n",
        {.label = "kidn"},
-       "from_csv: t.csv has no column `kidn`, which .label names; did you mean `kind`?"},
+       "from_csv: t.csv has no column `kidn`, which .label names; did you mean `kind`? The columns are `a`, "
+       "`kind`"},
       {"a,y\n1,cow\n",
        {.label = "y", .categories = {{"y", {"cat", "dog"}}}},
        "from_csv: t.csv:2: column `y`: found \"cow\", expected one of its 2 categories; did you mean `cat`?"},

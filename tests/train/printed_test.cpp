@@ -50,6 +50,49 @@ TEST(Printed, OnStreamsOfAnyLocale) {
   expect_the_same(table, "12345");
 }
 
+/// Names of layers, metrics, functions and scopes are a user's: a terminal that prints them must not obey them.
+TEST(Printed, ControlCharactersOfNamesAreShown) {
+  const std::string odd = "na\x1b[31m\nme\r";
+  Sequential model{Dense(3, linear, {.name = odd})};
+  const Tensor batch = random::normal({8, 4}), labels = zeros({8}, i32);
+  const SparseCategoricalCrossentropy loss_of(from_logits);
+  const auto data = data::from_tensor_slices(batch, labels).batch(8);
+  auto step = function(
+      [&](Tensor a, Tensor b) {
+        GradientTape tape;
+        Loss loss = loss_of(b, model(a, training));
+        return std::pair{loss, tape.gradient(loss, model.trainable_variables())};
+      },
+      {.name = odd});
+  testing::internal::CaptureStderr();
+  SGD optimizer;
+  fit(model, optimizer, loss_of, data, {.metrics = {Metric(odd, [](Tensor y, Tensor) { return cast(y, f32); })}});
+  const auto [loss, gradients] = step(batch, labels);
+  const ProfileReport profiled = profile([&] {
+    const ProfileScope scope(odd);
+    step(batch, labels);
+  });
+  const std::string fitted = testing::internal::GetCapturedStderr();
+  ResultTable table{.columns = {"n", odd}};
+  table.rows.push_back({std::int64_t{1}, odd});
+  const std::vector<std::pair<std::string, std::string>> all{
+      {"fit", fitted},
+      {"gradients", text(gradients)},
+      {"explain", text(step.explain())},
+      {"summary", text(model.summary())},
+      {"sparsity", text(sparsity_report(model))},
+      {"precision", text(precision_report(model, loss_of, data))},
+      {"profile", text(profiled)},
+      {"table", text(table)},
+      {"variable", text(model.variables()[0])}};
+  for (const auto& [what, written] : all) {
+    EXPECT_EQ(written.find('\x1b'), std::string::npos) << what;
+    EXPECT_EQ(written.find('\r'), std::string::npos) << what;
+    EXPECT_EQ(written.find("31m\n"), std::string::npos) << what;
+  }
+  EXPECT_NE(text(model.summary()).find("na\\x1b[31m\\x0ame\\x0d"), std::string::npos) << model.summary();
+}
+
 /// The same words where the streams of a program group digits, too.
 TEST(Printed, WithAnyGlobalLocale) {
   const std::string plain = text(Spec{f32, {12345}}, ' ', 12345, ' ', 0.5);

@@ -83,9 +83,22 @@ TEST(Unbatched, OfGenerators) {
                                   return std::pair{ones(x), ones(y)};
                                 });
   };
-  expect_taken(of({4, 2}, {4, 1}));
+  const auto said = [](const auto& data) {
+    testing::internal::CaptureStderr();
+    expect_taken(data);
+    return testing::internal::GetCapturedStderr();
+  };
+  expect_says(said(of({4, 2}, {4, 1})), "is taken for a batch of 4 examples; if it is one example, write .batch(32)");
   expect_refused(of({2}, {}));
-  expect_taken(of({2}, {1}).batch(3));
+  expect_refused(of({2}, {1}));     // one example: its x has two features
+  expect_refused(of({3, 2}, {1}));  // a sequence and its target
+  EXPECT_EQ(said(of({2}, {1}).batch(3)).find("taken for"), std::string::npos);
+  const auto open = data::from_generator(std::array{Spec{f32, {any_size, 2}}, Spec{f32, {any_size, 1}}},
+                                         [i = 0]() mutable -> std::optional<std::pair<Tensor, Tensor>> {
+                                           if (i++ == 3) return std::nullopt;
+                                           return std::pair{ones({4, 2}), ones({4, 1})};
+                                         });
+  EXPECT_EQ(said(open).find("taken for"), std::string::npos) << "it says that rows vary";
 }
 
 TEST(Unbatched, IsRefusedAsValidationAndByAllThatTrain) {

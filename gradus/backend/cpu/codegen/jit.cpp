@@ -28,6 +28,7 @@
 #include "gradus/backend/cpu/codegen/code_files.h"
 #include "gradus/backend/cpu/codegen/code_memory.h"
 #include "gradus/backend/cpu/codegen/kernel_ir.h"
+#include "gradus/backend/cpu/codegen/llvm_failures.h"
 #include "gradus/backend/cpu/codegen/lower.h"
 #include "gradus/base/error.h"
 #include "gradus/base/version.h"
@@ -289,6 +290,7 @@ std::shared_ptr<const MachineCode> generate_here(llvm::Module& module, Isa isa) 
 }  // namespace
 
 std::string object_for(llvm::Module& module, Isa isa) {
+  const LlvmScope scope;
   const BorrowedMachine machine(isa, For::object);
   mark(module, *machine);
   optimize(module, *machine);
@@ -297,6 +299,7 @@ std::string object_for(llvm::Module& module, Isa isa) {
 }
 
 std::shared_ptr<const MachineCode> generate(llvm::Module& module, Isa isa, std::string* object) {
+  const LlvmScope scope;
   if (object != nullptr) return linked(*object = object_for(module, isa));
   return generate_here(module, isa);
 }

@@ -7,4 +7,15 @@ namespace gradus::cpu_backend {
 /// `end` is told why, must not allocate nor throw, and must not return.
 void end_of_llvm(void (*end)(const char* reason));
 
+/// Marks this thread as one that runs LLVM, through whose frames no exception may pass: where an allocation fails
+/// there, a program that owns its process has to end it, by a handler of `new`.
+class LlvmScope {
+ public:
+  [[nodiscard]] LlvmScope();
+  ~LlvmScope();
+  LlvmScope(const LlvmScope&) = delete;
+};
+/// True within such a scope of this thread.
+bool runs_llvm();
+
 }  // namespace gradus::cpu_backend

@@ -2,6 +2,7 @@
 #include "gradus/backend/cpu/codegen/lower.h"
 #include <algorithm>
 #include "gradus/backend/cpu/codegen/kernel_key.h"
+#include "gradus/backend/cpu/codegen/llvm_failures.h"
 #include "gradus/backend/cpu/codegen/step_code.h"
 #include "gradus/base/divide.h"
 
@@ -296,6 +297,7 @@ namespace {
 
 std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
                                             bool shares) {
+  const LlvmScope scope;
   std::vector<std::vector<Planned>> planned(steps.size());
   StepCodes codes(isa, shares, out.kept.get());
   KnownFormulas formulas;

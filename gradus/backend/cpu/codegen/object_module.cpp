@@ -3,6 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <map>
 #include "gradus/backend/cpu/codegen/jit.h"
+#include "gradus/backend/cpu/codegen/llvm_failures.h"
 #include "gradus/base/error.h"
 
 namespace gradus::cpu_backend {
@@ -127,6 +128,9 @@ class ModuleWriter {
 
 }  // namespace
 
-std::string object_of_module(const ObjectModule& made, Isa isa) { return ModuleWriter(made, isa).write(isa); }
+std::string object_of_module(const ObjectModule& made, Isa isa) {
+  const LlvmScope scope;
+  return ModuleWriter(made, isa).write(isa);
+}
 
 }  // namespace gradus::cpu_backend

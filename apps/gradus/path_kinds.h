@@ -1,0 +1,13 @@
+/// Paths that commands take: run directories and configurations, which are easily taken for each other.
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace gradus::command {
+
+/// ConfigError, opened by the command's name, unless this is a run directory.
+void require_run(const std::string& command, const std::filesystem::path& path);
+/// ConfigError, opened by the command's name, for a directory in place of a configuration file.
+void require_configuration(const std::string& command, const std::filesystem::path& path);
+
+}  // namespace gradus::command

@@ -1,0 +1,45 @@
+/// Options as text: equal texts for equal options, and exact, so that a checkpoint can keep what a program said.
+#pragma once
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include "gradus/base/error.h"
+#include "gradus/base/reflect.h"
+
+namespace gradus {
+
+template <class T>
+concept PlainOption = std::same_as<T, double> || std::same_as<T, std::int64_t> || std::same_as<T, bool>;
+
+/// Names and values of options.
+using NamedOptions = std::vector<std::pair<std::string, std::string>>;
+
+/// The shortest text that is read back as the same number.
+inline std::string option_text(double value) {
+  char digits[32];
+  const auto [end, problem] = std::to_chars(digits, digits + sizeof digits, value);
+  return {digits, end};
+}
+inline std::string option_text(std::int64_t value) { return std::to_string(value); }
+inline std::string option_text(bool value) { return value ? "true" : "false"; }
+
+/// The fields that are numbers or booleans, in their order; no rate of an optimizer, which is a schedule.
+template <class Options> NamedOptions named_options(const Options& options) {
+  NamedOptions all;
+  reflect::for_each_field(options, [&](std::string_view name, const auto& value) {
+    using Field = std::remove_cvref_t<decltype(value)>;
+    if constexpr (PlainOption<Field>) all.emplace_back(name, option_text(value));
+  });
+  return all;
+}
+/// "decay_steps 100, alpha 0"
+template <class Options> std::string options_text(const Options& options) {
+  std::string all;
+  for (const auto& [name, value] : named_options(options)) all += text(all.empty() ? "" : ", ", name, ' ', value);
+  return all;
+}
+
+}  // namespace gradus
