@@ -54,7 +54,6 @@ struct Cluster {
   bool in_process = false;       // all ranks are threads of this process
   std::string source = {};       // what said so, as "TF_CONFIG"
 
-
   /// What the environment of this process says, in the order of `cluster_of`. One rank if it says nothing.
   static Cluster from_environment();
   /// All ranks inside of this process, for tests.
