@@ -55,7 +55,6 @@ struct Cluster {
   std::string source = {};       // what said so, as "TF_CONFIG"
   std::string launcher = {};     // where `gradus launch` hears how this rank fares; empty: it has not started it
 
-
   /// What the environment of this process says, in the order of `cluster_of`. One rank if it says nothing.
   static Cluster from_environment();
   /// All ranks inside of this process, for tests.

@@ -67,7 +67,8 @@ void* load_anew(const Component& component) {
   std::error_code ignored;
   for (const auto& place : {folder / file, folder / ".." / "lib" / file}) {
     if (!std::filesystem::exists(place, ignored)) continue;
-    if (const std::string problem = why_cut_off(place); !problem.empty()) fail(component, true, problem);
+    const std::string problem = why_cut_off(place);
+    require<Unavailable>(problem.empty(), component.purpose, " cannot be used: ", problem);
     void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) fail(component, true, last_problem());
     void* const entry = dlsym(library, component.entry);

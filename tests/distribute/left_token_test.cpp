@@ -196,6 +196,27 @@ const ProcessJob meet_without_token("meet without a token", [](const ProcessOfTe
   meeting.leave();
 });
 
+/// Two workers and a parameter server, whose port the test has chosen like that of the meeting.
+const ProcessJob serve_without_token("serve without a token", [](const ProcessOfTest& process) {
+  const std::size_t comma = process.option.find(',');
+  const bool is_server = process.rank == 2;
+  const Cluster cluster{.parameter_servers = {"127.0.0.1:" + process.option.substr(comma + 1)},
+                        .rank = is_server ? 0 : process.rank,
+                        .timeout = 15s,
+                        .task = is_server ? TaskType::parameter_server : TaskType::worker,
+                        .size = 2,
+                        .meeting_point = "localhost:" + process.option.substr(0, comma)};
+  const ParameterServerStrategy strategy(cluster, {.max_staleness = 1});
+  Variable steps(zeros({}, i64), "steps");
+  const auto step = function([&](Tensor x) {
+    steps.assign_add(ones({}, i64));
+    return Loss::mean(x);
+  });
+  for (int i = 0; i < 6; ++i) strategy.schedule(step, full({2}, i));
+  check(strategy.join().item() == 2.5, "another loss");
+  check(steps.value().item() == 6, "another number of steps");
+});
+
 class RanksWithoutToken : public testing::Test {
  protected:
   void SetUp() override {
@@ -213,6 +234,13 @@ TEST_F(RanksWithoutToken, MeetByWhatRank0Leaves) {
     expect_all_well(ended);
     for (const EndedProcess& each : ended) EXPECT_EQ(each.output.find("turned"), std::string::npos) << each.output;
   }
+}
+
+TEST_F(RanksWithoutToken, FindTheTokensOfParameterServers) {
+  const std::string ports = text(free_port(), ',', free_port());
+  const auto ended = run_as_processes("serve without a token", 3, ports);
+  expect_all_well(ended);
+  for (const EndedProcess& each : ended) EXPECT_EQ(each.output.find("turned"), std::string::npos) << each.output;
 }
 
 /// What somebody without the token is told who asks at the port.

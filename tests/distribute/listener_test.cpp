@@ -111,6 +111,32 @@ TEST(Listeners, KeepFewConnectionsThatHaveNotShownWhoTheyAre) {
   EXPECT_EQ(taken.told(), "");
 }
 
+/// As gRPC writes the peer: of IPv6, and of IPv4 at a socket of IPv6.
+TEST(Listeners, KnowPeersByTheirTexts) {
+  Taken taken;
+  Listener everywhere({"0.0.0.0", 0});
+  everywhere.start(taken.uses());
+  const Caller by_v4(everywhere.port());
+  ASSERT_TRUE(comes_true([&] { return everywhere.unproven() == 1; }));
+  everywhere.prove(by_v4.peer());
+  EXPECT_EQ(everywhere.unproven(), 0u);
+  if (interface_of("::1").empty()) GTEST_SKIP() << "NOT TESTED further: this machine has no IPv6";
+  for (const char* before : {"ipv6:%5B::1%5D:", "ipv6:[::1]:", "ipv6:%5B::1%25lo%5D:"}) {
+    const int opened = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in6 where{};
+    where.sin6_family = AF_INET6;
+    where.sin6_port = htons(static_cast<std::uint16_t>(everywhere.port()));
+    where.sin6_addr = in6addr_loopback;
+    ASSERT_EQ(connect(opened, reinterpret_cast<const sockaddr*>(&where), sizeof where), 0);
+    socklen_t size = sizeof where;
+    getsockname(opened, reinterpret_cast<sockaddr*>(&where), &size);
+    EXPECT_TRUE(comes_true([&] { return everywhere.unproven() == 1; }));
+    everywhere.prove(text(before, ntohs(where.sin6_port)));
+    EXPECT_EQ(everywhere.unproven(), 0u) << before;
+    close(opened);
+  }
+}
+
 TEST(Listeners, ForgetConnectionsThatHaveEnded) {
   Taken taken;
   Listener listener({"127.0.0.1", 0});
