@@ -32,6 +32,23 @@ TEST(LaunchedRank, HasAFault) {
   if (fault == "stops at the end") raise(SIGSTOP);
 }
 
+/// The same with parameter servers.
+TEST(LaunchedWorker, HasAFault) {
+  if (std::getenv("GRADUS_TEST_FAULT") == nullptr) GTEST_SKIP() << "the body of started processes";
+  const Cluster cluster = Cluster::from_environment();
+  const ParameterServerStrategy strategy(cluster, {.max_staleness = 1});
+  Variable steps(zeros({}, i64), "steps");
+  const auto step = function([&](Tensor x) {
+    steps.assign_add(ones({}, i64));
+    return Loss::mean(x);
+  });
+  for (int i = 0; i < 6; ++i) {
+    if (i == 3 && cluster.rank == 1) raise(SIGSTOP);
+    strategy.schedule(step, full({2}, i));
+  }
+  strategy.join();
+}
+
 class LaunchedFaults : public LaunchTest {
  protected:
   void SetUp() override {
@@ -39,13 +56,14 @@ class LaunchedFaults : public LaunchTest {
     LaunchTest::SetUp();
   }
   /// With waits of so many seconds.
-  int launch(const std::string& fault, int timeout, int heartbeat) {
+  int launch(const std::string& fault, int timeout, int heartbeat, int servers = 0) {
     const VariablesOfTest variables{
         {"GRADUS_TEST_FAULT", fault},
         {"GRADUS_CLUSTER", text("{\"timeout\": ", timeout, ", \"heartbeat\": ", heartbeat, "}")}};
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     const auto begin = std::chrono::steady_clock::now();
-    const int status = run({"launch", "-n", "3", "--", program, "--gtest_filter=LaunchedRank.HasAFault"});
+    const int status = run({"launch", "-n", "3", "--servers", std::to_string(servers), "--", program,
+                            text("--gtest_filter=", servers > 0 ? "LaunchedWorker" : "LaunchedRank", ".HasAFault")});
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return status;
   }
@@ -86,6 +104,12 @@ TEST_F(LaunchedFaults, AStoppedRankIsNamedAndEnded) {
       "gradus launch: rank 1 has been stopped for 4 s (by SIGSTOP or the like), which is Cluster::timeout: it is "
       "ended\n");
   expect_error("gradus launch: rank 1 was killed by signal 9 (Killed)\n");
+}
+
+TEST_F(LaunchedFaults, AStoppedWorkerOfParameterServersIsNamedAndEnded) {
+  launch("stops", 4, 1, 1);  // the others do its steps
+  expect_error("gradus launch: rank 1 has been stopped for 4 s");
+  EXPECT_LT(seconds_, 60);
 }
 
 }  // namespace
