@@ -17,10 +17,13 @@ concept PlainOption = std::same_as<T, double> || std::same_as<T, std::int64_t> |
 /// Names and values of options.
 using NamedOptions = std::vector<std::pair<std::string, std::string>>;
 
-/// The shortest text that is read back as the same number.
+/// The shortest text that is read back as the same number; without an exponent where people write it so.
 inline std::string option_text(double value) {
-  char digits[32];
-  const auto [end, problem] = std::to_chars(digits, digits + sizeof digits, value);
+  const double size = value < 0 ? -value : value;
+  const bool is_plain = size == 0 || (size >= 1e-6 && size < 1e15);
+  char digits[40];
+  const auto [end, problem] = std::to_chars(digits, digits + sizeof digits, value,
+                                            is_plain ? std::chars_format::fixed : std::chars_format::scientific);
   return {digits, end};
 }
 inline std::string option_text(std::int64_t value) { return std::to_string(value); }

@@ -193,9 +193,9 @@ class Fitting {
     });
     if (!resumed) return;
     if (resumed->restored.micro_shards) check_division(*resumed->restored.micro_shards, shards());
-    history_ = resumed->notes.history;
-    complete_history();
+    recorded_ = completed(resumed->notes.history);
     const bool is_finished = place_.next.epoch >= options_.epochs;
+    if (is_finished) history_ = recorded_;
     const std::string line = is_finished ? "" : text_of(resumed->differences);
     if (writes() && (options_.verbose || !line.empty()))
       notice(text("gradus: ", resumed_line(resumed->restored.step, is_finished), line.empty() ? "" : "; ", line, '\n'));
@@ -226,23 +226,23 @@ class Fitting {
   }
 
   /// Epochs that were recorded with other metrics have no numbers for those that are new.
-  void complete_history() {
-    const std::size_t epochs = history_.loss.size();
+  History completed(History history) const {
+    const std::size_t epochs = history.loss.size();
     const auto unknown = std::vector<double>(epochs, std::numeric_limits<double>::quiet_NaN());
-    history_.seconds.resize(epochs, 0);
-    if (!options_.validation) history_.validation_loss.clear();
-    else if (history_.validation_loss.size() != epochs) history_.validation_loss = unknown;
-    std::vector<std::pair<std::string, std::vector<double>>> metrics;
+    history.seconds.resize(epochs, 0);
+    if (!options_.validation) history.validation_loss.clear();
+    else if (history.validation_loss.size() != epochs) history.validation_loss = unknown;
+    auto before = std::exchange(history.metrics, {});
     for (const std::string prefix : {"", "validation_"}) {
       if (!prefix.empty() && !options_.validation) continue;
       for (const Metric& metric : options_.metrics) {
-        const std::string name = prefix + std::string(metric.name());
-        const auto found = std::ranges::find(history_.metrics, name, &decltype(metrics)::value_type::first);
-        const bool is_known = found != history_.metrics.end() && found->second.size() == epochs;
-        metrics.emplace_back(name, is_known ? found->second : unknown);
+        const std::string name = prefix + metric.name();
+        const auto found = std::ranges::find(before, name, [](const auto& each) { return each.first; });
+        const bool is_known = found != before.end() && found->second.size() == epochs;
+        history.metrics.emplace_back(name, is_known ? found->second : unknown);
       }
     }
-    history_.metrics = std::move(metrics);
+    return history;
   }
 
   /// How batches are divided decides about bits. Who says a number has to keep to it.
@@ -275,7 +275,7 @@ class Fitting {
   /// `next` is the place of the element that comes next. Ranks that do not write give their parts of what is divided.
   void save(Position next) {
     if (writes()) {
-      checkpoints_->note({options_.steps_per_epoch > 0 ? std::optional(stream_of(next)) : std::nullopt, history_});
+      checkpoints_->note({options_.steps_per_epoch > 0 ? std::optional(stream_of(next)) : std::nullopt, recorded_});
       return checkpoints_->save_in_background(optimizer_.iterations(), next);
     }
     for (const Variable& each : optimizer_.variables()) options_.strategy->value_on_first_rank(each);
@@ -413,13 +413,15 @@ class Fitting {
   }
 
   void record(double loss, std::optional<double> validation_loss, double seconds, const NamedNumbers& numbers) {
-    history_.loss.push_back(loss);
-    history_.seconds.push_back(seconds);
-    if (validation_loss) history_.validation_loss.push_back(*validation_loss);
-    history_.metrics.resize(numbers.size());
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      history_.metrics[i].first = numbers[i].first;
-      history_.metrics[i].second.push_back(numbers[i].second);
+    for (History* history : {&history_, &recorded_}) {
+      history->loss.push_back(loss);
+      history->seconds.push_back(seconds);
+      if (validation_loss) history->validation_loss.push_back(*validation_loss);
+      history->metrics.resize(numbers.size());
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        history->metrics[i].first = numbers[i].first;
+        history->metrics[i].second.push_back(numbers[i].second);
+      }
     }
   }
 
@@ -447,7 +449,7 @@ class Fitting {
   std::optional<Pipeline> validation_set_;
   std::optional<EvaluationStep> validation_;
   Progress progress_;
-  History history_;
+  History history_, recorded_;  // of this call; of all epochs, for checkpoints
   std::optional<Checkpoints> checkpoints_;
   std::unique_ptr<Reading> reading_;
   TrainingPlace place_, begin_place_;  // what is trained on next, and first

@@ -45,8 +45,8 @@ struct FitOptions {
   /// and checkpoint differ, as in the learning rate or the size of batches, the rule of docs/from-tensorflow.md
   /// decides: the program says how to go on, the checkpoint gives the state, and what cannot be is an InvalidArgument
   /// before the first step. Saves in the background at the ends of epochs and where the training is stopped. The state
-  /// of callbacks is part of it. Earlier epochs are not repeated; the history is that of the whole training, also if
-  /// nothing is left to do. Losses within a resumed epoch are those of the whole epoch. Unavailable or
+  /// of callbacks is part of it. Earlier epochs are neither repeated nor part of the history, except that it is the
+  /// recorded one if nothing is left to do. Losses within a resumed epoch are those of the whole epoch. Unavailable or
   /// ResourceExhausted before the first step if the directory cannot be made or written, or has no room.
   std::optional<CheckpointOptions> checkpoints = {};
   FunctionOptions function = {};  // options of the compiled step

@@ -30,7 +30,7 @@ std::string to_text(const Cell& cell, bool exact) {
 std::string shown(const Cell& cell) {
   std::string line = to_text(cell, false);
   std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
-  return line;
+  return printable(line, true);
 }
 
 /// How many characters a UTF-8 text has.
@@ -63,7 +63,7 @@ std::string exact_text(double value) {
 std::string ResultTable::text() const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    widths.push_back(width_of(columns[c]));
+    widths.push_back(width_of(printable(columns[c], true)));
     for (const auto& row : rows) widths[c] = std::max(widths[c], width_of(shown(row[c])));
   }
   const auto is_text = [&](std::size_t c) {
@@ -78,7 +78,7 @@ std::string ResultTable::text() const {
     }
     out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   };
-  add_line([&](std::size_t c) { return columns[c]; });
+  add_line([&](std::size_t c) { return printable(columns[c], true); });
   for (const auto& row : rows) add_line([&](std::size_t c) { return shown(row[c]); });
   return out;
 }

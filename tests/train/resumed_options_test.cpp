@@ -353,9 +353,11 @@ TEST(ResumedPrograms, ThatAreFinishedHaveTheirRecordedHistory) {
   EXPECT_EQ(again.validation_loss, first.validation_loss);
   EXPECT_EQ(again.seconds, first.seconds);
   EXPECT_EQ(again.metrics, first.metrics);
-  const auto [more, said_more] = train(3, {MeanAbsoluteError(), RootMeanSquaredError()});
+  const auto [third, said_more] = train(3, {MeanAbsoluteError(), RootMeanSquaredError()});
   expect_says(said_more,
               text("gradus: the training of ", directory.path().string(), " goes on after step 8 in epoch 3 of 3\n"));
+  EXPECT_EQ(third.loss.size(), 1u) << "its own epochs";
+  const auto [more, said_last] = train(3, {MeanAbsoluteError(), RootMeanSquaredError()});
   ASSERT_EQ(more.loss.size(), 3u);
   EXPECT_EQ(more.loss[1], first.loss[1]);
   EXPECT_EQ(more["validation_mean_absolute_error"].size(), 3u);

@@ -69,20 +69,21 @@ Trained train(const ReadBy& reading, int epochs, const std::filesystem::path& di
 std::set<float> counts(const Trained& trained) { return {trained.visits.begin(), trained.visits.end()}; }
 
 TEST(ResumedPlaces, CountRowsWhateverTheSizesOfBatches) {
-  for (const std::int64_t before : {1, 4, 6, 8, 25, 60, 64})
-    for (const std::int64_t now : {1, 3, 6, 8, 16, 25, 60, 100})
+  for (const std::int64_t before : {1, 8, 25, 60})
+    for (const std::int64_t now : {3, 8, 16, 60, 100})
       for (const ReadBy& kind : {ReadBy{}, ReadBy{.shuffles = false, .maps = true}, ReadBy{.is_counted = false}}) {
         ReadBy first = kind, second = kind;
         first.batch = before;
         second.batch = now;
-        for (const std::int64_t stop : {1, 2, 5, 7}) {
+        for (const std::int64_t stop : {1, 5}) {
           const TestDirectory directory("resumed_places");
           const std::string what = text(before, " -> ", now, " after ", stop, kind.is_counted ? "" : ", not counted");
           const Trained part = train(first, 2, directory, stop);
           const Trained rest = train(second, 2, directory);
           EXPECT_EQ(rest.error, "") << what;
           EXPECT_EQ(counts(rest), std::set<float>{2}) << what;
-          if (before == now) EXPECT_EQ(rest.said, "") << what;
+          const bool is_finished = stop >= 2 * ((rows + before - 1) / before);
+          if (before == now || is_finished) EXPECT_EQ(rest.said, "") << what;
           else expect_says(rest.said, text("batch_size ", now, " from the program (the checkpoint had ", before, ')'));
         }
       }
