@@ -31,7 +31,9 @@ class Advisor {
     for (const ProfileTimeline::Track& track : timeline.tracks)
       if (track.kind == ProfileTimeline::TrackKind::data) ++data_threads_;
     for (const ProfileRow& row : report.rows) {
+      if (row.kind == ProfileKind::kernel && !row.stage.empty()) stage_kernels_ += row.seconds;
       if (row.kind != ProfileKind::stage) continue;
+      is_in_order_ = is_in_order_ || is_read_in_order(row.name);
       making_seconds_ += row.seconds;
       if (!is_of_memory(row.name)) kept_seconds_ += row.seconds;
       if (!dearest_stage_ || row.seconds > dearest_stage_->seconds) dearest_stage_ = &row;
@@ -57,6 +59,11 @@ class Advisor {
   static bool is_of_memory(std::string_view stage) {
     return stage.starts_with("from_tensor") || stage.starts_with("shuffle") || stage.starts_with("batch") ||
            stage.starts_with("cache");
+  }
+  /// Stages that one data thread reads.
+  static bool is_read_in_order(std::string_view stage) {
+    return stage.starts_with("from_generator") || stage.starts_with("filter") || stage.starts_with("interleave") ||
+           stage.starts_with("bucket");
   }
   void note(const ActivityLog::Kept& kept) {
     double fetched = 0, fetched_seen = 0, fetches = 0, later = 0;
@@ -108,14 +115,22 @@ class Advisor {
                 "; ");
   }
 
-  /// What is made ahead is made while the rest of the loop runs.
+  /// What several data threads would spare, as far as the stages leave threads free.
+  double spread() const {
+    if (is_in_order_ || making_seconds_ <= 0) return 0;
+    const double busy = std::max(1.0, stage_kernels_ / making_seconds_), threads = std::max(1, report_.threads);
+    return waited_for_plain_ - making_seconds_ * std::min(1.0, busy / threads);
+  }
+
+  /// What is made ahead is made while the rest of the loop runs, and by several threads.
   void suggest_prefetch() {
-    const double gain = std::min({waited_for_plain_, making_seconds_, report_.seconds - report_.input_wait});
+    const double hidden = std::min({waited_for_plain_, making_seconds_, report_.seconds - report_.input_wait});
+    const double gain = std::max(hidden, spread());
     if (waited_for_plain_ < worth * report_.seconds) return;
     suggest("prefetch", gain,
             text(percent(share(waited_for_plain_)), " of the time waits for input that is made when it is asked for, ",
-                 of_dearest(), "`prefetch` would make it meanwhile and hide ", percent(gain / waited_for_plain_),
-                 " of that"));
+                 of_dearest(), "`prefetch` would make it meanwhile", gain > hidden ? ", on several threads," : "",
+                 " and hide ", percent(gain / waited_for_plain_), " of that"));
   }
 
   void suggest_parallel_map() {
@@ -153,8 +168,9 @@ class Advisor {
     suggest(
         "input", std::min(report_.input_wait - hidden, dearest_stage_->seconds / std::max(1, data_threads_)),
         text(percent(share(report_.input_wait)), " of the time waits for input, ", ahead, of_dearest(),
-             "making it sooner hides ", percent(hidden / report_.input_wait), " of the wait: let `",
-             dearest_stage_->name, "` do less for each element, or do it once, in front of `cache` or into a file"));
+             hidden > 0 ? text("making it sooner hides ", percent(hidden / report_.input_wait), " of the wait: ") : "",
+             "let `", dearest_stage_->name,
+             "` do less for each element, or do it once, in front of `cache` or into a file"));
   }
 
   void suggest_compile() {
@@ -200,6 +216,8 @@ class Advisor {
   std::vector<Suggestion> found_;
   double waited_for_plain_ = 0, waited_for_ahead_ = 0, waited_in_later_epochs_ = 0, run_seconds_ = 0;
   double making_seconds_ = 0, kept_seconds_ = 0, later_share_ = 0;
+  double stage_kernels_ = 0;  // of all threads
+  bool is_in_order_ = false;  // a stage can only be read in order
   std::int64_t first_epoch_ = -1, runs_ = 0;
   int data_threads_ = 0;
   std::map<std::string, std::int64_t> traces_;  // of each function, those behind the first half of the programs

@@ -101,22 +101,32 @@ TEST(Suggestions, InputThatIsMadeWhenItIsAskedForWantsPrefetch) {
   const std::vector<Suggestion> all = slow.all();
   const auto prefetch = std::ranges::find(all, "prefetch", &Suggestion::lever);
   ASSERT_NE(prefetch, all.end());
-  EXPECT_NEAR(prefetch->gain_seconds, 0.2, 1e-6);
+  EXPECT_NEAR(prefetch->gain_seconds, 0.4, 1e-6) << "but two threads make it in half the time";
+  slow.stage("from_generator", 0);  // which one thread reads
+  const std::vector<Suggestion> in_order = slow.all();
+  EXPECT_NEAR(std::ranges::find(in_order, "prefetch", &Suggestion::lever)->gain_seconds, 0.2, 1e-6);
 }
 
 /// The first suggestion is of what takes the time: where that is the input it names the slowest stage.
 TEST(Suggestions, WorkThatWaitsForItsInputIsToldForWhat) {
-  for (const bool ahead : {false, true}) {
+  struct Row {
+    bool ahead;
+    double kernels;  // of the map, of both threads
+    Levers expected;
+  };
+  const Row kinds[] = {
+      {false, 0.9, {"prefetch", "input"}}, {false, 1.8, {"input", "prefetch"}}, {true, 1.8, {"input"}}};
+  for (const auto& [ahead, kernels, expected] : kinds) {
     Written w;
     w.report.host = 0.02;
     w.fetch(ahead, 0.93);
     w.stage("batch(64)", 0.01);
     w.stage("map", ahead ? 1.7 : 0.9);
+    w.report.rows.push_back({.name = "convolution", .seconds = kernels, .stage = "map"});
     if (ahead) w.data_threads(2);
-    const Levers expected = ahead ? Levers{"input"} : Levers{"input", "prefetch"};
     ASSERT_EQ(w.levers(), expected);
     const std::string reason = w.all()[0].reason;
-    EXPECT_TRUE(reason.starts_with("93 % of the time waits for input, ")) << reason;
+    EXPECT_TRUE(reason.starts_with("93 % of the time waits for input")) << reason;
     EXPECT_EQ(reason.find("2 of 2 threads make it ahead") != std::string::npos, ahead) << reason;
     EXPECT_NE(reason.find("most of all by `map`"), std::string::npos) << reason;
     EXPECT_NE(w.all().back().reason.find("`map`"), std::string::npos);
