@@ -115,7 +115,7 @@ class Runs:
 
     def advised(self, config, further):
         out = config.with_suffix(".advised.toml")
-        said = self.call("advise", config, "--apply", out, "--max-seconds", self.options.max_seconds, *further)
+        said = self.call("advise", config, "--apply", out, "--apply=batch_size,precision", "--max-seconds", self.options.max_seconds, *further)
         if self.options.verbose:
             print(said)
         return out

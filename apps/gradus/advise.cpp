@@ -1,7 +1,9 @@
 /// Advice about the training of a configuration, and the configuration that follows from it.
 #include "apps/gradus/advise.h"
+#include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <ranges>
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config_changes.h"
@@ -12,20 +14,54 @@
 #include "gradus/advice/trial.h"
 #include "gradus/backend/plugin.h"
 #include "gradus/base/input_file.h"
+#include "gradus/base/nearest.h"
 #include "gradus/distribute/network_rates.h"
 #include "gradus/formats/atomic_file.h"
 
 namespace gradus::command {
 namespace {
 
+/// The values of --apply.
+struct Applied {
+  std::optional<std::filesystem::path> file = {};
+  std::vector<std::string> names = {};
+};
+
+void add_names(Applied& applied, const std::string& value) {
+  const std::vector<std::string> known{"batch_size", "precision", "bf16", "float16"};
+  for (const auto part : std::views::split(value, ',')) {
+    std::string name(part.begin(), part.end());
+    require<ConfigError>(std::ranges::count(known, name) > 0, "--apply: expected a file that ends in .toml, or names ",
+                         "of levers that change what is learned, batch_size and precision, got `", name, "`",
+                         did_you_mean(name, known));
+    applied.names.push_back(std::move(name));
+  }
+}
+
+Applied applied_by(const AdviseArguments& arguments) {
+  Applied applied;
+  for (const std::string& value : arguments.apply) {
+    std::error_code none;
+    require<Unavailable>(!std::filesystem::is_directory(value, none), "--apply ", value,
+                         ": this is a directory; expected a file");
+    if (!value.ends_with(".toml")) {
+      add_names(applied, value);
+      continue;
+    }
+    require<ConfigError>(!applied.file, "--apply: expected one file, got ", applied.file.value_or("").string(), " and ",
+                         value);
+    applied.file = value;
+  }
+  require<ConfigError>(applied.names.empty() || applied.file,
+                       "--apply=", applied.names.empty() ? "" : applied.names.front(),
+                       " says what to take, and nothing says where to write it: add --apply OUT.toml");
+  if (applied.file) const AtomicFile writable(*applied.file);  // before the time is spent
+  return applied;
+}
+
 void check(const AdviseArguments& arguments) {
   require<ConfigError>(arguments.max_seconds > 0 && std::isfinite(arguments.max_seconds),
                        "--max-seconds: expected a positive number, got ", arguments.max_seconds);
-  if (!arguments.apply) return;
-  std::error_code none;
-  require<Unavailable>(!std::filesystem::is_directory(*arguments.apply, none), "--apply ", arguments.apply->string(),
-                       ": this is a directory; expected a file");
-  const AtomicFile writable(*arguments.apply);  // before the time is spent
 }
 
 TrainConfig config_of(const AdviseArguments& arguments) {
@@ -34,6 +70,18 @@ TrainConfig config_of(const AdviseArguments& arguments) {
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   if (arguments.threads) config.threads = *arguments.threads;
   return config;
+}
+
+/// As --apply has it.
+std::string name_in_apply(const Lever& lever) { return lever.name == "batch size" ? "batch_size" : lever.name; }
+
+/// What would gain and is not taken.
+void tell_what_is_left(const Applied& applied, const Advice& advice) {
+  for (const Lever& lever : advice.levers)
+    if (lever.worth_it && lever.changes_learning && std::ranges::count(advice.changes, lever.change) == 0)
+      std::cerr << "gradus: left out, since it changes what is learned: " << lever.change
+                << "; to take it say --apply=" << name_in_apply(lever)
+                << (applied.file ? "" : " beside --apply OUT.toml") << '\n';
 }
 
 const Lever* row_of(const Advice& advice, std::string_view name) {
@@ -97,19 +145,20 @@ class Changes {
   std::vector<ConfigChange> changes_;
 };
 
-void write_config(const AdviseArguments& arguments, std::vector<ConfigChange> changes) {
+void write_config(const AdviseArguments& arguments, const std::filesystem::path& file,
+                  std::vector<ConfigChange> changes) {
   const std::string written = read_text_file(arguments.config), source = arguments.config.string();
-  const auto parent = [](const std::filesystem::path& file) {
-    return std::filesystem::absolute(file).lexically_normal().parent_path();
+  const auto parent = [](const std::filesystem::path& of) {
+    return std::filesystem::absolute(of).lexically_normal().parent_path();
   };
   // A configuration that names no directory means its own.
   if (parse_config(written, source, arguments.settings).data.directory.empty() &&
-      parent(arguments.config) != parent(*arguments.apply))
+      parent(arguments.config) != parent(file))
     changes.push_back({"data", "directory", nlohmann::json(parent(arguments.config).string()).dump(),
                        "that of " + arguments.config.filename().string()});
-  AtomicFile file(*arguments.apply);
-  file.write(changed_config(written, source, arguments.settings, changes));
-  file.commit();
+  AtomicFile out(file);
+  out.write(changed_config(written, source, arguments.settings, changes));
+  out.commit();
 }
 
 nlohmann::ordered_json number(double value) {
@@ -167,6 +216,7 @@ std::string to_json(const Advice& advice, const std::vector<ConfigChange>& chang
                       {"verdict", name_of(lever.verdict)},
                       {"worth_it", lever.worth_it},
                       {"is_in_use", lever.is_in_use},
+                      {"changes_learning", lever.changes_learning},
                       {"seconds_before", number(lever.seconds_before)},
                       {"seconds_after", number(lever.seconds_after)},
                       {"ratio_low", number(lever.ratio_low)},
@@ -180,7 +230,8 @@ std::string to_json(const Advice& advice, const std::vector<ConfigChange>& chang
     keys.push_back({{"key", change.table.empty() ? change.key : change.table + "." + change.key},
                     {"value", change.value},
                     {"comment", change.comment}});
-  nlohmann::ordered_json all{{"seconds_before", number(advice.seconds_before)},
+  nlohmann::ordered_json all{{"where_time_goes", advice.where_time_goes},
+                             {"seconds_before", number(advice.seconds_before)},
                              {"seconds_after", number(advice.seconds_after)},
                              {"ratio_low", number(advice.ratio_low)},
                              {"ratio_high", number(advice.ratio_high)},
@@ -199,6 +250,7 @@ std::string to_json(const Advice& advice, const std::vector<ConfigChange>& chang
 int advise_training(const AdviseArguments& arguments) {
   require_one_process("advise");
   check(arguments);
+  const Applied applied = applied_by(arguments);
   TrainConfig config = config_of(arguments);
   if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
   if (!config.device.empty()) set_default_device(device_named(config.device));
@@ -207,7 +259,8 @@ int advise_training(const AdviseArguments& arguments) {
   const AdviseOptions options{.max_seconds = arguments.max_seconds,
                               .allow_lower_precision = arguments.allow_lower_precision,
                               .fit = experiment.options,
-                              .levers = arguments.levers};
+                              .levers = arguments.levers,
+                              .apply = applied.names};
   const int threads = num_threads();
   const Advice advice = std::visit(
       [&](const auto& train) {
@@ -220,9 +273,10 @@ int advise_training(const AdviseArguments& arguments) {
   if (arguments.json) std::cout << to_json(advice, changes, ranks) << '\n';
   else std::cout << advice;
   if (ranks && !arguments.json) std::cout << '\n' << *ranks;
-  if (!arguments.apply) return ok;
-  write_config(arguments, changes);
-  std::cerr << "configuration: " << arguments.apply->string() << '\n';
+  tell_what_is_left(applied, advice);
+  if (!applied.file) return ok;
+  write_config(arguments, *applied.file, changes);
+  std::cerr << "configuration: " << applied.file->string() << '\n';
   return ok;
 }
 

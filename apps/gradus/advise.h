@@ -16,14 +16,18 @@ struct AdviseArguments {
   std::filesystem::path config;
   double max_seconds = 30;
   bool allow_lower_precision = false;
-  std::optional<std::filesystem::path> apply = {}, data_directory = {};  // apply: a configuration with what is worth it
+  std::optional<std::filesystem::path> data_directory = {};
   std::optional<std::int64_t> threads = {};
   std::vector<std::string> settings = {}, levers = {};
+  /// The file for a configuration, OUT.toml, and names of levers that change what is learned and are to be in it all
+  /// the same, as "batch_size,precision".
+  std::vector<std::string> apply = {};
   bool json = false;
   bool ranks = false;  // what 1 to 1024 ranks would take, too, over the network of `gradus devices --network`, or:
   std::optional<double> latency_us = {}, gigabytes_per_second = {};
 };
-/// Tries levers on copies: a table or JSON on stdout, and a configuration with what is worth it.
+/// Tries levers on copies: a table or JSON on stdout, and a configuration with what is worth it and keeps what is
+/// learned, or is named.
 int advise_training(const AdviseArguments& arguments);
 
 CLI::App* add_advise(CLI::App& app, AdviseArguments& arguments);

@@ -10,7 +10,11 @@ CLI::App* add_advise(CLI::App& app, AdviseArguments& a) {
   command->add_option("config", a.config, "TOML file; see configs/ and docs/configuration.md")->required();
   command->add_option("--max-seconds", a.max_seconds, "Time of all trials (30)");
   command->add_flag("--allow-lower-precision", a.allow_lower_precision, "Try bfloat16 and float16, too");
-  command->add_option("--apply", a.apply, "File for the configuration with what is worth it");
+  command
+      ->add_option("--apply", a.apply,
+                   "OUT.toml: file for the configuration with what is worth it and keeps what is learned. Once more, "
+                   "as --apply=batch_size,precision: with these, too, which change what is learned")
+      ->allow_extra_args(false);
   command->add_option("--lever", a.levers, "One to be tried, such as prefetch; any number of them (all)");
   command->add_option("--data-dir", a.data_directory, "Directory of the data")->envname("GRADUS_DATA_DIR");
   command->add_option("--set", a.settings, "KEY=VALUE in place of what the file says, such as train.batch_size=256");

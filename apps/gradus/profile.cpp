@@ -1,5 +1,6 @@
 /// A short training of a configuration, profiled.
 #include "apps/gradus/profile.h"
+#include <array>
 #include <iostream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
@@ -32,6 +33,21 @@ ProfileReport profiled_steps(Experiment& experiment, std::int64_t steps) {
     std::visit([&](const auto& train) { fit(experiment.model, experiment.optimizer, experiment.loss, train, options); },
                experiment.train);
   });
+}
+
+/// What levers are in a configuration.
+struct KeyOfLever {
+  std::string_view lever, key;
+};
+constexpr std::array keys{KeyOfLever{"prefetch", "data.prefetch = true"},
+                          KeyOfLever{"parallel map", "data.num_parallel_calls = 0"},
+                          KeyOfLever{"cache", "data.cache = true"}, KeyOfLever{"compile", "train.run_eagerly = false"},
+                          KeyOfLever{"batch size", "train.batch_size"}};
+
+void print_keys(const ProfileReport& report) {
+  for (const Suggestion& suggestion : report.suggestions)
+    for (const auto& [lever, key] : keys)
+      if (suggestion.lever == lever) std::cout << "in the configuration `" << lever << "` is " << key << '\n';
 }
 
 std::string page_of(const ProfileArguments& arguments, const TrainConfig& config, const Experiment& experiment,
@@ -68,7 +84,7 @@ int profile_training(const ProfileArguments& arguments) {
   if (arguments.trace) report.save_trace(*arguments.trace);
   if (arguments.xplane) report.save_xplane(*arguments.xplane);
   if (arguments.json) std::cout << report.to_json() << '\n';
-  else std::cout << report;
+  else std::cout << report, print_keys(report);
   std::cerr << "pictures: " << run.report().string() << '\n';
   return ok;
 }

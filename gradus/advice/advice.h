@@ -41,16 +41,22 @@ struct Lever {
   double ratio_low = 1, ratio_high = 1;
   std::string change;      // how to write it: "{.micro_batch = 64}"; empty: nothing to change
   bool is_in_use = false;  // the training has it already
+  /// What is learned is another with it: of another batch size, and of lower precision. Such a lever is taken only if
+  /// AdviseOptions::apply names it; every other one keeps what is learned.
+  bool changes_learning = false;
 };
 
 /// What advise() found.
 struct Advice {
   std::vector<Lever> levers;  // in the order in which they were tried
-  FitOptions options;         // those that were given, with what is worth it and stands in options of fit
-  /// The data set with what is worth it and stands in the data set; prefetch stands in both.
+  FitOptions options;         // those that were given, with what is taken and stands in options of fit
+  /// The data set with what is taken and stands in the data set; prefetch stands in both.
   std::optional<AnyDataset> dataset = {};
-  std::vector<std::string> changes = {};  // of what is worth it: how to write it
-  /// A step as it was, and with all that is worth it together, as measured.
+  /// How to write what is taken: what is worth it and keeps what is learned, or is named by AdviseOptions::apply.
+  std::vector<std::string> changes = {};
+  /// Where the time of a step goes as it is, in words; empty if a step takes too long for a profile.
+  std::string where_time_goes = {};
+  /// A step as it was, and with all that is taken together, as measured.
   double seconds_before = 0, seconds_after = 0;
   std::size_t bytes_before = 0, bytes_after = 0;  // as of a Lever
   double ratio_low = 1, ratio_high = 1;           // as of a Lever
@@ -58,8 +64,8 @@ struct Advice {
   double seconds = 0;                             // that the trials took
 
   // For the rooms of the library.
-  std::shared_ptr<const Setting> setting = {};  // with what is worth it
-  /// A table of the levers, then what all that is worth it brings together.
+  std::shared_ptr<const Setting> setting = {};  // with what is taken
+  /// Where the time goes, a table of the levers, then what all that is taken brings together.
   friend std::ostream& operator<<(std::ostream& out, const Advice& advice);
 };
 
@@ -69,7 +75,10 @@ struct AdviseOptions {
   bool allow_lower_precision = false;  // try bf16 and float16, too
   /// The training as it is, such as its micro_batch. Trials have no metrics, validation, callbacks and checkpoints.
   FitOptions fit = {};
-  std::vector<std::string> levers = {};            // the names of those to be tried; none: all
+  std::vector<std::string> levers = {};  // the names of those to be tried; none: all
+  /// Levers that change what is learned and are taken all the same if they are worth it: "batch size", "precision",
+  /// which is tried then, or one precision, "bf16" or "float16".
+  std::vector<std::string> apply = {};
   std::function<double()> clock = steady_seconds;  // in seconds
   static constexpr auto ranges() { return std::array{Allowed::positive("max_seconds")}; }
 };
@@ -79,9 +88,11 @@ Advice advise(const Training& training, const AdviseOptions& options);
 }  // namespace detail
 
 /// Trains copies for some steps with each lever and without it, by turns, and compares. Levers are tried in the order
-/// of what a profile says that they could gain. What is worth it stays while the others are tried, and in the end all
-/// of it is measured together. Model, optimizer, data set, random numbers, threads, switches and limits are as before
-/// when it returns or throws. A lever that fails is a row with its reason, and so is one that there is no time for.
+/// of what a profile says that they could gain, so those of the data come first where a step waits for its input. What
+/// is taken stays while the others are tried, and in the end all of it is measured together. No lever leaves fewer than
+/// 20 updates an epoch, which is one pass over the data, however often they repeat. Model, optimizer, data set, random
+/// numbers, threads, switches and limits are as before when it returns or throws. A lever that fails is a row with its
+/// reason, and so is one that there is no time for.
 ///
 /// InvalidArgument for options that do not fit, and where fit throws one. DataError for an empty data set. Diverged if
 /// the loss of the first steps is not finite. ResourceExhausted if no trial has room in memory.

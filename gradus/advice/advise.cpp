@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <ranges>
+#include "gradus/advice/account.h"
 #include "gradus/advice/advice.h"
 #include "gradus/advice/levers.h"
 #include "gradus/advice/turns.h"
@@ -18,6 +20,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double profiled_seconds = 0.3;
+constexpr double least_part = 0.05;            // of the time, beside one of a lever that could gain all of it
+constexpr double read_part = 0.1;              // of the time, for reading before a trial
 constexpr std::int64_t batches_in_caches = 8;  // of a trial
 constexpr double least_whole_gain = 0.02;
 constexpr int most_halvings = 5;  // of a batch that has no room
@@ -80,7 +84,8 @@ class Advising {
     make_first();
     look();
     const std::vector<const LeverKind*> order = ordered();
-    for (std::size_t i = 0; i < order.size(); ++i) try_lever(*order[i], order.size() - i);
+    std::vector<double> parts = parts_of_time(order);
+    for (std::size_t i = 0; i < order.size(); ++i) try_lever(*order[i], parts[i]);
     try_again(order);
     measure_all();
     write_options();
@@ -110,10 +115,7 @@ class Advising {
 
   void make_first() {
     const std::vector<Spec>& specs = training_.dataset.specs();
-    if (const auto rows = training_.dataset.rows()) {
-      circumstances_.all_rows = rows->first;
-      circumstances_.rows = std::min(rows->first, rows->second);
-    }
+    if (const auto rows = training_.dataset.rows()) circumstances_.rows = std::min(rows->first, rows->second);
     if (!specs.empty() && specs[0].shape.rank() > 0 && specs[0].shape[0] > 0) circumstances_.rows = specs[0].shape[0];
     Setting& setting = circumstances_.now;
     setting.data.rows = std::max(circumstances_.rows, std::int64_t{1});
@@ -166,6 +168,7 @@ class Advising {
       const int steps = static_cast<int>(std::clamp(std::min(profiled_seconds, left() / 20) / step, 1.0, 50.0));
       circumstances_.profile = current_->profiled(steps);
       current_seconds_ = circumstances_.profile.seconds / steps;
+      advice_.where_time_goes = account_of(circumstances_.profile);
     } else {
       current_seconds_ = step;
     }
@@ -180,19 +183,34 @@ class Advising {
   static const LeverKind& kind_of(const Lever& row) {
     return *std::ranges::find(lever_kinds(), row.name, &LeverKind::name);
   }
-  bool is_wanted(const LeverKind& kind) const {
-    if (kind.is_lower_precision && !options_.allow_lower_precision) return false;
-    if (std::ranges::any_of(advice_.levers, [&](const Lever& row) { return row.name == kind.name; })) return false;
-    return options_.levers.empty() || std::ranges::count(options_.levers, kind.name) > 0;
+  static bool is_one_of(const LeverKind& kind, const std::vector<std::string>& names) {
+    return std::ranges::any_of(names, [&](const std::string& name) { return is_named(kind, name); });
   }
+  bool is_wanted(const LeverKind& kind) const {
+    if (kind.is_lower_precision && !options_.allow_lower_precision && !is_one_of(kind, options_.apply)) return false;
+    if (std::ranges::any_of(advice_.levers, [&](const Lever& row) { return row.name == kind.name; })) return false;
+    return options_.levers.empty() || is_one_of(kind, options_.levers);
+  }
+  /// Whether it is taken if it is worth it.
+  bool may_take(const LeverKind& kind) const { return !kind.changes_learning() || is_one_of(kind, options_.apply); }
 
   std::vector<const LeverKind*> ordered() const {
-    std::vector<const LeverKind*> order;
-    for (const LeverKind& kind : lever_kinds())
-      if (is_wanted(kind)) order.push_back(&kind);
-    std::ranges::stable_sort(order, std::greater<>(),
-                             [&](const LeverKind* kind) { return kind->gain(circumstances_); });
+    std::vector<const LeverKind*> order = by_gain(circumstances_);
+    std::erase_if(order, [&](const LeverKind* kind) { return !is_wanted(*kind); });
     return order;
+  }
+
+  /// Of each lever the share of the time that is left when it comes, by what it could gain. A part remains for the
+  /// whole in the end.
+  std::vector<double> parts_of_time(const std::vector<const LeverKind*>& order) const {
+    double left = least_part;
+    std::vector<double> parts;
+    for (const LeverKind* kind : std::views::reverse(order)) {
+      const double part = std::clamp(gain_of(*kind, circumstances_), least_part, 1.0);
+      parts.push_back(part / (left += part));
+    }
+    std::ranges::reverse(parts);
+    return parts;
   }
 
   void add(Lever row) { advice_.levers.push_back(std::move(row)); }
@@ -205,20 +223,32 @@ class Advising {
             .bytes_before = current_->bytes(),
             .bytes_after = current_->bytes(),
             .reason = std::move(reason),
-            .verdict = verdict};
+            .verdict = verdict,
+            .changes_learning = kind.changes_learning()};
   }
 
-  void try_lever(const LeverKind& kind, std::size_t levers_left) {
+  /// The training as it was before a lever that is not taken.
+  struct Kept {
+    std::unique_ptr<Trial> trial;
+    Setting setting;
+    double seconds;
+    int adopted;
+  };
+
+  /// `part`: of the time that is left.
+  void try_lever(const LeverKind& kind, double part) {
     circumstances_.has_time = current_->is_warm() && left() > 3 * current_seconds_;
+    circumstances_.reading_seconds = read_part * left();
     Proposals proposals;
     try {
       proposals = kind.propose(circumstances_);
     } catch (const Error& error) { return add(plain_row(kind, Verdict::does_not_work, error.what())); }
     std::optional<Lever> row;
+    std::optional<Kept> kept;
     bool leaves = false;
     for (const Proposal& proposal : proposals.tries) {
-      // What one lever leaves is for those that remain, with a part for the whole in the end.
-      Tried tried = try_setting(kind, proposal, now() + left() / static_cast<double>(levers_left + 1));
+      // What one lever leaves is for those that remain.
+      Tried tried = try_setting(kind, proposal, now() + part * left());
       if (!tried.trial || tried.shown.times.pairs() == 0) {
         if (row && row->worth_it) break;
         const bool failed = !tried.failure.empty();
@@ -230,6 +260,8 @@ class Advising {
       }
       Judged judged = judge(kind, proposal, proposals.is_in_use, tried.shown);
       const bool goes_on = row && row->worth_it;
+      if (judged.adopts && !kept && !may_take(kind))
+        kept = {std::move(current_), circumstances_.now, current_seconds_, adopted_};
       if (judged.adopts)
         adopt(std::move(tried.trial), proposals.is_in_use ? judged.row.seconds_before : judged.row.seconds_after);
       if (!goes_on) row = std::move(judged.row);
@@ -239,9 +271,19 @@ class Advising {
     }
     if (!row) row = plain_row(kind, Verdict::not_worth_it, proposals.reason);
     row->is_in_use = proposals.is_in_use;
+    if (kept) put_back(std::move(*kept));
     if (leaves) advice_.changes.push_back("without " + row->change);
-    else if (row->worth_it && !row->is_in_use) advice_.changes.push_back(row->change);
+    else if (row->worth_it && !row->is_in_use && may_take(kind)) advice_.changes.push_back(row->change);
+    else if (row->worth_it && !row->is_in_use)
+      row->reason += "; it changes what is learned, so it is taken by name alone";
     add(std::move(*row));
+  }
+
+  void put_back(Kept kept) {
+    current_ = std::move(kept.trial);
+    circumstances_.now = std::move(kept.setting);
+    current_seconds_ = kept.seconds;
+    adopted_ = kept.adopted;
   }
 
   /// What was left undecided, with the time that others have left, and what may be otherwise by what was taken since.
@@ -259,7 +301,7 @@ class Advising {
       const auto row = std::ranges::find(advice_.levers, again[i]->name, &Lever::name);
       Lever before = std::move(*row);
       advice_.levers.erase(row);
-      try_lever(*again[i], again.size() - i);
+      try_lever(*again[i], 1 / static_cast<double>(again.size() - i + 1));
       // What was seen stays, if there is less to be seen now.
       if (advice_.levers.back().verdict == Verdict::undecided && advice_.levers.back().pairs < before.pairs)
         advice_.levers.back() = std::move(before);
@@ -319,7 +361,7 @@ class Advising {
   /// Together they are slower than none.
   void forget_all(const Comparison& times) {
     for (Lever& row : advice_.levers)
-      if (row.worth_it && !row.is_in_use) {
+      if (row.worth_it && !row.is_in_use && may_take(kind_of(row))) {
         row.worth_it = false;
         row.verdict = Verdict::not_worth_it;
         row.reason += text("; but with all that was worth it a step takes ", times.ratio(), " of what it took");
@@ -364,15 +406,33 @@ class Advising {
   Advice advice_;
 };
 
+void check_names(const AdviseOptions& options) {
+  std::vector<std::string> names, that_change{"precision"};
+  for (const LeverKind& kind : lever_kinds()) {
+    names.emplace_back(kind.name);
+    if (kind.changes_learning()) that_change.emplace_back(kind.name);
+  }
+  const auto is_any = [](const std::string& name, bool that_changes) {
+    return std::ranges::any_of(lever_kinds(), [&](const LeverKind& kind) {
+      return is_named(kind, name) && (kind.changes_learning() || !that_changes);
+    });
+  };
+  for (const std::string& name : options.levers)
+    require(is_any(name, false), "advise: there is no lever `", name, "`", did_you_mean(name, names));
+  for (const std::string& name : options.apply) {
+    require(is_any(name, true) || !is_any(name, false), "advise: apply: the lever `", name,
+            "` keeps what is learned, so it is taken without being named; to try no other one, say it in `levers`");
+    require(is_any(name, true), "advise: apply: expected `batch size` or `precision`, the levers that change what is ",
+            "learned, got `", name, "`", did_you_mean(name, that_change));
+  }
+}
+
 void check(const Training& training, const AdviseOptions& options) {
   check_options("advise", options);
   require(static_cast<bool>(options.clock), "advise: there is no clock");
   require(CallContext::here().log == nullptr,
           "advise: a profile of this thread is being taken, and trials take profiles of their own; call it outside");
-  std::vector<std::string> names;
-  for (const LeverKind& kind : lever_kinds()) names.emplace_back(kind.name);
-  for (const std::string& name : options.levers)
-    require(std::ranges::count(names, name) > 0, "advise: there is no lever `", name, "`", did_you_mean(name, names));
+  check_names(options);
   const Pipeline& dataset = training.dataset;
   require<DataError>(dataset.cardinality() != 0, "advise: the data set is empty");
   require(!dataset.is_distributed(), "advise: a strategy has distributed the data set; give the data set itself");

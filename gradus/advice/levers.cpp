@@ -4,6 +4,7 @@
 #include <array>
 #include "gradus/advice/words.h"
 #include "gradus/base/cores.h"
+#include "gradus/data/stage.h"
 #include "gradus/nn/layer.h"
 
 namespace gradus {
@@ -12,7 +13,6 @@ namespace {
 using advice_words::percent;
 
 constexpr std::int64_t most_batch = 4096;
-constexpr std::int64_t least_batches = 8;  // of an epoch, of a larger batch
 constexpr std::int64_t cached_batches = 8;
 
 Proposals none(std::string reason) { return {.reason = std::move(reason)}; }
@@ -132,6 +132,44 @@ double gain_of_batch_size(const Circumstances& c) {
   const double fixed = c.profile.host + std::min(c.profile.waiting / std::max(1, c.profile.threads), c.profile.compute);
   return 0.5 * c.share(fixed) + 0.02;
 }
+
+/// The updates of an epoch. An epoch is one pass over the data, however often they repeat, and of fit's steps_per_epoch
+/// at most.
+class Updates {
+ public:
+  explicit Updates(const Circumstances& c) : c_(c) {}
+
+  /// With batches of so many rows; of data that have to be read to be counted, as far as there was time to read.
+  std::int64_t with(std::int64_t size) {
+    const std::int64_t steps = c_.options.fit.steps_per_epoch;
+    const std::int64_t most = steps > 0 ? steps / std::max(size / c_.rows, std::int64_t{1}) : endless_length;
+    return std::min(most, of_a_pass(size));
+  }
+
+ private:
+  Pipeline once(std::optional<std::int64_t> size) const {
+    return c_.training.dataset.changed({.batch_size = size, .without_repeats = true});
+  }
+  std::int64_t of_a_pass(std::int64_t size) {
+    if (const auto counted = once(size).cardinality()) return *counted;
+    if (!c_.has_time) return endless_length;  // nor is there any for a trial
+    if (rows_read_ < 0) rows_read_ = read_rows();
+    return rows_read_ / size;
+  }
+  std::int64_t read_rows() const {
+    const auto& clock = c_.options.clock;
+    const double end = clock() + c_.reading_seconds;
+    const auto reading = once({}).read_ahead_by({.buffers = 0}).begin();
+    std::int64_t rows = 0;
+    for (; rows < least_updates * most_batch && !reading->at_end() && clock() < end; reading->advance())
+      rows += reading->element()[0].shape()[0];
+    return rows;
+  }
+
+  const Circumstances& c_;
+  std::int64_t rows_read_ = -1;  // negative: not read yet
+};
+
 Proposals batch_size(const Circumstances& c) {
   bool is_batched = false;
   for_each_stage(c.training.dataset.stage(),
@@ -139,17 +177,19 @@ Proposals batch_size(const Circumstances& c) {
   if (!is_batched || c.rows == 0) return none("the data set does not say the size of its batches");
   const std::int64_t size = c.now.data.batch_size.value_or(c.rows);
   Proposals found;
-  for (std::int64_t larger = 4 * size;
-       larger <= most_batch && (c.all_rows == 0 || larger * least_batches <= c.all_rows); larger *= 4) {
+  Updates updates(c);
+  for (std::int64_t larger = 4 * size; larger <= most_batch && updates.with(larger) >= least_updates; larger *= 4) {
     Proposal other{c.now, text("dataset.batch(", larger, "); the learning rate has to fit it")};
     other.times_longer = static_cast<double>(larger) / static_cast<double>(size);
     other.setting.data.batch_size = larger;
     other.setting.data.rows = larger;
     found.tries.push_back(std::move(other));
   }
-  if (found.tries.empty())
-    return none(text("a batch of ", 4 * size, c.all_rows > 0 ? " leaves fewer than 8 steps in an epoch" : " is large"));
-  return found;
+  if (!found.tries.empty()) return found;
+  if (4 * size > most_batch) return none(text("a batch of ", 4 * size, " is large"));
+  return none(text("a batch of ", 4 * size, " leaves ", updates.with(4 * size),
+                   " updates in a pass over the data, and ", least_updates,
+                   " are the fewest that a training is advised to have"));
 }
 
 double gain_of_micro_batch(const Circumstances& c) { return c.now.micro_batch > 0 ? 0.85 : 0.03; }
@@ -283,8 +323,8 @@ Proposals pruning(const Circumstances& c) {
 }
 
 constexpr std::array kinds{
-    LeverKind{"compile", gain_of_compile, compile},
-    LeverKind{"fuse", gain_of_fuse, fuse},
+    LeverKind{.name = "compile", .gain = gain_of_compile, .propose = compile, .is_of_step = true},
+    LeverKind{.name = "fuse", .gain = gain_of_fuse, .propose = fuse, .is_of_step = true},
     LeverKind{.name = "prefetch", .gain = gain_of_prefetch, .propose = prefetch, .is_of_data = true},
     LeverKind{.name = "parallel map", .gain = gain_of_parallel_map, .propose = parallel_map, .is_of_data = true},
     LeverKind{.name = "cache", .gain = gain_of_cache, .propose = cache, .reads_a_part = true, .is_of_data = true},
@@ -293,24 +333,50 @@ constexpr std::array kinds{
               .propose = batch_size,
               .least_gain = 0.1,
               .is_another_training = true},
-    LeverKind{"micro_batch", gain_of_micro_batch, micro_batch},
-    LeverKind{"recompute", gain_of_recompute, recompute},
+    LeverKind{.name = "micro_batch", .gain = gain_of_micro_batch, .propose = micro_batch, .is_of_step = true},
+    LeverKind{.name = "recompute", .gain = gain_of_recompute, .propose = recompute, .is_of_step = true},
     LeverKind{"threads", gain_of_threads, threads},
-    LeverKind{"replicas", gain_of_replicas, replicas},
-    LeverKind{"kernel cache", gain_of_kernel_cache, kernel_cache},
-    LeverKind{
-        .name = "bf16", .gain = gain_of_bf16, .propose = bfloat16, .most_difference = 0.05, .is_lower_precision = true},
+    LeverKind{.name = "replicas", .gain = gain_of_replicas, .propose = replicas, .is_of_step = true},
+    LeverKind{.name = "kernel cache", .gain = gain_of_kernel_cache, .propose = kernel_cache, .is_of_step = true},
+    LeverKind{.name = "bf16",
+              .gain = gain_of_bf16,
+              .propose = bfloat16,
+              .most_difference = 0.05,
+              .is_lower_precision = true,
+              .is_of_step = true},
     LeverKind{.name = "float16",
               .gain = gain_of_f16,
               .propose = float16,
               .most_difference = 0.05,
-              .is_lower_precision = true},
-    LeverKind{"pruning", gain_of_pruning, pruning},
+              .is_lower_precision = true,
+              .is_of_step = true},
+    LeverKind{.name = "pruning", .gain = gain_of_pruning, .propose = pruning, .is_of_step = true},
 };
+
+std::string spoken(std::string_view name) {
+  std::string words(name);
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
 
 }  // namespace
 
 std::span<const LeverKind> lever_kinds() { return kinds; }
+
+bool is_named(const LeverKind& kind, std::string_view name) {
+  return spoken(kind.name) == spoken(name) || (kind.is_lower_precision && name == "precision");
+}
+
+double gain_of(const LeverKind& kind, const Circumstances& c) {
+  return kind.gain(c) * (kind.is_of_step ? 1 - c.waits_for_input() : 1);
+}
+
+std::vector<const LeverKind*> by_gain(const Circumstances& c) {
+  std::vector<const LeverKind*> order;
+  for (const LeverKind& kind : kinds) order.push_back(&kind);
+  std::ranges::stable_sort(order, std::greater<>(), [&](const LeverKind* kind) { return gain_of(*kind, c); });
+  return order;
+}
 
 bool may_gain_since(const LeverKind& kind, const Lever& row, bool data_changed) {
   return kind.is_of_data && data_changed && row.verdict == Verdict::not_worth_it && row.pairs > 0 && !row.is_in_use;

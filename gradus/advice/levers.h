@@ -16,10 +16,10 @@ struct Circumstances {
   Setting now;
   ProfileReport profile;        // of some steps as they were at first
   std::int64_t rows = 0;        // of a batch; 0: not known
-  std::int64_t all_rows = 0;    // of an epoch; 0: not known
   std::size_t temporaries = 0;  // bytes that a step keeps between its kernels; 0: not known
   double compile_seconds = 0;   // of the step
   bool has_time = true;         // for reading elements before a trial
+  double reading_seconds = 0;   // that such reading may take
 
   /// A share of the time of a step, 0 if no profile was taken.
   double share(double seconds) const { return profile.seconds > 0 ? seconds / profile.seconds : 0; }
@@ -56,9 +56,22 @@ struct LeverKind {
   bool is_another_training = false;  // whose losses are others
   bool reads_a_part = false;         // a trial reads some elements again and again, so its losses are others
   bool is_of_data = false;           // it changes how elements are made
+  bool is_of_step = false;           // it changes what a step does with its batch, and nothing before that
+
+  /// What is learned is another with it.
+  bool changes_learning() const { return is_lower_precision || is_another_training; }
 };
 
 std::span<const LeverKind> lever_kinds();
+/// Whether this name means the lever, "batch_size" as "batch size"; "precision" is every lower one.
+bool is_named(const LeverKind& kind, std::string_view name);
+/// The share of a step's time that it could gain at most: of a lever of the step, of what does not wait for input.
+double gain_of(const LeverKind& kind, const Circumstances& circumstances);
+/// All, from the one that could gain most.
+std::vector<const LeverKind*> by_gain(const Circumstances& circumstances);
+
+/// The updates that an epoch has at least with every larger batch that is proposed.
+inline constexpr std::int64_t least_updates = 20;
 
 /// Whether what was found about a lever may be otherwise now: elements are made in another way since, and it is about
 /// how they are made. An example is `prefetch`, which hides little while the source takes all cores, and much once a

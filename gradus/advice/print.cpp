@@ -29,10 +29,11 @@ std::vector<std::string> wrapped(const std::string& reason) {
   return lines;
 }
 
-std::string row_of(std::string_view name, const std::array<std::string, 4>& figures, std::string_view verdict) {
+std::string row_of(std::string_view name, const std::array<std::string, 4>& figures, std::string_view learned,
+                   std::string_view verdict) {
   std::string row = text(std::left, std::setw(14), name, std::right);
   for (const std::string& figure : figures) row += text(std::setw(12), figure);
-  return row + text("   ", verdict, '\n');
+  return row + text("   ", std::left, std::setw(7), learned, "   ", verdict, '\n');
 }
 
 }  // namespace
@@ -44,17 +45,22 @@ std::string_view name_of(Verdict verdict) {
 
 std::ostream& operator<<(std::ostream& out, const Advice& advice) {
   TextStream table;
-  table << row_of("lever", {"s before", "after", "bytes", "after"}, "verdict");
+  if (!advice.where_time_goes.empty()) {
+    for (const std::string& line : wrapped(advice.where_time_goes)) table << line << '\n';
+    table << '\n';
+  }
+  table << row_of("lever", {"s before", "after", "bytes", "after"}, "learned", "verdict");
   for (const Lever& lever : advice.levers) {
     table << row_of(
         lever.name,
         {time(lever.seconds_before), time(lever.seconds_after), bytes(lever.bytes_before), bytes(lever.bytes_after)},
-        name_of(lever.verdict));
+        lever.changes_learning ? "changes" : "kept", name_of(lever.verdict));
     for (const std::string& line : wrapped(lever.reason)) table << "    " << line << '\n';
   }
   table << row_of(
       "all together",
       {time(advice.seconds_before), time(advice.seconds_after), bytes(advice.bytes_before), bytes(advice.bytes_after)},
+      "",
       advice.changes.empty() ? "there is nothing to change"
       : advice.pairs >= 8
           ? text(std::fixed, std::setprecision(3), advice.ratio_low, " to ", advice.ratio_high, " of the time")

@@ -100,7 +100,8 @@ Judged judge(const LeverKind& kind, const Proposal& proposal, bool is_in_use, co
             .ratio_low = times.low(),
             .ratio_high = times.high(),
             .change = proposal.change,
-            .is_in_use = is_in_use};
+            .is_in_use = is_in_use,
+            .changes_learning = kind.changes_learning()};
   if (times.pairs() >= Comparison::fewest)
     return is_in_use ? judge_leaving(kind, std::move(row), times) : judge_change(kind, std::move(row), times);
   row.verdict = Verdict::undecided;

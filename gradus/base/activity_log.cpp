@@ -27,10 +27,10 @@ void ActivityLog::keep(const ActivityEvent& event) {
       event.kind != Kind::held) {
     ActivitySum& sum = sum_of(event.kind, event.kind == Kind::run ? 0 : event.name);
     sum.calls += event.count;
-    sum.seconds_ns += event.end - event.begin;
+    if (!event.recurs) sum.seconds_ns += event.end - event.begin;
     sum.own_ns += event.own;
     sum.bytes += event.bytes;
-    if (event.kind == Kind::scope) {
+    if (event.kind == Kind::scope && !event.recurs) {
       sum.bytes += last_.bytes;
       sum.flops += last_.flops;
       sum.waiting_ns += last_.waiting;

@@ -41,9 +41,10 @@ struct ActivityEvent {
   std::int32_t part = 0;
   std::uint64_t name = 0;
   std::int64_t begin = 0, end = 0;
-  std::int64_t own = 0;  // of this time: not in entries within
+  std::int64_t own = 0;  // of this time: not in entries within; of a stage: not in other stages, nor compiling
   std::int64_t count = 1, bytes = 0;
   std::uint64_t flow = 0;  // of a batch, from its making to its use; 0: none
+  bool recurs = false;     // of a scope: within another one of its name; of a fetch: within another one
 };
 
 /// A thunk of a program as a profile names it.
@@ -112,9 +113,10 @@ class ActivityLog {
   ProfileListener& profile() const { return profile_; }
 
   // Entries.
-  void begin(Activity activity) {
+  /// `kind` and `name`: what end() will say, where an entry may be within another one of these, which counts alone.
+  void begin(Activity activity, ActivityEvent::Kind kind = ActivityEvent::Kind::kernel, std::uint64_t name = 0) {
     const std::int64_t time = now();
-    frames_.push_back({.begin = time, .before = switch_to(activity, time)});
+    frames_.push_back({.begin = time, .before = switch_to(activity, time), .kind = kind, .name = name});
   }
   /// Closes the innermost entry, whose times this fills in, and keeps it.
   void end(ActivityEvent event) {
@@ -139,6 +141,9 @@ class ActivityLog {
     kernels_.push_back(event);
   }
   std::size_t depth() const { return frames_.size(); }
+  /// From now on programs run for this stage of a dataset, by its name; 0: for none. Returns the one before.
+  std::uint64_t enter_stage(std::uint64_t name) { return std::exchange(stage_, name); }
+  std::uint64_t stage() const { return stage_; }
   /// What was moved and lost counts for the entries around it.
   void add_work(std::int64_t bytes, double flops, std::int64_t waiting) {
     if (frames_.empty()) return;
@@ -211,9 +216,24 @@ class ActivityLog {
  private:
   struct Frame {
     std::int64_t begin = 0, children = 0, bytes = 0, waiting = 0;
+    std::int64_t of_others = 0;  // time within that is no stage's which reads this: other stages', and compiling
     double flops = 0;
     Activity before = Activity::host;
+    ActivityEvent::Kind kind = ActivityEvent::Kind::kernel;
+    std::uint64_t name = 0;
   };
+  /// A stage's time is not what the stages take that it reads; what its programs take is.
+  static bool is_of_others(ActivityEvent::Kind kind) {
+    using Kind = ActivityEvent::Kind;
+    return kind == Kind::stage || kind == Kind::compile || kind == Kind::communication;
+  }
+  bool is_within_its_like(const Frame& frame) const {
+    if (frame.kind == ActivityEvent::Kind::kernel) return false;
+    for (const Frame& around : frames_)
+      if (around.kind == frame.kind && (around.name == frame.name || frame.kind == ActivityEvent::Kind::fetch))
+        return true;
+    return false;
+  }
   /// What a dataset computes is input. Host, as an entry's activity, says that it is none.
   Activity switch_to(Activity activity, std::int64_t time) {
     const Activity before = current_;
@@ -230,13 +250,16 @@ class ActivityLog {
     const std::int64_t time = now();
     const Frame frame = frames_.back();
     frames_.pop_back();
+    const std::int64_t whole = time - frame.begin;
     event.begin = frame.begin;
     event.end = time;
-    event.own = time - frame.begin - frame.children;
+    event.own = whole - (event.kind == ActivityEvent::Kind::stage ? frame.of_others : frame.children);
+    event.recurs = is_within_its_like(frame);
     last_ = frame;
     if (event.kind != ActivityEvent::Kind::kernel && current_ != frame.before) set(frame.before, time);
     if (frames_.empty()) return;
-    frames_.back().children += time - frame.begin;
+    frames_.back().children += whole;
+    frames_.back().of_others += is_of_others(event.kind) ? whole : frame.of_others;
     add_work(frame.bytes, frame.flops, frame.waiting);
   }
   ActivitySum& sum_of(ActivityEvent::Kind kind, std::uint64_t name);
@@ -248,7 +271,7 @@ class ActivityLog {
   std::int64_t since_;
   const std::int64_t began_;
   std::array<std::int64_t, activity_count> nanoseconds_{};
-  std::uint64_t program_ = 0, last_known_ = 0;
+  std::uint64_t program_ = 0, last_known_ = 0, stage_ = 0;
   std::vector<ActivityEvent> kernels_;
   std::vector<std::unique_ptr<ActivityLog>> workers_;
   const void* seen_ = nullptr;

@@ -32,7 +32,7 @@ class ProfiledFetch {
  public:
   ProfiledFetch(const Stage& stage, std::int64_t epoch) : stage_(stage), epoch_(epoch) {
     if (log_) [[unlikely]]
-      log_->begin(Activity::input);
+      log_->begin(Activity::input, ActivityEvent::Kind::fetch);
   }
   ~ProfiledFetch() {
     if (log_) [[unlikely]]

@@ -20,6 +20,16 @@ bool makes_elements(const Stage& stage) {
          std::ranges::any_of(sources, [](const Stage* source) { return makes_elements(*source); });
 }
 
+/// Of sources that are read side by side the longest is read once, and the others as often as it takes.
+void repeat_shorter_ones(const std::vector<const Stage*>& sources, PipelineChanges changes,
+                         std::vector<StagePointer>& copies) {
+  std::int64_t longest = 0;
+  for (const StagePointer& copy : copies) longest = std::max(longest, copy->length(0));
+  changes.without_repeats = false;
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (copies[i]->length(0) < longest) copies[i] = changed(sources[i]->shared_from_this(), changes);
+}
+
 }  // namespace
 
 StagePointer cached(StagePointer source, const PipelineChanges& changes) {
@@ -48,6 +58,7 @@ StagePointer changed(const StagePointer& stage, PipelineChanges changes) {
     if (stage->batch_size()) of_sources.batch_size.reset();
     std::vector<StagePointer> copies;
     for (const Stage* source : sources) copies.push_back(changed(source->shared_from_this(), of_sources));
+    if (changes.without_repeats && copies.size() > 1) repeat_shorter_ones(sources, of_sources, copies);
     copy = stage->over(copies, changes);
     require(copy != nullptr, "the stage ", stage->name(), " of this data set cannot be tried with other options");
   }

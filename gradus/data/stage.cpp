@@ -6,6 +6,7 @@
 #include <utility>
 #include "gradus/base/activity_log.h"
 #include "gradus/base/error.h"
+#include "gradus/data/pipeline_changes.h"
 #include "gradus/graph/call_context.h"
 
 namespace gradus {
@@ -141,18 +142,23 @@ class TimedPass : public Pass {
   struct Stopwatch {
     Stopwatch(TimedPass& p, std::int64_t n) : pass(p), elements(n) {
       StopScope::check();
-      if (log) [[unlikely]]
-        log->begin(Activity::host);
+      if (!log) [[likely]]
+        return;
+      const std::uint64_t name = pass.name_in(*log);
+      log->begin(Activity::host);
+      around = log->enter_stage(name);
     }
     ~Stopwatch() {
       StageTimes& times = pass.stage_.times();
       times.elements.fetch_add(elements, std::memory_order_relaxed);
       times.making.fetch_add(std::chrono::nanoseconds(Clock::now() - begin).count(), std::memory_order_relaxed);
-      if (log) [[unlikely]]
-        log->end({.kind = ActivityEvent::Kind::stage,
-                  .name = pass.name_in(*log),
-                  .count = elements,
-                  .bytes = bytes >= 0 ? bytes : elements * pass.bytes_of_element_});
+      if (!log) [[likely]]
+        return;
+      log->enter_stage(around);
+      log->end({.kind = ActivityEvent::Kind::stage,
+                .name = pass.name_,
+                .count = elements,
+                .bytes = bytes >= 0 ? bytes : elements * pass.bytes_of_element_});
     }
     Stopwatch(const Stopwatch&) = delete;
     void made(const Tensors& fields) {
@@ -161,6 +167,7 @@ class TimedPass : public Pass {
     TimedPass& pass;
     std::int64_t elements, bytes = -1;  // -1: as its specs say
     ActivityLog* const log = CallContext::here().log;
+    std::uint64_t around = 0;  // the stage that reads this one
     const Clock::time_point begin = Clock::now();
   };
   std::uint64_t name_in(const ActivityLog& log) {
@@ -434,7 +441,8 @@ class RepeatStage : public DerivedStage {
  public:
   RepeatStage(StagePointer source, std::optional<std::int64_t> times) : DerivedStage(source), times_(times) {}
   std::string name() const override { return times_ ? text("repeat(", *times_, ")") : "repeat"; }
-  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges& changes) const override {
+    if (changes.without_repeats && times_ != 0) return sources[0];
     return std::make_shared<RepeatStage>(sources[0], times_);
   }
   std::int64_t length(std::int64_t epoch) const override {

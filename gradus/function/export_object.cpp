@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include "gradus/backend/c_words.h"
 #include "gradus/backend/object.h"
+#include "gradus/function/function.h"
 #include "gradus/function/pending_file.h"
 #include "gradus/function/resident.h"
 #include "gradus/ops/random_state.h"
@@ -13,7 +15,10 @@ namespace {
 constexpr std::int64_t least_in_file = 4096;                    // smaller ones are part of the object
 constexpr std::int64_t most_captured = std::int64_t{64} << 20;  // bytes of one tensor
 
-/// The name in C: the file's, if that is one.
+/// Behind a word before it no name is reserved.
+std::string suggested_for(const std::string& name) { return "step_" + name.substr(name.find_first_not_of('_')); }
+
+/// The name in C: the file's, if that is one, and is free.
 std::string function_name(const std::filesystem::path& stem) {
   std::string name = stem.filename().string();
   const auto is_right = [](char c) {
@@ -23,6 +28,10 @@ std::string function_name(const std::filesystem::path& stem) {
           "export_object: the stem ", stem.string(),
           " names the functions of the object, so its last part has to be a ",
           "name in C, of letters, digits and _, such as train_step");
+  require(!is_function_of_c(name), "export_object: the stem ", stem.string(),
+          " names the functions of the object, and `", name,
+          "` has a meaning in C or C++ already, as a word of the language, a function of the C library or a name ",
+          "reserved for them: choose another, such as ", suggested_for(name));
   return name;
 }
 
@@ -98,6 +107,21 @@ class StepOfSegment {
 };
 
 }  // namespace
+
+void detail::refuse_specs(std::string_view what, std::size_t given, const std::vector<bool>& taken) {
+  std::string numbers;
+  for (std::size_t n = 0; n < taken.size(); ++n)
+    if (taken[n]) numbers += text(numbers.empty() ? "" : " or ", n);
+  const std::string specs =
+      given == 0 ? "no spec is given" : text(given, given == 1 ? " spec is" : " specs are", " given");
+  if (numbers.empty())
+    throw InvalidArgument(text(what, ": ", specs, ", and the step takes arguments that are no Tensors, or more than ",
+                               most_exported_arguments, ": make each a Tensor, and capture what is none"));
+  throw InvalidArgument(text(what, ": ", specs, ", and the step takes ", numbers,
+                             numbers == "1" ? " Tensor" : " Tensors",
+                             ": give a spec for each, such as {{f32, {64, 16}}, {i32, {64}}} for two, or give the ",
+                             "function an input_signature"));
+}
 
 ObjectFiles write_object_files(const FunctionOptions& function, const std::string& title,
                                const std::filesystem::path& stem, const std::vector<Spec>& arguments,

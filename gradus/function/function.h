@@ -140,6 +140,12 @@ template <class F, std::size_t... i> constexpr bool takes_tensors(std::index_seq
   return std::invocable<const F&, TensorFor<i>...>;
 }
 constexpr std::size_t most_exported_arguments = 12;
+/// Whether F takes 0, 1, 2 ... tensors.
+template <class F, std::size_t... n> std::vector<bool> numbers_taken_by(std::index_sequence<n...>) {
+  return {takes_tensors<F>(std::make_index_sequence<n>())...};
+}
+/// InvalidArgument: a step is exported with so many specs, of which it takes none of these numbers.
+[[noreturn]] void refuse_specs(std::string_view what, std::size_t given, const std::vector<bool>& taken);
 
 /// The result of f(in[0], in[1], ...) as tensors: of a Loss its value, of others every tensor.
 template <class F, std::size_t... i>
@@ -166,8 +172,7 @@ auto Function<F>::with_body(std::string_view what, std::vector<Spec> specs, cons
   using Result = decltype(use(std::declval<const Body&>(), specs));
   const auto with = [&]<std::size_t n>(auto self, std::integral_constant<std::size_t, n>) -> Result {
     if constexpr (n > detail::most_exported_arguments) {
-      throw InvalidArgument(text(what, ": the step does not take ", specs.size(),
-                                 " Tensors: give a spec for each argument; what is no Tensor, capture"));
+      detail::refuse_specs(what, specs.size(), detail::numbers_taken_by<F>(std::make_index_sequence<n>()));
     } else {
       if constexpr (detail::takes_tensors<F>(std::make_index_sequence<n>())) {
         if (specs.size() == n) {

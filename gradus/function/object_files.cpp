@@ -18,9 +18,13 @@ VariableCell& cell_of(const StateField& field, std::size_t which, const Variable
     if (cell->name == field.name && which-- == 0) return *cell;
     names.push_back(cell->name);
   }
-  throw InvalidArgument(text("load_object_state: there is no variable `", field.name, "` for the field ", field.spec,
-                             did_you_mean(field.name, names),
-                             "; give all variables of the step: those of the model and of the optimizer"));
+  throw InvalidArgument(
+      text("load_object_state: there is no variable `", field.name, "` for the field ", field.spec,
+           did_you_mean(field.name, names), "; ", variables.cells().size(),
+           " variables are given. Give all variables of the ",
+           "step, of the model and of the optimizer: in a new process both have them once the model is built, by ",
+           "model.build({f32, {any_size, ...}}) or a call, and the optimizer, by "
+           "optimizer.build(model.trainable_variables())"));
 }
 
 }  // namespace

@@ -275,6 +275,7 @@ void Pending::admit(const Ref<Node>& node) {
 
 void Pending::record(const Ref<Node>& node) {
   node->recorder = number();
+  ++first_->recorded_;
   if (node->op.is_copy()) return copy_now(node);
   for (const Ref<Node>& operand : node->inputs) {
     if (operand->value) continue;
@@ -520,6 +521,15 @@ void LazyEvaluation::observe(Node& node) {
   Pending& queue = Pending::mine(node.spec.device);
   queue.record(Ref<Node>(&node));
   queue.flush();
+}
+
+std::int64_t Pending::waiting_since(std::uint64_t sequence) {
+  std::int64_t count = 0;
+  for_each_own_queue([&](Pending& queue) {
+    const std::lock_guard lock(queue.guard_);
+    count += std::ranges::count_if(queue.nodes_, [&](const Node* node) { return node && node->sequence > sequence; });
+  });
+  return count;
 }
 
 void LazyEvaluation::recorded(const Ref<Node>& node) { Pending::mine(node->spec.device).record(node); }

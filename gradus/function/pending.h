@@ -57,6 +57,10 @@ class Pending {
   }
   /// That of the thread, whichever of its queues is asked.
   std::uint32_t number() const { return first_->number_; }
+  /// Ops that wait in the queues of this thread and are younger than this number of a node.
+  static std::int64_t waiting_since(std::uint64_t sequence);
+  /// Ops that this thread has recorded.
+  std::int64_t recorded() const { return first_->recorded_; }
   /// Programs that this thread has started.
   std::int64_t& dispatches() { return dispatches_; }
   /// While set, every op is computed at once.
@@ -88,7 +92,7 @@ class Pending {
   Placement device_;             // named: whose programs it runs
   bool has_owner_ = true;        // a thread that runs
   int recording_ = 0;
-  std::int64_t dispatches_ = 0;
+  std::int64_t dispatches_ = 0, recorded_ = 0;
   bool eager_ = false;
   std::uint64_t life_ = 0;  // counts the threads that have owned the queue
   std::vector<std::unique_ptr<ReadListener>> abandoned_;

@@ -11,13 +11,14 @@ using Kind = ActivityEvent::Kind;
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-/// Rows of one kind, by name.
+/// Rows of one kind, by name, and by the stage that kernels run for.
 class Rows {
  public:
-  ProfileRow& row(ProfileKind kind, const std::string& name) {
-    ProfileRow& row = rows_[{kind, name}];
+  ProfileRow& row(ProfileKind kind, const std::string& name, const std::string& stage = {}) {
+    ProfileRow& row = rows_[{kind, name, stage}];
     row.kind = kind;
     row.name = name;
+    row.stage = stage;
     return row;
   }
   /// Work that would take so long at the rates of a thread.
@@ -36,38 +37,43 @@ class Rows {
   }
 
  private:
-  std::map<std::pair<ProfileKind, std::string>, ProfileRow> rows_;
+  std::map<std::tuple<ProfileKind, std::string, std::string>, ProfileRow> rows_;
 };
 
-void add_kernels(Rows& rows, const ProfileTimeline& timeline) {
+/// What a program did for one stage of a dataset, or for none.
+void add_program(Rows& rows, const ProfiledProgram& described, const std::vector<KernelSum>& sums,
+                 const std::string& stage) {
   const MachineRates& rates = machine_rates();
-  for (const auto& [number, program] : timeline.programs) {
-    std::map<std::string, std::int64_t> layer_calls;
-    for (std::size_t t = 0; t < program.sums.size(); ++t) {
-      const KernelSum& sum = program.sums[t];
-      const ProfiledKernel& kernel = program.described.kernels[t];
-      if (sum.calls == 0 && sum.own_ns == 0) continue;
-      const auto runs = static_cast<double>(sum.calls);
-      const auto add = [&](ProfileRow& row) {
-        row.seconds += seconds(sum.own_ns);
-        row.waiting += seconds(sum.waiting_ns);
-        row.bytes += static_cast<std::size_t>(sum.calls * kernel.bytes);
-        row.flops += runs * kernel.flops;
-        rows.add_least(row, runs * kernel.flops / (kernel.is_narrow ? rates.narrow_flops : rates.flops),
-                       runs * static_cast<double>(kernel.bytes) / rates.bytes);
-      };
-      ProfileRow& row = rows.row(ProfileKind::kernel, kernel.name);
-      row.calls += sum.calls;
-      add(row);
-      if (kernel.layer.empty()) continue;
-      ProfileRow& layer = rows.row(ProfileKind::layer, kernel.layer);
-      std::int64_t& calls = layer_calls[kernel.layer];
-      calls = std::max(calls, sum.calls);
-      if (kernel.is_gradient) layer.gradient_seconds += seconds(sum.own_ns);
-      add(layer);
-    }
-    for (const auto& [layer, calls] : layer_calls) rows.row(ProfileKind::layer, layer).calls += calls;
+  std::map<std::string, std::int64_t> layer_calls;
+  for (std::size_t t = 0; t < sums.size(); ++t) {
+    const KernelSum& sum = sums[t];
+    const ProfiledKernel& kernel = described.kernels[t];
+    if (sum.calls == 0 && sum.own_ns == 0) continue;
+    const auto runs = static_cast<double>(sum.calls);
+    const auto add = [&](ProfileRow& row) {
+      row.seconds += seconds(sum.own_ns);
+      row.waiting += seconds(sum.waiting_ns);
+      row.bytes += static_cast<std::size_t>(sum.calls * kernel.bytes);
+      row.flops += runs * kernel.flops;
+      rows.add_least(row, runs * kernel.flops / (kernel.is_narrow ? rates.narrow_flops : rates.flops),
+                     runs * static_cast<double>(kernel.bytes) / rates.bytes);
+    };
+    ProfileRow& row = rows.row(ProfileKind::kernel, kernel.name, stage);
+    row.calls += sum.calls;
+    add(row);
+    if (kernel.layer.empty()) continue;
+    ProfileRow& layer = rows.row(ProfileKind::layer, kernel.layer, stage);
+    std::int64_t& calls = layer_calls[kernel.layer];
+    calls = std::max(calls, sum.calls);
+    if (kernel.is_gradient) layer.gradient_seconds += seconds(sum.own_ns);
+    add(layer);
   }
+  for (const auto& [layer, calls] : layer_calls) rows.row(ProfileKind::layer, layer, stage).calls += calls;
+}
+
+void add_kernels(Rows& rows, const ProfileTimeline& timeline) {
+  for (const auto& [number, program] : timeline.programs)
+    for (const auto& [stage, sums] : program.sums) add_program(rows, program.described, sums, timeline.name(stage));
 }
 
 /// A scope has all threads.

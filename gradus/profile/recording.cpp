@@ -79,7 +79,6 @@ void ProfileRecording::describe(std::uint64_t program, const std::function<Profi
     if (timeline_.programs.contains(program)) return;
   }
   ProfileTimeline::Program made{description(), {}};
-  made.sums.resize(made.described.kernels.size());
   const std::lock_guard lock(guard_);
   timeline_.programs.try_emplace(program, std::move(made));
 }
@@ -114,8 +113,7 @@ std::int64_t ProfileRecording::add_waits(ActivityLog& leader, const ActivityEven
       if (last.end > begin && (!awaited || last.end > awaited->end)) awaited = &last;
     }
     if (!awaited) return;
-    KernelSum& sum = program_of(awaited->program).sums[static_cast<std::size_t>(awaited->part)];
-    sum.waiting_ns += awaited->end - begin;
+    program_of(awaited->program).sum(leader.stage(), awaited->part).waiting_ns += awaited->end - begin;
   };
   for (std::size_t w = 0; w < of_workers.size(); ++w) {
     std::int64_t free_since = run.begin;
@@ -151,7 +149,7 @@ void ProfileRecording::finish_run(ActivityLog& leader, const ActivityEvent& run)
     for (std::size_t w = 0; w < leader.workers(); ++w)
       for (const ActivityEvent& event : leader.worker(static_cast<int>(w)).kernels()) {
         ProfileTimeline::Program& program = program_of(event.name);
-        KernelSum& sum = program.sums[static_cast<std::size_t>(event.part)];
+        KernelSum& sum = program.sum(leader.stage(), event.part);
         sum.own_ns += event.own;
         if (!event.is_first) continue;
         const ProfiledKernel& kernel = program.described.kernels[static_cast<std::size_t>(event.part)];

@@ -29,6 +29,9 @@ std::string bytes_text(std::size_t bytes) {
 }
 std::string percent(double share) { return share > 0 ? fixed(100 * share, 0) + "%" : ""; }
 
+/// A kernel or layer of a stage is told apart from one of its name in the model.
+std::string full_name(const ProfileRow& row) { return row.stage.empty() ? row.name : row.name + " in " + row.stage; }
+
 /// A name of any length in the width of its column: its end tells layers apart.
 std::string shortened(const std::string& name) {
   if (name.size() <= name_width) return name;
@@ -53,7 +56,7 @@ void print_kind(std::ostream& out, const ProfileReport& report, ProfileKind kind
       continue;
     }
     ++shown;
-    out << line(shortened(printable(row.name, true)), std::to_string(row.calls), time_text(row.seconds),
+    out << line(shortened(printable(full_name(row), true)), std::to_string(row.calls), time_text(row.seconds),
                 bytes_text(row.bytes), percent(row.of_peak), percent(row.of_bandwidth),
                 row.waiting > 0 ? time_text(row.waiting) : "");
   }
@@ -71,7 +74,8 @@ nlohmann::ordered_json json_of(const ProfileRow& row) {
           {"of_peak", row.of_peak},
           {"of_bandwidth", row.of_bandwidth},
           {"waiting_seconds", row.waiting},
-          {"gradient_seconds", row.gradient_seconds}};
+          {"gradient_seconds", row.gradient_seconds},
+          {"stage", row.stage}};
 }
 
 }  // namespace
@@ -96,6 +100,7 @@ std::string ProfileReport::to_json() const {
                               {"peak_bytes", peak_bytes},
                               {"threads", threads},
                               {"waiting_seconds", waiting},
+                              {"unobserved_ops", unobserved},
                               {"peak_flops", peak_flops},
                               {"peak_bandwidth", peak_bandwidth}};
   json["rows"] = nlohmann::ordered_json::array();
@@ -119,6 +124,10 @@ std::ostream& operator<<(std::ostream& out, const ProfileReport& report) {
             << (name == std::string_view("host") ? "\n" : ",");
   written << report.threads << " threads, which waited " << time_text(report.waiting) << "; peak of memory "
           << bytes_text(report.peak_bytes) << "\n\n";
+  if (report.unobserved > 0)
+    written << report.unobserved << " ops were recorded here that have not run, since nobody looked at a value that "
+            << "takes them:\nthis report has none of their time. Look at one within the profile: item(), "
+               "synchronize().\n\n";
   for (const ProfileKind kind : kinds) print_kind(written, report, kind);
   for (const Suggestion& s : report.suggestions)
     written << "try " << s.lever << ", which gains up to " << time_text(s.gain_seconds) << ": " << s.reason << ".\n";

@@ -11,16 +11,16 @@ namespace {
 
 using Kind = ActivityEvent::Kind;
 
-constexpr double worth = 0.05;          // of the time, at least
-constexpr double much_compiling = 0.1;  // of the time, by a function that is traced again and again
-constexpr std::int64_t many_traces = 3, many_runs = 20;
+constexpr double worth = 0.05;                           // of the time, at least
+constexpr double much_compiling = 0.1;                   // of the time, by a function that is traced again and again
+constexpr std::int64_t many_traces = 3, many_runs = 20;  // traces: after half of the programs have run
 constexpr double short_step = 300e-6;  // seconds of a program that a larger batch would make worth its while
 
 std::string percent(double share) { return text(std::lround(100 * share), " %"); }
 std::string milliseconds(double seconds) {
   TextStream out;
-  out.precision(3);
-  out << seconds * 1e3 << " ms";
+  if (seconds < 1) out.precision(3);
+  out << (seconds < 1 ? seconds * 1e3 : std::round(seconds * 1e3)) << " ms";
   return std::move(out).str();
 }
 
@@ -31,7 +31,9 @@ class Advisor {
     for (const ProfileTimeline::Track& track : timeline.tracks)
       if (track.kind == ProfileTimeline::TrackKind::data) ++data_threads_;
     for (const ProfileRow& row : report.rows) {
+      if (row.kind == ProfileKind::kernel && !row.stage.empty()) stage_kernels_ += row.seconds;
       if (row.kind != ProfileKind::stage) continue;
+      is_in_order_ = is_in_order_ || is_read_in_order(row.name);
       making_seconds_ += row.seconds;
       if (!is_of_memory(row.name)) kept_seconds_ += row.seconds;
       if (!dearest_stage_ || row.seconds > dearest_stage_->seconds) dearest_stage_ = &row;
@@ -43,6 +45,7 @@ class Advisor {
     suggest_prefetch();
     suggest_parallel_map();
     suggest_cache();
+    suggest_less_input();
     suggest_compile();
     suggest_fixed_sizes();
     suggest_batch_size();
@@ -57,6 +60,11 @@ class Advisor {
     return stage.starts_with("from_tensor") || stage.starts_with("shuffle") || stage.starts_with("batch") ||
            stage.starts_with("cache");
   }
+  /// Stages that one data thread reads.
+  static bool is_read_in_order(std::string_view stage) {
+    return stage.starts_with("from_generator") || stage.starts_with("filter") || stage.starts_with("interleave") ||
+           stage.starts_with("bucket");
+  }
   void note(const ActivityLog::Kept& kept) {
     double fetched = 0, fetched_seen = 0, fetches = 0, later = 0;
     for (std::size_t i = 0; i < kept.sums.size(); ++i) {
@@ -65,10 +73,11 @@ class Advisor {
       if (kind == Kind::fetch) fetched += took;
       if (kind == Kind::run) runs_ = kept.sums[i].calls, run_seconds_ = took;
       if (kind == Kind::compile && timeline_.name(name).starts_with("trace "))
-        traces_[timeline_.name(name).substr(6)] = kept.sums[i].calls;
+        traces_.try_emplace(timeline_.name(name).substr(6), 0);
     }
+    note_traces(kept);
     for (const ActivityEvent& event : kept.events) {
-      if (event.kind != Kind::fetch) continue;
+      if (event.kind != Kind::fetch || event.recurs) continue;
       const double took = static_cast<double>(event.end - event.begin) * 1e-9;
       fetched_seen += took;
       (event.part == 1 ? waited_for_ahead_ : waited_for_plain_) += took;
@@ -81,18 +90,47 @@ class Advisor {
     for (double* waited : {&waited_for_ahead_, &waited_for_plain_, &waited_in_later_epochs_})
       *waited *= fetched / fetched_seen;  // a long profile does not keep every entry
   }
+  /// What is traced as the work begins is traced once, however long the work goes on; what is traced behind the first
+  /// half of the programs will be traced again.
+  void note_traces(const ActivityLog::Kept& kept) {
+    const auto all = std::ranges::count(kept.events, Kind::run, &ActivityEvent::kind);
+    std::ptrdiff_t before = 0;
+    for (const ActivityEvent& event : kept.events) {
+      if (event.kind == Kind::run) ++before;
+      if (event.kind != Kind::compile) continue;
+      const bool is_late = all > 0 && 2 * before >= all;
+      if (is_late) late_compile_ += static_cast<double>(event.own) * 1e-9;
+      if (const std::string& name = timeline_.name(event.name); name.starts_with("trace "))
+        traces_[name.substr(6)] += is_late ? 1 : 0;
+    }
+  }
   void suggest(std::string lever, double gain, std::string reason) {
     if (gain >= worth * report_.seconds) found_.push_back({std::move(lever), std::move(reason), gain});
   }
   double share(double seconds) const { return seconds / report_.seconds; }
 
-  /// What is made ahead is made while the rest of the loop runs.
+  std::string of_dearest() const {
+    if (!dearest_stage_) return "";
+    return text("most of all by `", dearest_stage_->name, "`, which takes ", milliseconds(dearest_stage_->seconds),
+                "; ");
+  }
+
+  /// What several data threads would spare, as far as the stages leave threads free.
+  double spread() const {
+    if (is_in_order_ || making_seconds_ <= 0) return 0;
+    const double busy = std::max(1.0, stage_kernels_ / making_seconds_), threads = std::max(1, report_.threads);
+    return waited_for_plain_ - making_seconds_ * std::min(1.0, busy / threads);
+  }
+
+  /// What is made ahead is made while the rest of the loop runs, and by several threads.
   void suggest_prefetch() {
-    const double gain = std::min({waited_for_plain_, making_seconds_, report_.seconds - report_.input_wait});
+    const double hidden = std::min({waited_for_plain_, making_seconds_, report_.seconds - report_.input_wait});
+    const double gain = std::max(hidden, spread());
     if (waited_for_plain_ < worth * report_.seconds) return;
     suggest("prefetch", gain,
-            text(percent(share(waited_for_plain_)), " of the time waits for input that is made when it is asked for; ",
-                 "`prefetch` would make it meanwhile and hide ", percent(gain / waited_for_plain_), " of that"));
+            text(percent(share(waited_for_plain_)), " of the time waits for input that is made when it is asked for, ",
+                 of_dearest(), "`prefetch` would make it meanwhile", gain > hidden ? ", on several threads," : "",
+                 " and hide ", percent(gain / waited_for_plain_), " of that"));
   }
 
   void suggest_parallel_map() {
@@ -118,6 +156,23 @@ class Advisor {
              "most of all by `", dearest_stage_->name, "`; `cache` behind what is the same in every epoch keeps them"));
   }
 
+  /// Where the work waits for input above all, and the ways to make it sooner, which come first, leave most of the
+  /// wait.
+  void suggest_less_input() {
+    const double others = std::max({report_.compute, report_.compile, report_.communication, report_.host});
+    if (!dearest_stage_ || report_.input_wait < others) return;
+    double hidden = 0;
+    for (const Suggestion& sooner : found_) hidden = std::max(hidden, sooner.gain_seconds);
+    const std::string ahead =
+        data_threads_ == 0 ? "" : text("although ", data_threads_, " of ", report_.threads, " threads make it ahead, ");
+    suggest(
+        "input", std::min(report_.input_wait - hidden, dearest_stage_->seconds / std::max(1, data_threads_)),
+        text(percent(share(report_.input_wait)), " of the time waits for input, ", ahead, of_dearest(),
+             hidden > 0 ? text("making it sooner hides ", percent(hidden / report_.input_wait), " of the wait: ") : "",
+             "let `", dearest_stage_->name,
+             "` do less for each element, or do it once, in front of `cache` or into a file"));
+  }
+
   void suggest_compile() {
     const std::int64_t one_by_one = runs_ - timeline_.tracks.front().kept.function_runs;
     if (one_by_one < many_runs || 2 * one_by_one < runs_) return;
@@ -127,11 +182,13 @@ class Advisor {
   }
 
   void suggest_fixed_sizes() {
+    const double lasting = std::min(2 * late_compile_, report_.compile);
     for (const auto& [name, times] : traces_) {
-      if (times < many_traces || share(report_.compile) < much_compiling) continue;
-      suggest("fixed sizes", report_.compile * (1 - 1.0 / static_cast<double>(times)),
-              text(percent(share(report_.compile)), " of the time is compiling: `", name, "` was traced ", times,
-                   " times; explain() says why, and `drop_remainder` or `padded_batch` make sizes equal"));
+      if (times < many_traces || share(lasting) < much_compiling) continue;
+      suggest("fixed sizes", lasting,
+              text(percent(share(lasting)), " of the time is compiling that does not end: `", name, "` was traced ",
+                   times, " times after half of the programs had run; explain() says why, and `drop_remainder` or ",
+                   "`padded_batch` make sizes equal"));
     }
   }
 
@@ -159,9 +216,12 @@ class Advisor {
   std::vector<Suggestion> found_;
   double waited_for_plain_ = 0, waited_for_ahead_ = 0, waited_in_later_epochs_ = 0, run_seconds_ = 0;
   double making_seconds_ = 0, kept_seconds_ = 0, later_share_ = 0;
+  double stage_kernels_ = 0;  // of all threads
+  bool is_in_order_ = false;  // a stage can only be read in order
   std::int64_t first_epoch_ = -1, runs_ = 0;
   int data_threads_ = 0;
-  std::map<std::string, std::int64_t> traces_;  // of each function
+  std::map<std::string, std::int64_t> traces_;  // of each function, those behind the first half of the programs
+  double late_compile_ = 0;                     // seconds of compiling there
   const ProfileRow* dearest_stage_ = nullptr;
 };
 

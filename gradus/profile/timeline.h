@@ -24,7 +24,12 @@ class ProfileTimeline {
   };
   struct Program {
     ProfiledProgram described;
-    std::vector<KernelSum> sums;  // by thunk
+    std::map<std::uint64_t, std::vector<KernelSum>> sums;  // by the stage that it ran for (0: none), then by thunk
+    KernelSum& sum(std::uint64_t stage, std::int32_t thunk) {
+      std::vector<KernelSum>& all = sums[stage];
+      all.resize(described.kernels.size());
+      return all[static_cast<std::size_t>(thunk)];
+    }
   };
   struct VariableMemory {
     std::int64_t time = 0;  // when it was first seen

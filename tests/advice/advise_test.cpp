@@ -1,8 +1,10 @@
 /// Advice about trainings whose times are pretended: what is worth it, how long it takes, and what it leaves alone.
 #include <cmath>
 #include <limits>
+#include "gradus/advice/account.h"
 #include "gradus/advice/comparison.h"
 #include "gradus/advice/levers.h"
+#include "gradus/base/cores.h"
 #include "gradus/base/threads.h"
 #include "gradus/gradus.h"
 #include "gradus/ops/random_state.h"
@@ -90,12 +92,140 @@ TEST(Advise, LargerBatchesShareWhatEachCosts) {
   const SmallTraining t;
   const Pretended pretended;
   // A look at the clock is the only cost: that of a turn, whatever the rows of its steps.
-  const Advice advice = advise(t.model, t.optimizer, t.loss, t.dataset.unbatch().batch(4),
-                               {.max_seconds = 1000, .levers = {"batch size"}, .clock = pretended.clock()});
+  const Advice advice =
+      advise(t.model, t.optimizer, t.loss, t.dataset.unbatch().batch(2),
+             {.max_seconds = 1000, .levers = {"batch size"}, .apply = {"batch size"}, .clock = pretended.clock()});
   const Lever& size = row_of(advice, "batch size");
   EXPECT_TRUE(size.worth_it) << size.reason;
-  EXPECT_NE(size.change.find("dataset.batch(16)"), std::string::npos) << size.change;
-  EXPECT_EQ(advice.dataset->as<2>().first()[0].shape()[0], 16);
+  EXPECT_NE(size.change.find("dataset.batch(8)"), std::string::npos) << size.change;
+  EXPECT_EQ(advice.dataset->as<2>().first()[0].shape()[0], 8);
+}
+
+/// However the data are made, no larger batch leaves fewer than 20 updates in a pass over them.
+TEST(Advise, LargerBatchesLeaveEnoughUpdates) {
+  const SmallTraining t;  // of 256 rows
+  const Dataset<2> rows = t.dataset.unbatch();
+  const auto same = [](Tensor x, Tensor y) { return std::pair{x, y}; };
+  const auto all = [](Tensor, Tensor) { return constant(true); };
+  const Pretended pretended;
+  struct Row {
+    const char* name;
+    Dataset<2> dataset;
+    std::int64_t most;  // of a batch; 0: none larger
+    std::int64_t steps = 0;
+  };
+  const Row kinds[] = {
+      {"once", rows.batch(2), 8},
+      {"few", rows.batch(4), 0},
+      {"mapped", rows.batch(2).map(same), 8},
+      {"mapped, few", rows.batch(4).map(same), 0},
+      {"without end", rows.repeat().batch(2), 8},
+      {"without end, few", rows.repeat().batch(4), 0},
+      {"batches without end", rows.batch(4).map(same).repeat(), 0},
+      {"three times", rows.repeat(3).batch(4), 0},
+      {"twice without end", rows.repeat(2).repeat().shuffle(8).batch(4), 0},
+      {"a part", rows.repeat().take(100).batch(2), 0},
+      {"steps", rows.repeat().batch(2), 8, 100},
+      {"few steps", rows.repeat().batch(2), 0, 79},
+      {"a part of the batches", rows.batch(2).take(70), 8},
+      {"few of the batches", rows.batch(2).take(19), 0},
+      {"counted by reading", rows.filter(all).batch(2), 8},
+      {"counted by reading, few", rows.filter(all).batch(4), 0},
+      {"filtered without end", rows.filter(all).repeat().batch(4), 0},
+      {"a generator", pretended.slow(0, 256).batch(2), 8},
+      {"a generator, few", pretended.slow(0, 256).repeat().batch(4), 0},
+      {"beside a longer one",
+       data::zip(rows.take(10).repeat(), rows)
+           .map([](Tensor x, Tensor, Tensor, Tensor y) { return std::pair{x, y}; })
+           .batch(2),
+       8},
+  };
+  for (const Row& kind : kinds) {
+    SCOPED_TRACE(kind.name);
+    FitOptions fit;
+    fit.steps_per_epoch = kind.steps;
+    Sequential model{Dense(static_cast<int>(kind.dataset.pipeline().specs()[1].shape.back()))};
+    const Advice advice = advise(model, t.optimizer, t.loss, kind.dataset,
+                                 {.max_seconds = 1e5,
+                                  .fit = fit,
+                                  .levers = {"batch size"},
+                                  .apply = {"batch_size"},
+                                  .clock = pretended.clock()});
+    const Lever& size = row_of(advice, "batch size");
+    EXPECT_EQ(advice.setting->data.batch_size.value_or(0), kind.most) << size.reason;
+    if (kind.most == 0) { EXPECT_NE(size.reason.find(" updates "), std::string::npos) << size.reason; }
+  }
+}
+
+/// What changes what is learned is tried, told and left out, unless it is named. Others are tried without it.
+TEST(Advise, WhatChangesWhatIsLearnedIsTakenByNameAlone) {
+  const SmallTraining t;
+  const Pretended pretended;
+  for (const bool is_named : {false, true}) {
+    AdviseOptions options{
+        .max_seconds = 1000, .levers = {"batch size", "micro_batch"}, .apply = {}, .clock = pretended.clock()};
+    if (is_named) options.apply = {"batch size"};
+    const Advice advice = advise(t.model, t.optimizer, t.loss, t.dataset.unbatch().batch(2), options);
+    expect_consistent(advice);
+    const Lever& size = row_of(advice, "batch size");
+    EXPECT_TRUE(size.worth_it && size.changes_learning) << size.reason;
+    EXPECT_EQ(size.reason.ends_with("taken by name alone"), !is_named) << size.reason;
+    EXPECT_EQ(std::ranges::count(advice.changes, size.change), is_named ? 1 : 0);
+    EXPECT_EQ(advice.dataset->as<2>().first()[0].shape()[0], is_named ? 8 : 2);
+    const Lever& part = row_of(advice, "micro_batch");
+    EXPECT_FALSE(part.changes_learning);
+    EXPECT_NE(part.change.find(is_named ? "{.micro_batch = 4}" : "{.micro_batch = 1}"), std::string::npos)
+        << part.change;
+    std::istringstream lines(text(advice));
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("batch size")) {
+        EXPECT_NE(line.find("changes   worth it"), std::string::npos) << line;
+      } else if (line.starts_with("micro_batch")) {
+        EXPECT_NE(line.find("kept "), std::string::npos) << line;
+      }
+  }
+  for (const LeverKind& kind : lever_kinds())
+    EXPECT_EQ(kind.changes_learning(), kind.name == "batch size" || kind.name == "bf16" || kind.name == "float16");
+}
+
+/// By a profile of so many shares of the time.
+std::vector<std::string> order_by(const SmallTraining& t, double input, double compute) {
+  const Training training = detail::training_of<2>(t.model, t.optimizer, t.loss, t.dataset.pipeline(), false);
+  const AdviseOptions options;
+  Circumstances circumstances{.training = training, .options = options, .now = {}};
+  circumstances.now.threads = available_cores();
+  ProfileReport& profile = circumstances.profile;
+  profile.seconds = 1, profile.input_wait = input, profile.compute = compute, profile.host = 1 - input - compute;
+  std::vector<std::string> names;
+  for (const LeverKind* kind : by_gain(circumstances)) names.emplace_back(kind->name);
+  return names;
+}
+
+TEST(Advise, TheTimeGoesFirstToWhatCanGain) {
+  const SmallTraining t;
+  const auto place_in = [](const std::vector<std::string>& order, std::string_view name) {
+    return std::ranges::find(order, name) - order.begin();
+  };
+  const std::vector<std::string> waits = order_by(t, 0.93, 0.05), computes = order_by(t, 0, 0.9);
+  for (const char* name : {"prefetch", "parallel map", "cache"}) EXPECT_LT(place_in(waits, name), 3) << name;
+  for (const char* name : {"micro_batch", "recompute", "fuse", "compile", "pruning", "bf16"})
+    EXPECT_GT(place_in(waits, name), place_in(waits, "threads")) << name;
+  EXPECT_LT(place_in(computes, "bf16"), place_in(computes, "cache"));
+  EXPECT_LT(place_in(computes, "micro_batch"), place_in(computes, "cache"));
+}
+
+TEST(Advise, ATrainingThatWaitsForItsInputIsTold) {
+  ProfileReport report{.seconds = 1, .compute = 0.05, .input_wait = 0.93, .host = 0.02};
+  report.rows = {{.name = "convolution", .seconds = 0.9},
+                 {.name = "map", .seconds = 0.9, .kind = ProfileKind::stage},
+                 {.name = "batch(64)", .seconds = 0.01, .kind = ProfileKind::stage}};
+  const std::string told = account_of(report);
+  EXPECT_TRUE(told.starts_with("of the time of a step 93 % waits for input, 5.0 % computes, 2.0 % is other C++"))
+      << told;
+  EXPECT_NE(told.find("most of all for `map`"), std::string::npos) << told;
+  std::swap(report.compute, report.input_wait);
+  EXPECT_EQ(account_of(report), "of the time of a step 93 % computes, 5.0 % waits for input, 2.0 % is other C++");
+  EXPECT_EQ(account_of({}), "");
 }
 
 TEST(Advise, WhatIsInUseIsComparedWithTheTrainingWithoutIt) {
@@ -188,7 +318,7 @@ TEST(Advise, WhatFindsNoRoomIsARow) {
     ~Restored() { set_memory_limit(cpu(), before); }
   } restored;
   const Pretended pretended;
-  const Tensor x = random::normal({32'768, 16}, {.seed = 1});
+  const Tensor x = random::normal({81'920, 16}, {.seed = 1});
   const auto dataset = data::from_tensor_slices(x, x).batch(1024);
   Sequential model{Dense(64, tanh), Dense(64, tanh), Dense(64, tanh), Dense(64, tanh), Dense(16)};
   const AdviseOptions options{.max_seconds = 1000, .levers = {"batch size"}, .clock = pretended.clock()};
@@ -208,8 +338,9 @@ TEST(Advise, AllThatIsWorthItIsMeasuredTogether) {
   const SmallTraining t;
   Sequential model{Dense(2)};
   // Examples cost time until they are kept, then a look at the clock is the only cost, whatever the rows of a batch.
-  const Advice advice = advise(model, t.optimizer, t.loss, pretended.slow(0.1, 1024).batch(4),
-                               {.max_seconds = 10'000, .levers = {"cache", "batch size"}, .clock = pretended.clock()});
+  const Advice advice = advise(
+      model, t.optimizer, t.loss, pretended.slow(0.1, 1024).batch(4),
+      {.max_seconds = 10'000, .levers = {"cache", "batch size"}, .apply = {"batch size"}, .clock = pretended.clock()});
   expect_consistent(advice);
   for (const char* name : {"cache", "batch size"})
     EXPECT_TRUE(row_of(advice, name).worth_it) << row_of(advice, name).reason;
@@ -373,6 +504,8 @@ TEST(Advise, BadInput) {
   for (const double seconds : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()})
     expect_error<InvalidArgument>([&] { ask({.max_seconds = seconds}); }, {"advise", "max_seconds"});
   expect_error<InvalidArgument>([&] { ask({.levers = {"prefech"}}); }, {"no lever `prefech`", "prefetch"});
+  expect_error<InvalidArgument>([&] { ask({.apply = {"batchsize"}}); }, {"batchsize", "did you mean"});
+  expect_error<InvalidArgument>([&] { ask({.apply = {"prefetch"}}); }, {"`prefetch` keeps what is learned"});
   expect_error<InvalidArgument>([&] { ask({.clock = nullptr}); }, {"no clock"});
   FitOptions fit;
   fit.micro_batch = -1;

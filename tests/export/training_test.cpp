@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <array>
 #include <cmath>
+#include <fstream>
 #include "gradus/base/version.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/gradients/tape.h"
@@ -317,6 +318,22 @@ std::string problem_of(const auto& attempt) {
   return "";
 }
 
+/// Names that only look like words of C are names.
+TEST(Export, StemsThatAreFree) {
+  const auto twice = function([](Tensor x) { return x * 2; });
+  for (const char* stem :
+       {"step", "train", "predict", "INTEGRATOR", "Int", "whiles", "step_t", "my_main", "PRIOR", "SCAN"}) {
+    const auto folder = export_folder();
+    const ObjectFiles files = twice.export_object(folder / stem, {{f32, {2}}});
+    const std::string program = text("#include \"", stem, ".h\"\n");
+    std::ofstream(folder / "c.c") << program;
+    std::ofstream(folder / "c.cpp") << program;
+    for (const char* source : {"c.c", "c.cpp"})
+      EXPECT_EQ(std::system(text("cc -Wall -Wextra -Werror -fsyntax-only ", (folder / source).string()).c_str()), 0)
+          << stem;
+  }
+}
+
 TEST(Export, MistakesAreTold) {
   const auto folder = export_folder();
   const auto twice = function([](Tensor x) { return x * 2; }, {.name = "twice"});
@@ -326,11 +343,21 @@ TEST(Export, MistakesAreTold) {
     EXPECT_TRUE(std::filesystem::is_empty(folder));
   };
   says([&] { twice.export_object(folder / "twice", {{f32, {any_size, 2}}}); }, "known sizes");
-  says([&] { twice.export_object(folder / "twice"); }, "does not take 0 Tensors");
-  says([&] { twice.export_object(folder / "twice", {{f32, {2}}, {f32, {2}}}); }, "does not take 2 Tensors");
+  says([&] { twice.export_object(folder / "twice"); }, "no spec is given, and the step takes 1 Tensor:");
+  says([&] { twice.export_object(folder / "twice", {{f32, {2}}, {f32, {2}}}); },
+       "2 specs are given, and the step takes 1 Tensor:");
+  const auto several = function([](Tensor x, auto... more) { return (x + ... + more); });
+  says([&] { several.export_object(folder / "several"); }, "the step takes 1 or 2 or 3 ");
   says([&] { twice.export_object(folder / "twice-fold", {{f32, {2}}}); }, "name in C");
   says([&] { twice.export_object(folder / "there" / "twice", {{f32, {2}}}); }, "cannot be written");
-  says([&] { twice.export_object(folder / "twice", {{f32, {2}}}, {.instruction_set = "sse"}); }, "sse");
+  says([&] { twice.export_object(folder / "twice", {{f32, {2}}}, {.instruction_set = "sse4"}); },
+       "instruction_set (--instruction-set of gradus compile): expected avx2 or avx512, given 'sse4'; leave it out");
+  for (const char* stem : {"int",     "while",   "_Bool",  "constexpr",  "class",    "co_await", "and",    "asm",
+                           "linux",   "main",    "memcpy", "exit",       "read",     "sin",      "isnan",  "setjmp",
+                           "NAN",     "EOF",     "errno",  "assert",     "INT8_MAX", "EINTR",    "SIGINT", "PRIu64",
+                           "UINT8_C", "uint8_t", "size_t", "atomic_int", "FILE",     "_step",    "__step"})
+    says([&] { twice.export_object(folder / stem, {{f32, {2}}}); },
+         text("`", stem, "` has a meaning in C or C++ already"));
   const auto branches = function([](Tensor x) { return static_cast<bool>(reduce_sum(x) > 0) ? x : -x; });
   says([&] { branches.export_object(folder / "branches", {{f32, {2}}}); }, "C++ branch");
   const auto special = function([](Tensor x) { return igamma(x, x); });

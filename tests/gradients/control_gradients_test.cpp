@@ -82,6 +82,19 @@ TEST(WhileGradients, OfAnIterationUntilConvergence) {
   }
 }
 
+TEST(WhileGradients, WithoutBoundInATraceItSaysHowLongItMayBe) {
+  const auto counted = [](Tensor x, Tensor n) {
+    return std::get<0>(while_loop([&](Tensor, Tensor i) { return i < n; },
+                                  [](Tensor y, Tensor i) { return std::tuple{y + 1e-9 * y, i + 1}; },
+                                  std::tuple{x, constant(0)}));
+  };
+  const auto slope = function([&](Tensor x, Tensor n) { return gradient([&](Tensor t) { return counted(t, n); }, x); });
+  const Tensor x = constant(1.0, f64);
+  EXPECT_GT(slope(x, constant(262'144)).item(), 1);
+  EXPECT_THROW(slope(x, constant(262'145)).item(), OutOfRange);
+  EXPECT_GT(function(counted)(x, constant(262'145)).item(), 1) << "without its gradient it has no bound";
+}
+
 TEST(WhileGradients, WithoutBoundInATrace) {
   // Slow decay: many iterations, whose number depends on the data.
   const auto f = [](Tensor x) {

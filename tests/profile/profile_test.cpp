@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <thread>
 #include "gradus/gradus.h"
+#include "gradus/profile/timeline.h"
 #include "tests/allocations.h"
 
 namespace gradus {
@@ -140,6 +142,31 @@ TEST(TakeProfile, ScopesNestAndCount) {
   EXPECT_LE(outer->seconds, report.seconds);
 }
 
+/// A scope within another one of its name is a part of that: its time and its work count once.
+TEST(TakeProfile, AScopeThatRecursCountsOnce) {
+  Training t;
+  for (int i = 0; i < 3; ++i) t.step(t.x);
+  const std::function<void(int)> within = [&](int depth) {
+    const ProfileScope outer("outer");
+    const ProfileScope inner("inner");
+    if (depth > 0) within(depth - 1);
+    else t.step(t.x);
+  };
+  const ProfileReport report = profile([&] { within(3); });
+  std::size_t bytes = 0;
+  double flops = 0;
+  for (const ProfileRow& row : report.rows)
+    if (row.kind == ProfileKind::kernel) bytes += row.bytes, flops += row.flops;
+  for (const char* name : {"outer", "inner"}) {
+    const ProfileRow* row = row_of(report, ProfileKind::scope, name);
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ(row->calls, 4) << name;
+    EXPECT_LE(row->seconds, report.seconds) << name;
+    EXPECT_EQ(row->bytes, bytes) << name;
+    EXPECT_NEAR(row->flops, flops, 1e-9 * flops) << name;
+  }
+}
+
 TEST(TakeProfile, AScopeHasTheWorkOfItsPrograms) {
   Training t;
   for (int i = 0; i < 3; ++i) t.step(t.x);
@@ -223,6 +250,115 @@ TEST(TakeProfile, InputIsWaitedForUnlessItIsMadeAhead) {
       EXPECT_FALSE(s.reason.empty());
     }
   }
+}
+
+double seconds_of_kernels_in(const ProfileReport& report, std::string_view stage) {
+  double seconds = 0;
+  for (const ProfileRow& row : report.rows)
+    if (row.kind == ProfileKind::kernel && row.stage == stage) seconds += row.seconds;
+  return seconds;
+}
+
+/// Whether it is made for a batch, for an example, ahead or when it is asked for: what a stage computes is its time,
+/// and none of the stage that reads it.
+TEST(TakeProfile, AStageOwnsWhatItsProgramsTake) {
+  const Tensor x = random::normal({256, 128}), w = random::normal({128, 128});
+  const auto slow = [=](Tensor v) {
+    for (int i = 0; i < 8; ++i) v = tanh(matmul(v, w));
+    return v;
+  };
+  const auto slow_row = [=](Tensor v) { return squeeze(slow(expand_dims(v, 0)), {0}); };
+  const auto wanted = [=](Tensor v) { return reduce_sum(slow_row(v)) < 1e9; };
+  const Dataset<1> rows = data::from_tensor_slices(x);
+  struct Row {
+    const char* stage;
+    Dataset<1> dataset;
+  };
+  const Row kinds[] = {{"map", rows.batch(64).map(slow)},
+                       {"map", rows.map(slow_row).batch(64)},
+                       {"map", rows.shuffle().map(slow_row).batch(64).map([](Tensor v) { return v + 1; })},
+                       {"filter", rows.filter(wanted).batch(64)},
+                       {"map", rows.batch(64).map(slow).prefetch(2)}};
+  for (const Row& kind : kinds) {
+    for (const Tensor& b : kind.dataset) reduce_sum(b).item();  // compiles
+    const ProfileReport report = profile([&] {
+      for (const Tensor& b : kind.dataset) reduce_sum(b).item();
+    });
+    const ProfileRow* row = row_of(report, ProfileKind::stage, kind.stage);
+    ASSERT_NE(row, nullptr) << report;
+    const double kernels = seconds_of_kernels_in(report, kind.stage);
+    EXPECT_GT(kernels, 0) << report;
+    EXPECT_GE(row->seconds * report.threads * 1.001, kernels) << report;
+    double stages = 0;
+    for (const ProfileRow& stage : report.rows)
+      if (stage.kind == ProfileKind::stage) stages += stage.seconds;
+    if (kind.dataset.pipeline().ahead().buffers == 0) { EXPECT_LE(stages, report.input_wait * 1.001) << report; }
+  }
+}
+
+TEST(TakeProfile, OneKernelOfAMapAndOfAModelIsTwoRows) {
+  const Tensor w = random::normal({64, 64});
+  const auto f = [=](Tensor v) { return tanh(matmul(v, w)); };
+  const Dataset<1> dataset = data::from_tensor_slices(random::normal({96, 64})).batch(32).map(f);
+  const auto step = function(f);
+  const auto run = [&] {
+    for (const Tensor& b : dataset) reduce_sum(step(b)).item();
+  };
+  for (int i = 0; i < 3; ++i) run();
+  const ProfileReport report = profile(run);
+  std::map<std::string, std::vector<const ProfileRow*>> by_name;
+  for (const ProfileRow& row : report.rows)
+    if (row.kind == ProfileKind::kernel) by_name[row.name].push_back(&row);
+  bool found = false;
+  for (const auto& [name, same] : by_name) {
+    if (name.find("matmul") == std::string::npos || same.size() != 2) continue;
+    found = true;
+    EXPECT_NE(same[0]->stage == "map", same[1]->stage == "map");
+    for (const ProfileRow* row : same) EXPECT_EQ(row->calls, 3) << row->stage;
+  }
+  EXPECT_TRUE(found) << report;
+  EXPECT_NE(text(report).find(" in map "), std::string::npos) << report;
+}
+
+/// A reading within a reading waits no longer than that one.
+TEST(TakeProfile, AReadingWithinAReadingCountsOnce) {
+  const Dataset<1> inner = slow_source(4, 2);
+  const auto outer = data::from_generator({f32, {}}, [=, left = 2]() mutable -> std::optional<Tensor> {
+    if (left-- == 0) return std::nullopt;
+    Tensor sum = full({}, 0);
+    for (const Tensor& x : inner) sum = sum + reduce_sum(x);
+    return sum;
+  });
+  const ProfileReport report = profile([&] {
+    for (const Tensor& x : outer) x.item();
+  });
+  const ActivityLog::Kept& kept = report.timeline->tracks.front().kept;
+  double fetched = 0;
+  for (std::size_t i = 0; i < kept.sums.size(); ++i)
+    if (kept.of_sums[i].first == ActivityEvent::Kind::fetch) fetched += 1e-9 * double(kept.sums[i].seconds_ns);
+  EXPECT_GT(fetched, 0);
+  EXPECT_LE(fetched, report.seconds);
+}
+
+TEST(TakeProfile, LazyOpsThatNobodyLookedAtAreTold) {
+  const Tensor x = random::normal({32, 32});
+  Tensor kept;
+  const ProfileReport waiting = profile([&] { kept = matmul(x, transpose(x)); });
+  EXPECT_GE(waiting.unobserved, 1);
+  EXPECT_NE(text(waiting).find("nobody looked at a value"), std::string::npos) << waiting;
+  EXPECT_NE(waiting.to_json().find("\"unobserved_ops\":"), std::string::npos);
+  EXPECT_GE(profile([&] { matmul(x, transpose(x)); }).unobserved, 1) << "none ran, and none will";
+  const ProfileReport seen = profile([&] { reduce_sum(kept).item(); });
+  EXPECT_EQ(seen.unobserved, 0);
+  EXPECT_EQ(text(seen).find("nobody looked"), std::string::npos) << seen;
+  Tensor last;
+  const ProfileReport part = profile([&] {
+    reduce_sum(x).item();
+    last = tanh(x);
+  });
+  EXPECT_EQ(part.unobserved, 1);
+  Training t;
+  EXPECT_EQ(profile([&] { t.step(t.x); }).unobserved, 0);
 }
 
 TEST(TakeProfile, ThreadsHaveReportsOfTheirOwn) {

@@ -1,7 +1,7 @@
 #include "gradus/backend/cpu/object/c_header.h"
 #include <algorithm>
 #include <charconv>
-#include <span>
+#include "gradus/backend/c_words.h"
 #include "gradus/base/error.h"
 #include "gradus/base/numbered.h"
 #include "gradus/base/version.h"
@@ -9,14 +9,8 @@
 namespace gradus::object {
 namespace {
 
-constexpr std::string_view reserved[] = {
-    "auto",    "break",    "case",         "char",      "const",         "continue",      "default",   "do",
-    "double",  "else",     "enum",         "extern",    "float",         "for",           "goto",      "if",
-    "inline",  "int",      "long",         "register",  "restrict",      "return",        "short",     "signed",
-    "sizeof",  "static",   "struct",       "switch",    "typedef",       "union",         "void",      "volatile",
-    "while",   "unsigned", "class",        "delete",    "new",           "this",          "template",  "public",
-    "private", "operator", "random_state", "failure",   "failure_index", "failure_value", "workspace", "bool",
-    "true",    "false",    "namespace",    "protected", "friend",        "virtual"};
+/// What fields of the state are called besides Variables.
+constexpr std::string_view own_fields[] = {"random_state", "failure", "failure_index", "failure_value", "workspace"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -136,7 +130,8 @@ std::string guard_of(const std::string& name) {
 std::string identifier_of(const std::string& name, std::vector<std::string>& used) {
   std::string id;
   for (const char c : name) id += is_letter(c) || is_digit(c) ? c : '_';
-  const bool is_reserved = std::ranges::find(reserved, std::string_view(id)) != std::end(reserved);
+  const bool is_own = std::ranges::find(own_fields, std::string_view(id)) != std::end(own_fields);
+  const bool is_reserved = is_own || is_word_of_c(id);
   if (id.empty() || is_digit(id.front()) || id.front() == '_' || is_reserved || id.starts_with("padding_"))
     id = "v_" + id;
   std::string free = id;

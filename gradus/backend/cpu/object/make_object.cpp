@@ -57,8 +57,22 @@ class ObjectMaker {
 
  private:
   cpu_backend::Isa chosen_isa() const {
-    if (step_.instruction_set.empty()) return cpu_backend::isa();
-    return cpu_backend::choose_isa(step_.instruction_set, cpu_backend::widest_isa());
+    return step_.instruction_set.empty() ? cpu_backend::isa() : isa_named(step_.instruction_set);
+  }
+  /// Refused by the name of the option, not of the variable.
+  static cpu_backend::Isa isa_named(std::string_view name) {
+    using cpu_backend::Isa;
+    constexpr std::string_view option = "export_object: instruction_set (--instruction-set of gradus compile): ";
+    const std::optional<Isa> widest = cpu_backend::widest_isa();
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+      if (name != cpu_backend::name(isa)) continue;
+      require<Unavailable>(widest && isa <= *widest, option, "this processor has no ", name,
+                           ", so the object could not be tried here; expected ",
+                           widest ? cpu_backend::name(*widest) : "a machine with AVX2, FMA and F16C");
+      return isa;
+    }
+    throw InvalidArgument(text(option, "expected avx2 or avx512, given '", printable(name, true),
+                               "'; leave it out for the widest of this processor"));
   }
   const Graph& graph() const { return program_->graph(); }
 
