@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/function/variable.h"
 #include "gradus/nn/losses.h"
@@ -33,8 +34,11 @@ class Metric {
   /// Adds a batch. sample_weight: one number per example, or one per row of axis 0. Examples of weight 0 do not count,
   /// not even NaN or a label that is no class.
   void update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight);
-  /// The metric over all that was added; waits. NaN if nothing was added.
+  /// The metric over all that was added; waits. NaN if nothing was added. InvalidArgument for a metric of several
+  /// numbers, such as one a class.
   double result() const;
+  /// All its numbers: as result(), or one a class.
+  std::vector<double> results() const;
   /// Starts over.
   void reset();
   /// The name in logs.
@@ -52,6 +56,9 @@ class Metric {
   /// Gives the result from the totals.
   using Finish = std::function<double(std::span<const double> totals)>;
   Metric(std::string name, std::int64_t count, Gather gather, Finish finish);
+  /// Gives several results from the totals.
+  using FinishAll = std::function<std::vector<double>(std::span<const double> totals)>;
+  Metric(std::string name, std::int64_t count, Gather gather, FinishAll finish, int);
 
  private:
   struct State;
@@ -92,5 +99,10 @@ struct BinaryAccuracy : Metric {
 struct MeanAbsoluteError : Metric {
   MeanAbsoluteError();
 };
+
+// Mistakes: compilers quote the line.
+Tensor binary_accuracy(const Tensor&, const Tensor&) = delete;              // metrics are objects: BinaryAccuracy()
+Tensor categorical_accuracy(const Tensor&, const Tensor&) = delete;         // CategoricalAccuracy(), an object
+Tensor sparse_categorical_accuracy(const Tensor&, const Tensor&) = delete;  // SparseCategoricalAccuracy(), an object
 
 }  // namespace gradus
