@@ -14,6 +14,7 @@
 #include "apps/gradus/output.h"
 #include "apps/gradus/queued_output.h"
 #include "apps/gradus/rank_environment.h"
+#include "apps/gradus/rank_notes.h"
 #include "apps/gradus/rank_process.h"
 
 namespace gradus::command {
@@ -70,6 +71,7 @@ class Launcher {
     deadline_.reset();
     meeting_ = new_meeting(count_, arguments_.port, static_cast<int>(arguments_.servers));
     meeting_.restart = restarts;
+    meeting_.notes = notes_.path();
     for (int process = 0; process < meeting_.processes(); ++process) {
       std::string prefix;
       if (process >= meeting_.ranks) prefix = text("[server ", process - meeting_.ranks, "] ");
@@ -150,7 +152,17 @@ class Launcher {
       say(text(meeting_.name_of(rank.rank), ' ', how_it_ended(ended)));
       end_all(SIGTERM);
     }
-    if (living_ == 0) close_streams();
+    if (living_ > 0) return;
+    close_streams();
+    if (!is_ending_) say_if_strangers();
+  }
+
+  /// Each rank that does not know of the others does the work of all.
+  void say_if_strangers() {
+    if (count_ > 1 && notes_.is_of_strangers())
+      say(text("none of the ", count_,
+               " ranks has asked which rank it is, so each has trained all by itself; to train ",
+               "together, give Cluster::from_environment() to a MultiWorkerMirroredStrategy"));
   }
 
   /// What it has written lies in its pipes; who still holds them may write on.
@@ -199,6 +211,7 @@ class Launcher {
   int signals_ = -1;
   QueuedOutput output_;
   MeetingOfRanks meeting_;
+  const RankNotes notes_;
   std::vector<RankProcess> ranks_;  // parameter servers behind them
   int living_ = 0;
   bool is_ending_ = false;  // all of them: one has failed, a signal has come, or nobody reads what they write

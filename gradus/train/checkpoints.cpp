@@ -11,6 +11,7 @@
 #include "gradus/nn/layer.h"
 #include "gradus/ops/random_state.h"
 #include "gradus/train/checkpoint_directory.h"
+#include "gradus/train/checkpoint_writer.h"
 
 namespace gradus {
 namespace {
@@ -81,6 +82,7 @@ struct Checkpoints::State {
   std::optional<std::int64_t> micro_shards = {};
   std::thread writer = {};
   std::exception_ptr failure = {};
+  std::shared_ptr<const void> right_to_write = {};  // from the first checkpoint on
 
   std::vector<Entry> entries() const {
     std::vector<Entry> all;
@@ -109,6 +111,10 @@ struct Checkpoints::State {
       if (const Tensor mask = entry.variable->mask(); mask.defined()) add(entry.mask_name(), mask);
     }
     return all;
+  }
+
+  void hold() {
+    if (!right_to_write) right_to_write = hold_as_writer(options.directory);
   }
 
   void join() {
@@ -141,11 +147,13 @@ void Checkpoints::set_micro_shards(std::int64_t count) { state_->micro_shards = 
 
 void Checkpoints::save(std::int64_t step, Position next) {
   wait();
+  state_->hold();
   state_->files.write(state_->contents(step, next));
 }
 
 void Checkpoints::save_in_background(std::int64_t step, Position next) {
   wait();
+  state_->hold();
   const auto contents = std::make_shared<const CheckpointContents>(state_->contents(step, next));
   try {
     state_->writer = std::thread([&state = *state_, contents] {
