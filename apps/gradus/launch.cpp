@@ -15,6 +15,7 @@
 #include "apps/gradus/queued_output.h"
 #include "apps/gradus/rank_environment.h"
 #include "apps/gradus/rank_fates.h"
+#include "apps/gradus/rank_notes.h"
 #include "apps/gradus/rank_process.h"
 #include "apps/gradus/report_socket.h"
 #include "apps/gradus/restart_pause.h"
@@ -87,6 +88,7 @@ class Launcher {
     times_ = times_of_ranks(meeting_);
     fates_.assign(static_cast<std::size_t>(meeting_.processes()), {});
     stopped_ = StoppedRanks();
+    meeting_.notes = notes_.path();
     for (int process = 0; process < meeting_.processes(); ++process) {
       std::string prefix;
       if (process >= meeting_.ranks) prefix = text("[server ", process - meeting_.ranks, "] ");
@@ -215,7 +217,17 @@ class Launcher {
     pass_on_last_words(rank);
     note_end(rank.rank, ended);
     judge();
-    if (living_ == 0) close_streams();
+    if (living_ > 0) return;
+    close_streams();
+    if (!is_ending_) say_if_strangers();
+  }
+
+  /// Each rank that does not know of the others does the work of all.
+  void say_if_strangers() {
+    if (count_ > 1 && notes_.is_of_strangers())
+      say(text("none of the ", count_,
+               " ranks has asked which rank it is, so each has trained all by itself; to train ",
+               "together, give Cluster::from_environment() to a MultiWorkerMirroredStrategy"));
   }
 
   void note_end(int process, const siginfo_t& ended) {
@@ -287,6 +299,7 @@ class Launcher {
   QueuedOutput output_;
   MeetingOfRanks meeting_;
   const NameOfProcess name_of_ = [this](int process) { return meeting_.name_of(process); };
+  const RankNotes notes_;
   std::vector<RankProcess> ranks_;  // parameter servers behind them
   const ReportSocket reports_;
   std::vector<RankFate> fates_;  // of the same

@@ -129,13 +129,14 @@ std::vector<std::string> environment_of_rank(int process, const MeetingOfRanks& 
   std::vector<std::string> out;
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view line = *each, name = line.substr(0, line.find('='));
-    if (is_of_others(name) || name == name_of_cluster || name == "GRADUS_RESTART" ||
+    if (is_of_others(name) || name == name_of_cluster || name == "GRADUS_RESTART" || name == "GRADUS_LAUNCHER" ||
         (name == "GRADUS_NUM_THREADS" && shares_cores))
       continue;
     out.emplace_back(line);
   }
   out.push_back(text(name_of_cluster, '=', cluster_variable(process, meeting)));
   if (meeting.restart > 0) out.push_back(text("GRADUS_RESTART=", meeting.restart));
+  if (!meeting.notes.empty()) out.push_back(text("GRADUS_LAUNCHER=", meeting.notes));
   constexpr int most_threads = 1024;  // that the variable may say
   if (shares_cores)
     out.push_back(text("GRADUS_NUM_THREADS=", std::clamp(available_cores() / meeting.processes(), 1, most_threads)));

@@ -14,6 +14,7 @@ struct MeetingOfRanks {
   std::int64_t port = 0;
   std::string token = {};
   std::int64_t restart = 0;                     // how often ranks have been started before
+  std::string notes = {};                       // the file for what ranks tell the launcher
   std::vector<std::int64_t> server_ports = {};  // one a parameter server
   std::string launcher = {};                    // where it hears of ranks; empty: nowhere
 

@@ -23,6 +23,20 @@ Tensor Pushforward::operator()(const Tensor& tangent) const {
   return vjp(gradient_, {&cotangent_, 1}, tangent, stops)[0];
 }
 
+namespace {
+
+/// Of the walk back for a symbol. What takes values of all shards does so when it is applied.
+class WalkTrace final : public Context {
+ public:
+  Tensor over_shards(const AnyOp& op, const Tensor& part) override {
+    return is_within_shard() ? make_node(op, {&part, 1}) : part;
+  }
+};
+
+Tensor applied(const AnyOp& op, In in) { return op.joins_shards() ? over_shards(op, in[0]) : make_node(op, in); }
+
+}  // namespace
+
 /// Takes apart what a trace recorded of a linear function of `symbol`.
 class PullbackBuilder {
  public:
@@ -53,7 +67,7 @@ class PullbackBuilder {
     const NameScope scope(node.scope);
     Tensors in;
     for (const Ref<Node>& operand : node.inputs) in.push_back(standing_for(operand));
-    return make_node(node.op, in);
+    return applied(node.op, in);
   }
   Tensor standing_for(const Ref<Node>& node) const {
     const auto it = made_.find(node.get());
@@ -80,7 +94,7 @@ class PullbackBuilder {
 Pullback::Pullback(const Tensor& y, const Tensor& x, const Stops& stops) {
   Tensor symbol, gradient;
   {
-    const Context context;
+    const WalkTrace context;
     symbol = Tensor::parameter(y.spec(), context.id());
     gradient = vjp(y, {&x, 1}, symbol, stops)[0];
   }
@@ -95,7 +109,7 @@ Tensor Pullback::operator()(const Tensor& cotangent) const {
     const NameScope scope(step.scope);
     Tensors in;
     for (std::size_t i : step.in) in.push_back(values[i]);
-    values.push_back(make_node(step.op, in));
+    values.push_back(applied(step.op, in));
   }
   return values[*result_];
 }

@@ -29,6 +29,14 @@ class LinesStage : public Stage {
   }
   std::string name() const override { return "from_text_lines"; }
   std::uint64_t identity() const override { return hash_of_bytes(text_); }
+  std::uint64_t fingerprint() const override {
+    std::uint64_t hash = mix(text_.size(), lines_.size());
+    if (lines_.empty()) return hash;
+    for (const Line& line : {lines_.front(), lines_.back()})
+      hash = hash_of_bytes(std::span(text_).subspan(line.begin, line.bytes), hash);
+    return hash;
+  }
+  std::string_view remedy() const override { return rows_of_source; }
   std::int64_t length(std::int64_t) const override { return std::ssize(lines_); }
 
  protected:
@@ -73,6 +81,7 @@ class RecordsStage : public Stage {
   std::uint64_t identity() const override {
     return mix(file_->checksum(), hash_of(std::string_view(names_[0] + ' ' + names_[1])));
   }
+  std::string_view remedy() const override { return rows_of_source; }
   std::int64_t length(std::int64_t) const override { return file_->size(); }
 
  protected:

@@ -53,6 +53,20 @@ class ImagesStage : public Stage {
     }
     return hash;
   }
+  /// Of names and classes, and the sizes of the first and the last file.
+  std::uint64_t fingerprint() const override {
+    std::uint64_t hash = pictures_.size();
+    for (const Picture& picture : pictures_)
+      hash = mix(mix(hash, hash_of(std::string_view(picture.file.filename().string()))),
+                 static_cast<std::uint64_t>(picture.label));
+    if (pictures_.empty()) return hash;
+    for (const Picture* picture : {&pictures_.front(), &pictures_.back()}) {
+      std::error_code none;
+      hash = mix(hash, static_cast<std::uint64_t>(fs::file_size(picture->file, none)));
+    }
+    return hash;
+  }
+  std::string_view remedy() const override { return rows_of_source; }
   std::int64_t length(std::int64_t) const override { return std::ssize(pictures_); }
   int parallel_calls() const override { return options_.num_parallel_calls; }
 

@@ -165,6 +165,9 @@ class MapStage : public DerivedStage {
     return grows ? std::nullopt : source().batchings();
   }
   std::uint64_t identity() const override { return work_->identity(); }
+  std::string_view remedy() const override {
+    return "its function, what it captures and its seed (set_seed) have to be the same on every rank";
+  }
   int parallel_calls() const override { return std::max(source().parallel_calls(), parallel_calls_); }
   bool repeats_itself() const override { return !work_->is_random() && source().repeats_itself(); }
   StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges& changes) const override {

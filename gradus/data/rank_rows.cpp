@@ -101,6 +101,7 @@ class RankRowsStage : public DerivedStage {
     rank_.source = source->name();
   }
   std::string name() const override { return text("rows of rank ", rank_.readers->rank()); }
+  std::uint64_t fingerprint() const override { return 0; }
 
  protected:
   std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {

@@ -37,6 +37,12 @@ std::uint64_t Rows::hash(std::uint64_t seed) const {
   return hash_of_bytes({begin_, static_cast<std::size_t>(count() * bytes_)}, seed);
 }
 
+std::uint64_t Rows::hash_of_ends(std::uint64_t seed) const {
+  if (count() == 0) return seed;
+  const auto bytes = static_cast<std::size_t>(bytes_);
+  return hash_of_bytes({row(count() - 1), bytes}, hash_of_bytes({begin_, bytes}, seed));
+}
+
 Tensor Rows::at(std::int64_t index) const {
   Ref<Buffer> copy = Buffer::allocate(bytes_, "element of a dataset");
   gather({&index, 1}, copy->data<std::byte>());

@@ -23,6 +23,8 @@ class Rows {
   std::byte* row(std::int64_t index) const { return begin_ + index * bytes_; }
   /// A hash of all contents, equal in every run.
   std::uint64_t hash(std::uint64_t seed) const;
+  /// A hash of the first and the last row.
+  std::uint64_t hash_of_ends(std::uint64_t seed) const;
   /// A copy of one row.
   Tensor at(std::int64_t index) const;
   /// Copies the rows at `indices` to `out`, one after the other.

@@ -105,6 +105,7 @@ class ShuffleStage : public DerivedStage {
 
   std::string name() const override { return buffer_ ? text("shuffle(", *buffer_, ")") : "shuffle"; }
   std::uint64_t identity() const override { return mix(seed_, reshuffle_); }
+  std::string_view remedy() const override { return "give all ranks one seed, by set_seed or {.seed = 1}"; }
   bool repeats_itself() const override { return !reshuffle_ && source().repeats_itself(); }
   StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
     return std::make_shared<ShuffleStage>(sources[0], buffer_, seed_, reshuffle_);

@@ -62,6 +62,13 @@ class SlicesStage : public Stage {
     for (const Rows& rows : arrays_) hash = rows.hash(hash);
     return hash;
   }
+  /// Of the first and the last row: all of them may be many.
+  std::uint64_t fingerprint() const override {
+    std::uint64_t hash = static_cast<std::uint64_t>(arrays_[0].count());
+    for (const Rows& rows : arrays_) hash = rows.hash_of_ends(hash);
+    return hash;
+  }
+  std::string_view remedy() const override { return rows_of_source; }
   std::int64_t length(std::int64_t) const override { return arrays_[0].count(); }
   std::int64_t held_bytes() const override {
     std::int64_t bytes = 0;

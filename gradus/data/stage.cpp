@@ -6,6 +6,7 @@
 #include <utility>
 #include "gradus/base/activity_log.h"
 #include "gradus/base/error.h"
+#include "gradus/base/hash.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/graph/call_context.h"
 
@@ -203,6 +204,8 @@ std::unique_ptr<Pass> Stage::open(std::int64_t epoch) const {
   return std::make_unique<TimedPass>(make_pass(epoch), *this);
 }
 
+std::uint64_t Stage::fingerprint() const { return mix(hash_of(std::string_view(name())), identity()); }
+
 /// Of elements whose rows are known and equal in number.
 std::optional<RowLayout> Stage::layout(std::int64_t epoch) const {
   if (!is_counted() || specs_.empty() || specs_[0].shape.rank() == 0) return {};
@@ -286,6 +289,10 @@ class ShardStage : public DerivedStage {
   ShardStage(StagePointer source, std::int64_t count, std::int64_t index)
       : DerivedStage(source), count_(count), index_(index) {}
   std::string name() const override { return text("shard(", count_, ", ", index_, ")"); }
+  bool is_shard() const override { return true; }
+  std::string_view remedy() const override {
+    return "leave it out: every rank names the whole data set, and the strategy gives each its own rows of every batch";
+  }
   StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
     return std::make_shared<ShardStage>(sources[0], count_, index_);
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/launcher_note.h"
 #include "gradus/base/nearest.h"
 #include "gradus/distribute/cluster.h"
 #include "gradus/distribute/json_fields.h"
@@ -23,6 +24,7 @@ struct Said {
   std::optional<int> rank = {}, size = {};
   std::string meeting = {};
   bool is_guessed = false;
+  std::string_view missing = {};  // the variable that would say how many ranks there are
 };
 
 // ---------------------------------------------------------------- JSON
@@ -141,8 +143,9 @@ class Launchers {
  public:
   explicit Launchers(const EnvironmentLookup& variable) : variable_(variable) {}
 
-  /// In the order in which they are believed.
-  std::vector<Said> all() const {
+  /// In the order in which they are believed. `others_say_rank`: a rank without a size counts for nothing, since it may
+  /// be anybody's.
+  std::vector<Said> all(bool others_say_rank) const {
     std::vector<Said> out;
     const auto add = [&](std::optional<Said> said) {
       if (said) out.push_back(std::move(*said));
@@ -156,10 +159,26 @@ class Launchers {
       if (is_inner) said->rank.reset(), said->size.reset();  // that of the launcher, not of what it has launched
       out.push_back(std::move(*said));
     }
+    if (!others_say_rank && std::ranges::none_of(out, [](const Said& each) { return each.rank.has_value(); }))
+      add(lone_rank());
     return out;
   }
 
  private:
+  /// A variable of a rank alone, whose size another source may know. Slurm sets SLURM_PROCID in scripts, too.
+  std::optional<Said> lone_rank() const {
+    for (const auto& [rank, size] : {std::pair{"RANK", "WORLD_SIZE"},
+                                     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                     {"PMI_RANK", "PMI_SIZE"},
+                                     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}}) {
+      const std::string written = variable_(rank);
+      const bool is_number = !written.empty() && written.find_first_not_of("0123456789") == std::string::npos;
+      if (!is_number || !variable_(size).empty() || (rank == std::string_view("SLURM_PROCID") && number(rank) == 0))
+        continue;
+      return Said{.source = text(rank, ", set to ", written, ","), .rank = number(rank), .missing = size};
+    }
+    return {};
+  }
   std::optional<int> number(std::string_view name) const {
     const std::string written = variable_(name);
     if (written.empty()) return {};
@@ -178,7 +197,7 @@ class Launchers {
     Said out{"torchrun's variables"};
     out.size = number("WORLD_SIZE");
     const std::string host = variable_("MASTER_ADDR");
-    if (!out.size && host.empty()) return {};  // RANK alone may be anybody's
+    if (!out.size && host.empty()) return {};  // see lone_rank
     out.rank = number("RANK");
     if (host.empty()) return out;
     auto port = number("MASTER_PORT");
@@ -292,7 +311,9 @@ void take_launchers(Cluster& made, const std::vector<Said>& all) {
     require(made.ranks() <= 1, "Cluster::from_environment: ", all[0].source, " says ", made.ranks(),
             " ranks, and nothing says which of them this is: set RANK, or `rank` in GRADUS_CLUSTER");
   require(made.ranks() > 0, "Cluster::from_environment: ", all[0].source,
-          " says nothing of how many ranks there are: set WORLD_SIZE, or `size` in GRADUS_CLUSTER");
+          " says nothing of how many ranks there are: set ", all[0].missing.empty() ? "WORLD_SIZE" : all[0].missing,
+          ", or `size` in GRADUS_CLUSTER",
+          all[0].missing.empty() ? std::string() : text("; for one process alone unset the variable"));
 }
 
 std::string joined_sources(const std::vector<Said>& all) {
@@ -339,7 +360,8 @@ Cluster cluster_of(const EnvironmentLookup& variable) {
       else compare_servers(made, *tensorflow);
     }
   }
-  for (Said& each : Launchers(variable).all()) said.push_back(std::move(each));
+  const bool have_rank = std::ranges::any_of(said, [](const Said& each) { return each.rank.has_value(); });
+  for (Said& each : Launchers(variable).all(have_rank)) said.push_back(std::move(each));
   for (std::size_t b = 1; b < said.size(); ++b)
     for (std::size_t a = 0; a < b; ++a) compare(said[a], said[b]);
   take_credentials(made.credentials, variable);
@@ -351,6 +373,7 @@ Cluster cluster_of(const EnvironmentLookup& variable) {
 }
 
 Cluster Cluster::from_environment() {
+  tell_launcher(LauncherNote::asks_rank);
   return cluster_of([](std::string_view name) {
     const char* value = std::getenv(std::string(name).c_str());
     return std::string(value != nullptr ? value : "");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include "gradus/backend/shard_run.h"
+#include "gradus/data/fingerprint.h"
 #include "gradus/distribute/shard_trace.h"
 #include "gradus/distribute/strategy.h"
 
@@ -54,8 +55,10 @@ class ReplicaGroup {
   /// The process that computes this shard.
   int rank_of(int shard) const { return replica_of(shard) / own_replicas(); }
 
+  /// InvalidArgument that names the first of these numbers of which processes have different ones; all ask.
+  void check_same(std::span<const NamedNumber> numbers, const std::string& when);
   /// InvalidArgument, on all, unless this data set has as many elements and rows in each process, or in none a number
-  /// that is known.
+  /// that is known, and is made by the same stages of the same source.
   void check_data(const Pipeline& batches);
   /// These batches, which are checked, as this process reads them. `by_hand`:
   /// they are for calls of run().
@@ -66,6 +69,10 @@ class ReplicaGroup {
   virtual std::shared_ptr<const BatchReaders> readers() { return nullptr; }
   /// A call begins; it is over; it has failed.
   virtual void begin() {}
+  /// Of the batch of the call that has begun, where each process has all of it; else 0.
+  std::uint64_t hash_of_batch() const { return hash_of_batch_; }
+  /// InvalidArgument, on all, unless these, by rank, are the same.
+  void check_batch_of_vote(std::span<const std::uint64_t> hashes);
   virtual void end() {}
   virtual void failed(const std::string&) noexcept {}
   /// `parts`: of all shards that have rows, by number, of so many bytes each. Fills those of other processes.
@@ -96,9 +103,12 @@ class ReplicaGroup {
   Called traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) const;
   StepResults results_of(const Called& called, const Run& run, const Division& division);
   std::shared_ptr<TracedFunction> traced_of(const StepIdentity& identity);
-  void check_batch(In global);
+  void check_same_by_all(std::span<const std::uint64_t> all, const std::string& what);
+  void compare_batch(In global, bool is_part);
+  void check_stages(std::span<const StageFingerprint> own, bool of_shards);
   void say_rows(const Pipeline& batches, const BatchReaders& readers);
-  bool checks_batches_ = false, has_said_rows_ = false;
+  bool checks_batches_ = false, has_compared_batch_ = false, has_said_rows_ = false;
+  std::uint64_t hash_of_batch_ = 0;
   std::mutex guard_;
   std::map<const void*, Known> known_;
 };

@@ -57,6 +57,12 @@ template <class... R> struct replica_result<std::tuple<R...>> {
 /// The result of a strategy for a step that gives R.
 template <class R> using replica_result_t = typename replica_result<R>::type;
 
+/// A number and what it is, for the rooms of the library.
+struct NamedNumber {
+  std::string name;    // what errors call it
+  std::int64_t value;  // what it is here
+};
+
 /// How a strategy of one's own adds: one part a replica in, in their order; their sum for each replica out.
 using Reducer = std::function<std::vector<Tensor>(const std::vector<Tensor>& parts)>;
 
@@ -193,12 +199,15 @@ class Strategy {
   void check_same(std::uint64_t value, const std::string& what) const;
   /// The same of a number called `name`, which the message tells, by rank, before `remedy`.
   void check_same_number(std::int64_t value, std::string_view name, std::string_view remedy) const;
+  /// InvalidArgument, on all processes, which begins with `when` and names the first of these numbers that differs,
+  /// with its values.
+  void check_same(std::span<const NamedNumber> numbers, const std::string& when) const;
   /// InvalidArgument, on all processes, which begins with `when` and names the first of these Variables whose value is
   /// not the same in all. State that is divided among them has to be so in all.
   void check_variables(const Variables& variables, const std::string& when) const;
   /// Whether somebody has said into how many shards a batch is divided; else it follows from the replicas.
   bool says_micro_shards() const;
-  /// InvalidArgument, on all processes, unless this data set has the same known length in each.
+  /// InvalidArgument, on all processes, unless this data set has the same known length and the same stages in each.
   void check_data(const Pipeline& batches) const;
   /// distribute(), also for steps of a room, which use tensors as they come.
   Pipeline distributed(const Pipeline& batches, bool by_hand = false) const;

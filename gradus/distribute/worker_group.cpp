@@ -181,7 +181,7 @@ void WorkerGroup::has_added() {
   const std::uint64_t number = ++commits_;
   bool is_decided = false;
   try {
-    gathered(0, "the vote on a step");
+    check_batch_of_vote(gathered(hash_of_batch(), "the vote on a step"));
     if (rank_ == 0) {
       const std::string failure = meeting_.decide(number);
       require<Unavailable>(failure.empty(), failure);

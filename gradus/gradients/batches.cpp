@@ -73,6 +73,10 @@ class Sums {
           GradientPart::of_rows({reshape(results[joined], {all}), reshape(results[joined + 1], shape)}, extent));
       joined += 2;
     }
+    if (is_total_) {
+      const Loss loss = Loss::of_total(results[0]);
+      return {loss, Gradients::of_total(sources_, std::move(sums), loss.own_weight())};
+    }
     return {Loss::of_sums(results[0], results[1]), Gradients::of_sums(sources_, std::move(sums), results[1])};
   }
 
@@ -107,6 +111,7 @@ class Sums {
       const auto [loss, gradients] = of(part);
       for (std::size_t i = 0; i < gradients.size(); ++i)
         places_.push_back(places_of(gradients.own_mean(i), sources_[i], rows));
+      is_total_ = loss.is_sum();
       return Tensors{loss.own_value(), loss.own_weight()};
     });
     loss_specs_ = specs_of(trace.results());
@@ -154,6 +159,7 @@ class Sums {
   std::int64_t total_;
   std::vector<Spec> loss_specs_;
   std::vector<std::int64_t> places_;                           // per variable
+  bool is_total_ = false;                                      // of a Loss::sum
   bool fits_ = true;                                           // all parts read as many places as places_ says
   std::map<std::int64_t, std::vector<std::int64_t>> layouts_;  // places_ by the rows of a part
 };

@@ -6,6 +6,7 @@
 #include "gradus/function/pending.h"
 #include "gradus/gradients/chunks.h"
 #include "gradus/gradients/jacobian.h"
+#include "gradus/gradients/shard_target.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
@@ -54,21 +55,25 @@ Tensor or_zeros(Tensor derivative, const Tensor& like) {
   return derivative.defined() ? derivative : fill_like(like, 0);
 }
 
-/// The gradient of a scalar function, at the same point.
-Tensor gradient_at(const Evaluated& at) {
+/// The gradient of a scalar function, at the same point. Of shards, what each adds.
+Tensor gradient_at(const Evaluated& at, const ShardTarget& shards) {
   at.require_scalar();
-  return or_zeros(gradus::vjp(at.y, {&at.x, 1}, {}, at.stops())[0], at.x);
+  shards.require_whole(at.op, at.y, at.x);
+  return or_zeros(gradus::vjp(shards.share(at.y), {&at.x, 1}, {}, at.stops())[0], at.x);
 }
 
 }  // namespace
 
 std::pair<Tensor, std::function<Tensor(Tensor)>> vjp(const TensorMap& f, const Tensor& x) {
   const Evaluated at("vjp", f, x);
-  const auto pull = [pullback = Pullback(at.y, at.x, at.stops()), from = at.y.spec(), to = at.x.spec()](Tensor u) {
+  const ShardTarget shards(at.y, at.stops());
+  shards.require_whole(at.op, at.y, at.x);
+  const auto pull = [shards, pullback = Pullback(at.y, at.x, at.stops()), from = at.y.spec(), to = at.x.spec(),
+                     is_own = at.x.node()->varies](Tensor u) {
     require(u.defined(), "vjp: the cotangent is empty, expected that of the result, ", from);
     require(u.spec() == from, "vjp: the cotangent is ", u.spec(), ", expected that of the result, ", from);
-    const Tensor dx = pullback(u);
-    return dx.defined() ? dx : fill(to.shape, 0, to.dtype);
+    const Tensor dx = pullback(shards.share(u));
+    return dx.defined() ? shards.joined(dx, is_own) : fill(to.shape, 0, to.dtype);
   };
   return {at.y, pull};
 }
@@ -76,17 +81,23 @@ std::pair<Tensor, std::function<Tensor(Tensor)>> vjp(const TensorMap& f, const T
 std::pair<Tensor, Tensor> jvp(const TensorMap& f, const Tensor& x, const Tensor& tangent) {
   const Evaluated at("jvp", f, x);
   at.require_like(tangent, at.x, "tangent");
+  ShardTarget(at.y, at.stops()).require_rows(at.op, at.y, at.x);
   return {at.y, or_zeros(Pushforward(at.y, at.x, at.stops())(tangent), at.y)};
 }
 
 Tensor hessian_vector_product(const TensorMap& f, const Tensor& x, const Tensor& v) {
   const Evaluated at("hessian_vector_product", f, x);
   at.require_like(v, at.x, "vector");
-  return or_zeros(Pushforward(gradient_at(at), at.x, at.stops())(v), at.x);
+  const ShardTarget shards(at.y, at.stops());
+  const Tensor along = Pushforward(gradient_at(at, shards), at.x, at.stops())(v);
+  return along.defined() ? shards.joined(along, at.x.node()->varies) : fill_like(at.x, 0);
 }
 
 Tensor jacobian(const TensorMap& f, const Tensor& x, JacobianOptions options) {
   const Evaluated at("jacobian", f, x);
+  const ShardTarget shards(at.y, at.stops());
+  shards.require_rows(at.op, at.y, at.x);
+  shards.require_own(at.op, at.y);
   return jacobian_of(at.op, at.y, at.x, at.stops(), options.max_bytes);
 }
 
@@ -95,6 +106,7 @@ Tensor jacobian(const TensorMap& f, const Tensor& x, JacobianOptions options) {
 Tensor batch_jacobian(const TensorMap& f, const Tensor& x, JacobianOptions options) {
   const auto of = [&](const Tensor& part) {
     const Evaluated at("batch_jacobian", f, part);
+    ShardTarget(at.y, at.stops()).require_own(at.op, at.y);
     return batch_jacobian_of(at.op, at.y, at.x, at.stops(), 0);
   };
   if (options.max_bytes == 0) return of(x);
@@ -110,7 +122,9 @@ Tensor batch_jacobian(const TensorMap& f, const Tensor& x, JacobianOptions optio
 /// Its rows are its columns, so forward mode gives it as it is.
 Tensor hessian(const TensorMap& f, const Tensor& x, JacobianOptions options) {
   const Evaluated at("hessian", f, x);
-  const Tensor gradient = gradient_at(at);
+  const ShardTarget shards(at.y, at.stops());
+  shards.require_own(at.op, at.y);
+  const Tensor gradient = gradient_at(at, shards);
   Shape shape = at.x.shape();
   for (std::int64_t d : at.x.shape()) shape.push_back(d);
   return within_budget(at.op, options.max_bytes, at.x.node()->sequence, at.x.shape().size(), [&](std::int64_t at_once) {

@@ -66,7 +66,8 @@ GradientPart GradientsView::mean(std::size_t i) const {
 
 GradientPart GradientsView::own_mean(std::size_t i) const {
   require<OutOfRange>(i < parts_.size(), "gradient ", i, " of ", parts_.size());
-  if (!are_sums_) return parts_[i];
+  if (of_total_ ? parts_[i].dtype() == variables_[i].dtype() : !are_sums_) return parts_[i];
+  if (of_total_) return parts_[i].map([&](const Tensor& sum) { return cast(sum, variables_[i].dtype()); });
   return parts_[i].map(
       [&](const Tensor& sum) { return cast(sum / cast(divisor(weight_), sum.dtype()), variables_[i].dtype()); });
 }
@@ -82,11 +83,13 @@ void GradientsView::join_shards() const {
   if (!weight_.defined() || !is_of_shard()) return;
   for (GradientPart& part : parts_) {
     const DType wide = computed_in(part.dtype());
-    const auto summand = [&](const Tensor& x) { return are_sums_ ? cast(x, wide) : weighed(cast(x, wide), weight_); };
+    const auto summand = [&](const Tensor& x) {
+      return are_sums_ || of_total_ ? cast(x, wide) : weighed(cast(x, wide), weight_);
+    };
     if (auto rows = rows_over_shards(part.is_rows() ? part.map(summand) : part)) part = std::move(*rows);
     else part = GradientPart(sum_of_gradients(summand(part.whole())));
   }
-  weight_ = sum_over_shards(weight_);
+  if (!of_total_) weight_ = sum_over_shards(weight_);
   are_sums_ = true;
 }
 
@@ -117,6 +120,12 @@ Gradients Gradients::of_sums(Variables variables, std::vector<GradientPart> sums
   return gradients;
 }
 
+Gradients Gradients::of_total(Variables variables, std::vector<GradientPart> parts, Tensor one) {
+  Gradients gradients(std::move(variables), std::move(parts), std::move(one));
+  gradients.of_total_ = true;
+  return gradients;
+}
+
 Tensor Gradients::weight() const {
   join_shards();
   return weight_.defined() ? weight_ : zeros({});
@@ -128,18 +137,22 @@ Gradients& Gradients::operator+=(const Gradients& other) {
   require(same_cells(variables_, other.variables_),
           "adding gradients: they belong to different lists of variables, of ", size(), " and ", other.size(),
           "; take both from the same trainable_variables()");
+  require(of_total_ == other.of_total_,
+          "adding gradients: one of them is of a mean over examples, which has a weight, and the other one of a "
+          "Loss::sum; take both of a mean, or both of a sum");
   if (!is_of_shard() || !other.is_of_shard()) {  // one of them is of all shards already
     join_shards();
     other.join_shards();
   }
   const auto sum_of = [](const Gradients& g, std::size_t i) {
     const DType wide = computed_in(g.parts_[i].dtype());
-    if (g.are_sums_ && g.parts_[i].dtype() == wide) return g.parts_[i];
+    const bool is_sum = g.are_sums_ || g.of_total_;
+    if (is_sum && g.parts_[i].dtype() == wide) return g.parts_[i];
     return g.parts_[i].map(
-        [&](const Tensor& part) { return g.are_sums_ ? cast(part, wide) : weighed(cast(part, wide), g.weight_); });
+        [&](const Tensor& part) { return is_sum ? cast(part, wide) : weighed(cast(part, wide), g.weight_); });
   };
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = sum_of(*this, i) + sum_of(other, i);
-  weight_ = weight_ + cast(other.weight_, weight_.dtype());
+  if (!of_total_) weight_ = weight_ + cast(other.weight_, weight_.dtype());
   are_sums_ = true;
   return *this;
 }

@@ -48,6 +48,7 @@ class GradientsView {
   mutable Tensor weight_;
   Tensor finite_;  // known before clipping
   mutable bool are_sums_ = false;
+  bool of_total_ = false;  // of a Loss::sum: parts add up, and weight_ is 1
 };
 
 class ClippedGradients;
@@ -57,10 +58,11 @@ class Gradients : public GradientsView {
  public:
   /// Empty; the first += sets the variables.
   Gradients() = default;
-  /// Accumulation: adds sums and weights. InvalidArgument for another list of variables.
+  /// Accumulation: adds sums and weights. InvalidArgument for another list of variables, and for gradients of a mean
+  /// and of a Loss::sum.
   Gradients& operator+=(const Gradients& other);
   Gradients& operator+=(const ClippedGradients& other) = delete;  // add them up first, clip the sum
-  /// The number of examples, or the sum of their weights, that the means were taken over: a scalar.
+  /// The number of examples, or the sum of their weights, that the means were taken over: a scalar. 1 of a Loss::sum.
   Tensor weight() const;
 
   /// Those of the examples of all shards. For the rooms of the library.
@@ -74,6 +76,8 @@ class Gradients : public GradientsView {
   Gradients(Variables variables, std::vector<Tensor> means, Tensor weight);
   /// Sums over examples of this joint weight.
   static Gradients of_sums(Variables variables, std::vector<GradientPart> sums, Tensor weight);
+  /// Those of a Loss::sum, which has this weight, 1.
+  static Gradients of_total(Variables variables, std::vector<GradientPart> parts, Tensor one);
 };
 
 /// Gradients after clipping. They cannot be accumulated.

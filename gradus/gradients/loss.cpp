@@ -1,5 +1,6 @@
 /// Sums, weights, and the rules of addition.
 #include "gradus/gradients/loss.h"
+#include "gradus/gradients/shard_target.h"
 #include "gradus/gradients/weighed.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/same_value.h"
@@ -9,6 +10,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/size_choice.h"
 #include "gradus/ops/special.h"
+#include "gradus/ops/summands.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -25,6 +27,46 @@ Tensor divide_or_zero(const Tensor& sum, const Tensor& weight) {
 
 void check_floating(std::string_view what, const Tensor& x) {
   require(is_floating(x.dtype()), what, " is ", x.spec(), ", expected a floating type; cast it first");
+}
+
+void check_scalar(std::string_view what, const Tensor& x) {
+  check_floating(what, x);
+  require(x.shape().size() == 1, what, ": expected a scalar, got ", x.spec(), "; Loss::mean takes examples");
+}
+
+/// What a shard adds of a value that all shards have in common.
+Tensor share_of(const Tensor& x) {
+  const int shards = number_of_shards();
+  return shards > 1 ? x / static_cast<double>(shards) : x;
+}
+
+/// The sum of two sums over shards: where one is the same on all, the sum is not, and it counts once.
+Tensor sum_of_totals(const Tensor& a, const Tensor& b) {
+  const bool of_shard = a.node()->varies || b.node()->varies;
+  const auto part = [&](const Tensor& x) { return of_shard && !x.node()->varies ? share_of(x) : x; };
+  return part(a) + part(b);
+}
+
+bool is_surely_zero(const Tensor& x) {
+  if (const auto filled = known_fill(x)) return *filled == 0;
+  return !x.is_symbolic() && x.item() == 0;
+}
+
+/// Shards add up what they have in common, too, and cannot know whether that is meant.
+void check_own_terms(const Tensor& scalar) {
+  if (!differs_by_shard(scalar) || scalar.shape().rank() > 0) return;
+  const Tensor common =
+      find_term(scalar, [](const Tensor& term) { return !term.node()->varies && !is_surely_zero(term); });
+  require(!common.defined(), "Loss::sum: a term of this sum is the same on all shards of the batch, and would count ",
+          "once for each; add it as a penalty, which counts once: Loss::sum(reduce_sum(per_example) / global_batch) + "
+          "penalty");
+}
+
+/// Within the body of a loop nothing is known of shards, and parts of a batch are added up there.
+bool is_part_of_batch(const Tensor& x) {
+  const Context* const context = Context::current();
+  return x.node()->varies && context && context->is_within_shard() &&
+         (context->shards() > 0 || !context->shard_place());
 }
 
 }  // namespace
@@ -44,12 +86,24 @@ Loss Loss::mean(const Tensor& per_example, const Tensor& sample_weight) {
   return {divide_or_zero(reduce_sum(multiply_no_nan(widened(per_example), weights)), weight), weight};
 }
 
+Loss Loss::sum(const Tensor& scalar) {
+  check_scalar("Loss::sum", scalar);
+  check_own_terms(scalar);
+  return of_total(reduce_sum(widened(scalar)));
+}
+
 Loss Loss::of(const Tensor& scalar) {
-  check_floating("Loss::of: scalar", scalar);
-  require(scalar.shape().size() == 1, "Loss::of: expected a scalar, got ", scalar.spec(),
-          "; Loss::mean takes examples");
+  check_scalar("Loss::of", scalar);
+  require(!is_part_of_batch(scalar), "Loss::of: ", scalar.spec(), loss_for_shards);
   const Tensor wide = widened(scalar);
   return {reduce_sum(wide), fill({}, 1, wide.dtype())};
+}
+
+Loss Loss::of_total(Tensor total) {
+  const DType type = total.dtype();
+  Loss loss(std::move(total), fill({}, 1, type));
+  loss.is_sum_ = true;
+  return loss;
 }
 
 Loss Loss::of_sums(Tensor sum, Tensor weight) {
@@ -72,10 +126,11 @@ Tensor Loss::own_value() const {
 Tensor Loss::own_weight() const { return defined() ? weight_ : zeros({}); }
 
 Tensor Loss::value() const {
+  if (is_sum_) return sum();
   const Tensor own = own_value();
   return varies() ? divide_or_zero(sum(), weight()) : own;
 }
-Tensor Loss::own_sum() const { return sum_.defined() ? sum_ : weighed(mean_, weight_); }
+Tensor Loss::own_sum() const { return is_sum_ ? mean_ : sum_.defined() ? sum_ : weighed(mean_, weight_); }
 bool Loss::varies() const {
   return defined() && (weight_.node()->varies || (sum_.defined() ? sum_ : mean_).node()->varies);
 }
@@ -85,11 +140,19 @@ Tensor Loss::sum() const {
 }
 Tensor Loss::weight() const {
   if (!defined()) return zeros({});
-  return varies() ? sum_over_shards(weight_) : weight_;
+  return varies() && !is_sum_ ? sum_over_shards(weight_) : weight_;
+}
+Loss Loss::over_shards() const {
+  if (!defined()) return *this;
+  return is_sum_ ? of_total(sum()) : of_sums(sum(), weight());
 }
 
 Loss Loss::operator+(const Loss& other) const {
   require(defined() && other.defined(), "adding losses: one of them is empty");
+  require(is_sum_ == other.is_sum_,
+          "adding losses: one of them is a mean over examples, which has a weight, and the "
+          "other one a Loss::sum; make both Loss::mean, or both Loss::sum");
+  if (is_sum_) return of_total(sum_of_totals(mean_, other.mean_));
   require(
       same_weight(weight_, other.weight_),
       "adding losses: they have different weights, or weights that cannot be shown to be equal; add the per-example "
@@ -100,20 +163,50 @@ Loss Loss::operator+(const Loss& other) const {
 Loss Loss::operator+(const Tensor& penalty) const {
   require(defined(), "adding a penalty to an empty Loss");
   require(penalty.shape().size() == 1, "adding a penalty to a Loss: expected a scalar, got ", penalty.spec());
+  require(!differs_by_shard(penalty), "adding a penalty to a Loss: ", penalty.spec(), loss_for_shards,
+          "; losses over the same examples can be added, as in Loss::mean(errors) + Loss::mean(penalties)");
+  if (is_sum_) return of_total(sum_of_totals(mean_, reduce_sum(penalty)));
   return {own_value() + reduce_sum(penalty), weight_};
+}
+
+Loss Loss::plus_part(const Tensor& part) const {
+  if (!differs_by_shard(part)) return *this + part;
+  if (is_sum_) return of_total(sum_of_totals(mean_, part));
+  return of_sums(own_sum() + weight() * part, weight_);
+}
+
+/// Where weights are numbers of rows, or of elements of these, a mean over rows is weighed by them.
+Loss Loss::plus_mean_of_rows(const Tensor& mean, std::int64_t rows) const {
+  if (!differs_by_shard(mean)) return *this + mean;
+  if (!is_sum_ && known_fill(weight_)) return {own_value() + mean, weight_};
+  const Tensor own = extent(rows, mean.dtype());
+  return plus_part(mean * (own / sum_over_shards(own)));
 }
 
 Loss Loss::operator*(Scalar factor) const {
   require(defined(), "scaling an empty Loss");
-  return {own_value() * factor, weight_};
+  return is_sum_ ? of_total(mean_ * factor) : Loss(own_value() * factor, weight_);
+}
+
+/// What all shards have in common counts once beside what differs.
+void Loss::add_means(const Loss& other) {
+  const bool is_mixed = varies() != other.varies() && number_of_shards() > 1;
+  const auto part = [&](const Loss& loss, const Tensor& x) { return is_mixed && !loss.varies() ? share_of(x) : x; };
+  const Tensor sum = part(*this, own_sum()) + part(other, other.own_sum());
+  weight_ = part(*this, weight_) + part(other, other.weight_);
+  sum_ = sum;
+  mean_ = {};
 }
 
 Loss& Loss::operator+=(const Loss& other) {
   if (!other.defined()) return *this;
   if (!defined()) return *this = other;
-  sum_ = own_sum() + other.own_sum();
-  weight_ = weight_ + other.weight_;
-  mean_ = {};
+  require(
+      is_sum_ == other.is_sum_,
+      "adding parts of a batch: one is a mean over examples, which has a weight, and the other one a Loss::sum; make "
+      "both Loss::mean, or both Loss::sum");
+  if (is_sum_) mean_ = sum_of_totals(mean_, other.mean_);
+  else add_means(other);
   return *this;
 }
 

@@ -1,12 +1,13 @@
-/// Loss: a mean over examples that knows its weight, so that parts of a batch add up exactly.
+/// Loss: a mean over examples that knows its weight, or a sum, so that parts of a batch add up exactly.
 #pragma once
 #include <iosfwd>
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
 
-/// A mean over examples with its weight: the number of examples, or the sum of their sample weights. In a step that a
-/// strategy runs it is of the examples of one shard; what is read of it, value(), sum() and weight(), is of all.
+/// A mean over examples with its weight: the number of examples, or the sum of their sample weights. Or a sum, which
+/// has no weight: parts of a batch add up. In a step that a strategy runs it is of the examples of one shard; what is
+/// read of it, value(), sum() and weight(), is of all.
 class Loss {
  public:
   /// Empty: sum 0, weight 0. The start of a +=.
@@ -19,7 +20,13 @@ class Loss {
   /// 0 into NaN; the losses of nn/losses.h prevent it up to the prediction.) InvalidArgument unless both are floats of
   /// one spec.
   static Loss mean(const Tensor& per_example, const Tensor& sample_weight);
-  /// A plain number, with weight 1. InvalidArgument unless it is one float.
+  /// A sum over examples, such as reduce_sum(per_example) / global_batch: those of the shards of a batch, and of parts
+  /// that += joins, add up. One that all shards have in common counts once. value() and sum() are that number, and
+  /// weight() is 1. InvalidArgument unless it is one float, and if a term of it is the same on all shards, as a penalty
+  /// on weights is: add that to the Loss.
+  static Loss sum(const Tensor& scalar);
+  /// A plain number, with weight 1. InvalidArgument unless it is one float, and if it differs from shard to shard of
+  /// the batch, in a step that a strategy runs: that is Loss::sum, or Loss::mean.
   static Loss of(const Tensor& scalar);
 
   Tensor value() const;   // the mean, sum / weight: a scalar
@@ -27,16 +34,17 @@ class Loss {
   Tensor weight() const;  // number of examples, or sum of their weights: a scalar
   /// value() on the host.
   double item() const { return value().item(); }
-  /// Adds another objective over the same examples: values add. InvalidArgument for another weight, or an empty loss.
+  /// Adds another objective over the same examples: values add. InvalidArgument for another weight, a mean and a sum,
+  /// or an empty loss.
   Loss operator+(const Loss& other) const;
   /// Adds a penalty (regularization): value() + penalty, with the same weight. InvalidArgument unless the penalty is a
-  /// scalar, and for an empty loss.
+  /// scalar, for an empty loss, and if it differs from shard to shard of the batch.
   Loss operator+(const Tensor& penalty) const;
   /// The loss times a factor. InvalidArgument for an empty loss.
   Loss operator*(Scalar factor) const;
   /// The loss times a factor.
   friend Loss operator*(Scalar factor, const Loss& loss) { return loss * factor; }
-  /// Adds other examples, as parts of a batch: sums and weights add.
+  /// Adds other examples, as parts of a batch: sums and weights add. InvalidArgument for a mean and a sum.
   Loss& operator+=(const Loss& other);
   /// Prints the value.
   friend std::ostream& operator<<(std::ostream& out, const Loss& loss);
@@ -44,15 +52,24 @@ class Loss {
   // For the rooms of the library.
   /// False for an empty loss.
   bool defined() const { return weight_.defined(); }
-  /// value() and weight() of the shard's own examples.
+  /// True for a sum, which has no weight.
+  bool is_sum() const { return is_sum_; }
+  /// value(), sum() and weight() of the shard's own examples.
   Tensor own_value() const;
+  Tensor own_sum() const;
   Tensor own_weight() const;
   /// The loss of the examples of all shards.
-  Loss over_shards() const { return defined() ? of_sums(sum(), weight()) : *this; }
+  Loss over_shards() const;
+  /// value() + `part`, of which shards add up theirs.
+  Loss plus_part(const Tensor& part) const;
+  /// Adds a mean over `rows` rows, which shards have: as value() of all, it is the mean over the rows of all.
+  Loss plus_mean_of_rows(const Tensor& mean, std::int64_t rows) const;
   /// A loss from a mean and its weight.
   static Loss of_mean(Tensor mean, Tensor weight) { return {std::move(mean), std::move(weight)}; }
   /// A loss from a sum and its weight.
   static Loss of_sums(Tensor sum, Tensor weight);
+  /// Loss::sum of a scalar that is the shard's own, or of all shards.
+  static Loss of_total(Tensor total);
   /// Visits every tensor that it holds.
   void for_each_tensor(auto visit) {
     visit(mean_);
@@ -61,12 +78,13 @@ class Loss {
   }
 
  private:
-  Tensor own_sum() const;
   bool varies() const;  // from shard to shard
+  void add_means(const Loss& other);
   Loss(Tensor mean, Tensor weight) : mean_(std::move(mean)), weight_(std::move(weight)) {}
   Tensor mean_;  // of one part; empty once parts have been added
   Tensor sum_;   // of several parts
   Tensor weight_;
+  bool is_sum_ = false;  // mean_ is a sum
 };
 
 }  // namespace gradus

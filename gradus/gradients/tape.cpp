@@ -8,6 +8,7 @@
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/gradients/jacobian.h"
+#include "gradus/gradients/shard_target.h"
 #include "gradus/gradients/weighed.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
@@ -200,37 +201,95 @@ std::vector<GradientPart> GradientTape::of_scaled(const Tensor& target, const Va
   return found;
 }
 
-/// Of shards: what each adds to the gradient of the sum of their targets. Of a target that all have in common each adds
-/// its share.
-Gradients GradientTape::of_mean(const Tensor& target, const Tensor& weight, const Variables& sources,
-                                GradientOptions options) {
-  const int shards = number_of_shards();
-  const bool is_of_all = shards > 0 && !target.node()->varies;
-  if (shards == 0 || (!is_of_all && !reads_all_shards(target, state_->stops())))
+namespace {
+
+/// The target of a Loss of shards whose sum over them, divided by the weight of all, is the gradient: what this shard
+/// adds.
+Tensor target_of_sums(const Loss& loss, const ShardTarget& shards) {
+  if (loss.is_sum()) return shards.share(loss.own_value());
+  return shards.is_joint() ? weighed(loss.own_value(), shards.share(loss.own_weight())) : loss.own_sum();
+}
+
+Loss loss_of(const Tensor& target) { return Loss::of_mean(target, fill({}, 1, target.dtype())); }
+
+bool vary(std::vector<GradientPart>& parts) {
+  bool any = false;
+  for (GradientPart& part : parts)
+    part.for_each_tensor([&](const Tensor& x) { any = any || (x.defined() && x.node()->varies); });
+  return any;
+}
+
+/// Shares that are the same on all shards, as what they add up to.
+std::vector<GradientPart> whole_of_shares(std::vector<GradientPart> parts, const ShardTarget& shards) {
+  if (!shards.is_joint() || vary(parts)) return parts;
+  for (GradientPart& part : parts) part = part.map_linear([](const Tensor& x) { return x * number_of_shards(); });
+  return parts;
+}
+
+}  // namespace
+
+/// Of shards: what each adds to the gradient of the sum of their targets. Of a target that all have in common, and made
+/// together, each adds its share.
+Gradients GradientTape::of_loss(const Loss& loss, const Variables& sources, GradientOptions options) {
+  const Tensor target = loss.own_value(), weight = loss.own_weight();
+  const Stops stops = state_->stops();
+  const ShardTarget shards(target, stops);
+  if (!loss.is_sum() && (number_of_shards() == 0 || !reads_all_shards(target, stops)))
     return {sources, of_scaled(target, sources, std::move(options)), weight};
-  const Tensor own = is_of_all ? weight / static_cast<double>(shards) : weight;
-  return Gradients::of_sums(sources, of_scaled(weighed(target, own), sources, std::move(options)), own);
+  std::vector<GradientPart> sums =
+      whole_of_shares(of_scaled(target_of_sums(loss, shards), sources, std::move(options)), shards);
+  if (loss.is_sum()) return Gradients::of_total(sources, std::move(sums), weight);
+  return Gradients::of_sums(sources, std::move(sums), vary(sums) ? shards.share(weight) : weight);
+}
+
+/// By what is a shard's own, the gradient of the whole batch by it. By what all have in common, the sum over them.
+Tensors GradientTape::of_loss(const Loss& loss, std::span<const Tensor> sources, const GradientOptions& options) {
+  const Tensor target = loss.own_value();
+  const ShardTarget shards(target, state_->stops());
+  if (number_of_shards() == 0 || (!target.node()->varies && !shards.is_joint()))
+    return of_tensors(target, sources, options);
+  const Tensor weight = loss.weight();
+  Tensors found = of_tensors(target_of_sums(loss, shards), sources, options);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const DType type = found[i].dtype();
+    Tensor sum = cast(found[i], computed_in(type));
+    if (!sources[i].node()->varies) sum = sum_over_shards(sum);
+    if (!loss.is_sum()) sum = sum / cast(where(equal(weight, 0), ones_like(weight), weight), sum.dtype());
+    found[i] = cast(sum, type);
+  }
+  return found;
+}
+
+Tensors GradientTape::of_tensor(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options) {
+  const ShardTarget shards(target, state_->stops());
+  for (const Tensor& source : sources) shards.require_whole("gradient", target, source);
+  Tensors found = of_tensors(shards.share(target), sources, options);
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = shards.joined(found[i], sources[i].node()->varies);
+  return found;
 }
 
 Gradients GradientTape::gradient(const Loss& loss, const Variables& sources, GradientOptions options) {
-  return of_mean(loss.own_value(), loss.own_weight(), sources, std::move(options));
+  return of_loss(loss, sources, std::move(options));
 }
 Gradients GradientTape::gradient(const Tensor& target, const Variables& sources, GradientOptions options) {
-  return of_mean(target, fill({}, 1, target.dtype()), sources, std::move(options));
+  require(!differs_by_shard(target), "gradient: the target, ", target.spec(), ",", loss_for_shards);
+  return of_loss(loss_of(target), sources, std::move(options));
 }
 Tensor GradientTape::gradient(const Loss& loss, const Tensor& source, GradientOptions options) {
-  return gradient(loss.own_value(), source, std::move(options));
+  return of_loss(loss, {&source, 1}, options)[0];
 }
 Tensor GradientTape::gradient(const Tensor& target, const Tensor& source, GradientOptions options) {
-  return of_tensors(target, {&source, 1}, options)[0];
+  return of_tensor(target, {&source, 1}, options)[0];
 }
 Tensor GradientTape::gradient(const Loss& loss, const Variable& source, GradientOptions options) {
-  return gradient(loss.own_value(), source, std::move(options));
-}
-Tensor GradientTape::gradient(const Tensor& target, const Variable& source, GradientOptions options) {
   Variables list;
   list.add(source);
-  return of_scaled(target, list, std::move(options))[0].whole();
+  if (number_of_shards() == 0) return of_scaled(loss.own_value(), list, std::move(options))[0].whole();
+  return gradient(loss, list, std::move(options))[0];
+}
+Tensor GradientTape::gradient(const Tensor& target, const Variable& source, GradientOptions options) {
+  require(!differs_by_shard(target), "gradient: the target, ", target.spec(), ",", loss_for_shards);
+  return gradient(loss_of(target), source, std::move(options));
 }
 
 template <class Matrix>
@@ -241,6 +300,9 @@ Tensor GradientTape::matrix(std::string_view op, const Tensor& target, const Ten
   check_source(source.spec(), "argument `source`");
   require(state.is_watched(source), op, ": argument `source`, ", source.spec(),
           ", was not watched; call tape.watch(source) before using it");
+  const ShardTarget shards(target, state.stops());
+  shards.require_rows(op, target, source);
+  shards.require_own(op, target);
   const Tensor found = of(target, source, state.stops());
   state.end_gradient();
   return found;

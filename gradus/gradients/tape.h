@@ -46,6 +46,10 @@ class GradientTape {
   /// one needs output_gradients. InvalidArgument for a source that was not watched, and for one that the target does
   /// not depend on unless `unconnected` says zero. A tape that is not persistent ends with the first call. Under a loss
   /// scale, gradients of variables are computed from the scaled target, and unscaled again.
+  ///
+  /// In a step that a strategy runs these are gradients of the global batch. A Tensor that differs from shard to shard
+  /// is an InvalidArgument as the target of variables, or of tensors that all shards have in common: give a Loss. By
+  /// tensors of the shard, such as its rows, its gradient is the shard's own.
   Gradients gradient(const Loss& loss, const Variables& sources, GradientOptions options = {});
   Gradients gradient(const Tensor& target, const Variables& sources, GradientOptions options = {});
   Tensor gradient(const Loss& loss, const Tensor& source, GradientOptions options = {});
@@ -54,14 +58,11 @@ class GradientTape {
   Tensor gradient(const Tensor& target, const Variable& source, GradientOptions options = {});
   template <std::size_t N>
   std::array<Tensor, N> gradient(const Loss& loss, const Tensor (&sources)[N], GradientOptions options = {}) {
-    return gradient(loss.own_value(), sources, std::move(options));
+    return listed<N>(of_loss(loss, std::span<const Tensor>(sources), options));
   }
   template <std::size_t N>
   std::array<Tensor, N> gradient(const Tensor& target, const Tensor (&sources)[N], GradientOptions options = {}) {
-    std::array<Tensor, N> result;
-    Tensors found = of_tensors(target, std::span<const Tensor>(sources), options);
-    for (std::size_t i = 0; i < N; ++i) result[i] = std::move(found[i]);
-    return result;
+    return listed<N>(of_tensor(target, std::span<const Tensor>(sources), options));
   }
   void gradient(const Loss& loss, std::initializer_list<Variable>, GradientOptions = {}) = delete;  // Variables{v}
   void gradient(const Tensor& target, std::initializer_list<Variable>, GradientOptions = {}) = delete;
@@ -79,8 +80,15 @@ class GradientTape {
   Tensors of_tensors(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
   std::vector<GradientPart> of_variables(const Tensor& target, const Variables& sources,
                                          const GradientOptions& options);
-  Gradients of_mean(const Tensor& target, const Tensor& weight, const Variables& sources, GradientOptions options);
+  Gradients of_loss(const Loss& loss, const Variables& sources, GradientOptions options);
+  Tensors of_loss(const Loss& loss, std::span<const Tensor> sources, const GradientOptions& options);
+  Tensors of_tensor(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
   std::vector<GradientPart> of_scaled(const Tensor& target, const Variables& sources, GradientOptions options);
+  template <std::size_t N> static std::array<Tensor, N> listed(Tensors found) {
+    std::array<Tensor, N> result;
+    for (std::size_t i = 0; i < N; ++i) result[i] = std::move(found[i]);
+    return result;
+  }
   std::unique_ptr<State> state_;
 };
 

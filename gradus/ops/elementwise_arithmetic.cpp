@@ -2,9 +2,11 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 #include "gradus/base/ranges.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/summands.h"
 
 namespace gradus {
 namespace {
@@ -345,5 +347,35 @@ Tensor& Tensor::operator+=(Scalar y) { return *this = *this + y; }
 Tensor& Tensor::operator-=(Scalar y) { return *this = *this - y; }
 Tensor& Tensor::operator*=(Scalar y) { return *this = *this * y; }
 Tensor& Tensor::operator/=(Scalar y) { return *this = *this / y; }
+
+namespace {
+
+/// The operands in which a scalar is a sum.
+std::vector<int> places_of_terms(const Node& node, const IsTerm& is_factor) {
+  const AnyOp& op = node.op;
+  if (node.is_leaf() || node.spec.shape.rank() > 0) return {};
+  if (op.as<Add>() || op.as<Subtract>()) return {0, 1};
+  if (op.as<Negative>()) return {0};
+  const bool is_product = op.as<Multiply>() != nullptr;
+  if ((is_product || op.as<Divide>()) && is_factor(Tensor(node.inputs[1]))) return {0};
+  if (is_product && is_factor(Tensor(node.inputs[0]))) return {1};
+  return {};
+}
+
+}  // namespace
+
+/// Without recursion: a loop may have added up thousands.
+Tensor find_term(const Tensor& x, const IsTerm& is_wanted) {
+  std::vector<Ref<Node>> waiting{x.node()};
+  std::unordered_set<const Node*> seen{x.node().get()};
+  while (!waiting.empty()) {
+    const Ref<Node> node = std::move(waiting.back());
+    waiting.pop_back();
+    if (is_wanted(Tensor(node))) return Tensor(node);
+    for (const int place : places_of_terms(*node, is_wanted))
+      if (seen.insert(node->inputs[place].get()).second) waiting.push_back(node->inputs[place]);
+  }
+  return {};
+}
 
 }  // namespace gradus

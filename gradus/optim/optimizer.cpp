@@ -5,6 +5,7 @@
 #include <iterator>
 #include "gradus/backend/divided_value.h"
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/launcher_note.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/context.h"
@@ -217,6 +218,7 @@ std::size_t Optimizer::add_parameter_group(const Variables& variables, Parameter
 }
 
 void Optimizer::prepare(const Variables& variables) {
+  tell_launcher(LauncherNote::trains);
   State& s = state();
   require(variables.size() > 0, s.rule->name(), ": there are no variables to train");
   if (s.bound.size() == 0) build(variables);

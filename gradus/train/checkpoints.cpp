@@ -13,6 +13,7 @@
 #include "gradus/ops/random_state.h"
 #include "gradus/optim/option_text.h"
 #include "gradus/train/checkpoint_directory.h"
+#include "gradus/train/checkpoint_writer.h"
 
 namespace gradus {
 namespace {
@@ -131,6 +132,7 @@ struct Checkpoints::State {
   Notes notes = {};
   std::thread writer = {};
   std::exception_ptr failure = {};
+  std::shared_ptr<const void> right_to_write = {};  // from the first checkpoint on
 
   std::vector<Entry> entries() const {
     std::vector<Entry> all;
@@ -200,6 +202,10 @@ struct Checkpoints::State {
     return kept;
   }
 
+  void hold() {
+    if (!right_to_write) right_to_write = hold_as_writer(options.directory);
+  }
+
   void join() {
     if (writer.joinable()) writer.join();
   }
@@ -230,11 +236,13 @@ void Checkpoints::set_micro_shards(std::int64_t count) { state_->micro_shards = 
 
 void Checkpoints::save(std::int64_t step, Position next) {
   wait();
+  state_->hold();
   state_->files.write(state_->contents(step, next));
 }
 
 void Checkpoints::save_in_background(std::int64_t step, Position next) {
   wait();
+  state_->hold();
   const auto contents = std::make_shared<const CheckpointContents>(state_->contents(step, next));
   try {
     state_->writer = std::thread([&state = *state_, contents] {

@@ -48,7 +48,9 @@ struct Restored {
 /// Saves and restores a training. A checkpoint holds the variables of the model with their masks, those of the
 /// optimizer, the state of random numbers, the step, and the position in the data. It is written beside its place,
 /// synced, renamed, and carries checksums. A process that is killed while saving leaves the previous checkpoint.
-/// Several processes may use one directory. It refers to the model and the optimizer. Not for several threads at once.
+/// Of several processes that use one directory one writes: from its first checkpoint on it has the directory until this
+/// object is gone, and others that save there are refused. It refers to the model and the optimizer. Not for several
+/// threads at once.
 ///
 /// A checkpoint keeps what the program said of the optimizer and the precision. Where a program that restores says
 /// something else, the rule of fit holds (docs/from-tensorflow.md): rates, decays and other numbers are the program's,
@@ -64,8 +66,8 @@ class Checkpoints {
   ~Checkpoints();
 
   /// Saves a checkpoint and returns when it is on the disk. `next` is the position in the data: iterator.position().
-  /// ResourceExhausted on a full disk, Unavailable where it cannot be written; earlier checkpoints still exist.
-  /// InvalidArgument for a model that is not built.
+  /// ResourceExhausted on a full disk, Unavailable where it cannot be written, and where another process writes;
+  /// earlier checkpoints still exist. InvalidArgument for a model that is not built.
   void save(std::int64_t step, Position next = {});
   /// Saves a checkpoint in a thread of its own and returns at once. The values are those of this moment, whatever is
   /// assigned meanwhile. One at a time: it waits for the previous one, and throws its error.

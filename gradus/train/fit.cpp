@@ -10,6 +10,7 @@
 #include "gradus/ops/random_state.h"
 #include "gradus/ops/shape.h"
 #include "gradus/train/build.h"
+#include "gradus/train/checkpoint_writer.h"
 #include "gradus/train/diagnosis.h"
 #include "gradus/train/progress.h"
 #include "gradus/train/step.h"
@@ -61,6 +62,24 @@ FitOptions for_trial(FitOptions options) {
   options.steps_per_epoch = 0;
   options.checkpoints.reset();
   return options;
+}
+
+/// Ranks do the same work, or wait for each other in vain.
+void check_alike(const FitOptions& options) {
+  if (!options.strategy) return;
+  const bool hears =
+      std::ranges::any_of(options.callbacks, [](const Callback& callback) { return bool(callback.on_step_end); });
+  const std::vector<NamedNumber> numbers{
+      {"epochs", options.epochs},
+      {"initial_epoch", options.initial_epoch},
+      {"steps_per_epoch", options.steps_per_epoch},
+      {"micro_batch", options.micro_batch},
+      {"fast_dev_run", options.fast_dev_run},
+      {"the number of validation sets", options.validation.has_value()},
+      {"the number of metrics", static_cast<std::int64_t>(options.metrics.size())},
+      {"whether a callback has on_step_end (1: one has)", hears},
+  };
+  options.strategy->check_same(numbers, "fit");
 }
 
 /// What all epochs are read from. Where steps are counted that is one stream of rounds.
@@ -141,6 +160,7 @@ class Fitting {
     place_.stream = options_.initial_epoch * options_.steps_per_epoch;
     if (options_.checkpoints && !(options_.checkpoints->directory.empty() && !writes())) {
       checkpoints_.emplace(*options_.checkpoints, model_, optimizer_);
+      if (writes()) right_to_write_ = hold_as_writer(options_.checkpoints->directory);
       if (options_.strategy)
         checkpoints_->read_by([&](const Variable& each) { return options_.strategy->value_on_first_rank(each); });
       checkpoints_->include("epoch", [this] { return step_.totals().variables(); });
@@ -450,6 +470,7 @@ class Fitting {
   std::optional<EvaluationStep> validation_;
   Progress progress_;
   History history_, recorded_;  // of this call; of all epochs, for checkpoints
+  std::shared_ptr<const void> right_to_write_;
   std::optional<Checkpoints> checkpoints_;
   std::unique_ptr<Reading> reading_;
   TrainingPlace place_, begin_place_;  // what is trained on next, and first
@@ -476,7 +497,10 @@ History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const
   History history;
   const std::optional<Strategy> strategy = options.strategy;
   optimizer.with_steps_that_end([&] {
-    history = told_to_all(strategy, [&] { return Fitting(model, optimizer, task, dataset, std::move(options)).run(); });
+    history = told_to_all(strategy, [&] {
+      check_alike(options);
+      return Fitting(model, optimizer, task, dataset, std::move(options)).run();
+    });
   });
   return history;
 }

@@ -9,7 +9,7 @@ namespace gradus {
 
 class PartPenalties {
  public:
-  /// `rows`: rows of all parts together. The model must outlive this.
+  /// `rows`: rows of all parts together, of a shard where a strategy divides the batch. The model must outlive this.
   PartPenalties(const Module& model, std::int64_t rows);
   /// The gradients of a part's loss, which the persistent `tape` recorded. Penalties are kept for the end.
   Gradients gradient(GradientTape& tape, const Examined& part, std::int64_t rows);
@@ -19,9 +19,9 @@ class PartPenalties {
  private:
   const Module& model_;
   const Variables variables_;
-  const std::int64_t rows_;
+  const std::int64_t rows_, rows_of_all_;  // of this shard, and of all
   Tensor of_activities_;
-  Tensors gradients_;  // of the activity penalties; empty: none
+  Gradients gradients_;  // of the activity penalties
 };
 
 }  // namespace gradus

@@ -118,10 +118,9 @@ void check_batched(std::string_view what, const std::vector<Spec>& specs, std::o
 }
 
 Loss Examined::total() const {
-  Loss all = loss;
-  for (const Tensor& each : {penalty, activity_penalty})
-    if (each.defined()) all = all + each;
-  return all;
+  const Loss all = penalty.defined() ? loss + penalty : loss;
+  if (!activity_penalty.defined()) return all;
+  return all.plus_mean_of_rows(activity_penalty, y.shape().rank() > 0 ? y.shape()[0] : 1);
 }
 
 }  // namespace gradus

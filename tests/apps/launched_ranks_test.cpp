@@ -33,7 +33,29 @@ TEST(LaunchedWorker, CountsTheStepsOfAll) {
   std::cout << "rank " << strategy.rank() << " has " << loss << " after " << steps.value().item() << std::endl;
 }
 
+/// A training that does not ask which rank it is.
+TEST(LaunchedStranger, TrainsByItself) {
+  if (std::getenv("GRADUS_TEST_LAUNCHED") == nullptr) GTEST_SKIP() << "the body of started processes";
+  Sequential model{Dense(1)};
+  SGD optimizer;
+  fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(ones({4, 2}), ones({4, 1})).batch(2),
+      {.verbose = false});
+}
+
 class LaunchedRanks : public LaunchTest {};
+
+TEST_F(LaunchedRanks, ThatDoNotKnowOfEachOtherAreTold) {
+  const VariablesOfTest variables{{"GRADUS_TEST_LAUNCHED", "1"}};
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string line =
+      "gradus launch: none of the 2 ranks has asked which rank it is, so each has trained all by itself";
+  ASSERT_EQ(run({"launch", "-n", "2", "--", program, "--gtest_filter=LaunchedStranger.*"}), ok) << output_ << errors_;
+  expect_error(line);
+  ASSERT_EQ(run({"launch", "-n", "1", "--", program, "--gtest_filter=LaunchedStranger.*"}), ok) << output_ << errors_;
+  EXPECT_EQ(errors_.find("has asked"), std::string::npos) << errors_;
+  ASSERT_EQ(run_ranks(2, "exit 0"), ok);  // no training
+  EXPECT_EQ(errors_.find("has asked"), std::string::npos) << errors_;
+}
 
 TEST_F(LaunchedRanks, TrainWithParameterServers) {
   if (const std::string problem = problem_of_grpc(); !problem.empty()) GTEST_SKIP() << problem;

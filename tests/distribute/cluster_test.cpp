@@ -103,7 +103,15 @@ TEST(Cluster, SourcesSayWhoIsWhere) {
        TaskType::worker, 2, 4, 0, "127.0.0.1:5"},
       {"two that agree", torchrun + Variables{{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}}, TaskType::worker, 3, 4, 0,
        "127.0.0.1:29500"},
-      {"RANK alone is anybody's", {{"RANK", "3"}}, TaskType::worker, 0, 1, 0, ""},
+      {"RANK alone that is no number is anybody's", {{"RANK", "captain"}}, TaskType::worker, 0, 1, 0, ""},
+      {"a script of sbatch", {{"SLURM_PROCID", "0"}}, TaskType::worker, 0, 1, 0, ""},
+      {"RANK beside a size of another source",
+       {{"RANK", "1"}, {"GRADUS_CLUSTER", R"({"size": 2, "meeting_point": "127.0.0.1:7000"})"}},
+       TaskType::worker,
+       1,
+       2,
+       0,
+       "127.0.0.1:7000"},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
@@ -155,6 +163,11 @@ TEST(Cluster, WhatIsMissingIsNamed) {
   } rows[] = {
       {{{"WORLD_SIZE", "4"}}, "nothing says which of them this is: set RANK"},
       {{{"MASTER_ADDR", "h"}, {"MASTER_PORT", "1"}, {"RANK", "0"}}, "how many ranks there are: set WORLD_SIZE"},
+      {{{"RANK", "1"}}, "RANK, set to 1, says nothing of how many ranks there are: set WORLD_SIZE"},
+      {{{"RANK", "0"}}, "for one process alone unset the variable"},
+      {{{"OMPI_COMM_WORLD_RANK", "1"}}, "how many ranks there are: set OMPI_COMM_WORLD_SIZE"},
+      {{{"PMI_RANK", "2"}}, "how many ranks there are: set PMI_SIZE"},
+      {{{"SLURM_PROCID", "1"}}, "how many ranks there are: set SLURM_STEP_NUM_TASKS"},
       {{{"MASTER_ADDR", "h"}}, "MASTER_PORT is not set"},
       {{{"GRADUS_CLUSTER", R"({"size": 2})"}}, "which of them this is"},
       {{{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}, "nothing says where the 2 ranks meet: set `meeting_point`"},
