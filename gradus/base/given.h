@@ -7,6 +7,7 @@ namespace gradus::detail {
 /// The last field of such options, which nobody sets.
 struct Given {
   bool value = true;
+  bool operator==(const Given&) const = default;
 };
 
 /// Options of type T as long as nobody gives them.

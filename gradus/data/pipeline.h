@@ -67,9 +67,10 @@ struct PrefetchOptions {
   }
 
   /// True unless they are those of FitOptions that nobody has given. The rest is as of a std::optional.
-  explicit operator bool() const { return given.value; }
+  explicit operator bool() const { return *this != detail::not_given<PrefetchOptions>(); }
+  bool operator==(const PrefetchOptions&) const = default;
   const PrefetchOptions& operator*() const { return *this; }
-  void reset() { given.value = false; }
+  void reset() { *this = detail::not_given<PrefetchOptions>(); }
 };
 /// Options of interleave.
 struct InterleaveOptions {

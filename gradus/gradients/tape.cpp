@@ -239,7 +239,8 @@ Gradients GradientTape::of_loss(const Loss& loss, const Variables& sources, Grad
   std::vector<GradientPart> sums =
       whole_of_shares(of_scaled(target_of_sums(loss, shards), sources, std::move(options)), shards);
   if (loss.is_sum()) return Gradients::of_total(sources, std::move(sums), weight);
-  return Gradients::of_sums(sources, std::move(sums), vary(sums) ? shards.share(weight) : weight);
+  const Tensor share = vary(sums) ? shards.share(weight) : weight;
+  return Gradients::of_sums(sources, std::move(sums), share);
 }
 
 /// By what is a shard's own, the gradient of the whole batch by it. By what all have in common, the sum over them.

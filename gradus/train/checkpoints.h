@@ -29,12 +29,13 @@ struct CheckpointOptions {
   }
 
   /// True unless they are those of FitOptions that nobody has given. The rest is as of a std::optional.
-  explicit operator bool() const { return given.value; }
-  bool has_value() const { return given.value; }
+  explicit operator bool() const { return has_value(); }
+  bool has_value() const { return *this != detail::not_given<CheckpointOptions>(); }
+  bool operator==(const CheckpointOptions&) const = default;
   CheckpointOptions* operator->() { return this; }
   const CheckpointOptions* operator->() const { return this; }
   const CheckpointOptions& operator*() const { return *this; }
-  void reset() { given.value = false; }
+  void reset() { *this = detail::not_given<CheckpointOptions>(); }
 };
 
 /// Result of Checkpoints::restore.
