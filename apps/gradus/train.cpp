@@ -234,8 +234,11 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   const Data data = load_data_of(config, run, goes_on);
   const DataFacts facts = checked_facts(arguments, data, config, run, goes_on);
   if (!goes_on) tell_of_words(config.data, facts);
-  if (data.vocabulary) run.write(run.vocabulary(), data.vocabulary->to_json());
-  run.write(run.data(), to_json(facts));
+  const auto write_facts = [&] {
+    if (data.vocabulary) run.write(run.vocabulary(), data.vocabulary->to_json());
+    run.write(run.data(), to_json(facts));
+  };
+  if (!goes_on) write_facts();
   Experiment experiment = make_experiment(config, data);
   if (!arguments.quiet) std::cerr << experiment.model.summary();
 
@@ -250,7 +253,10 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   }});
   // What is said anew for a resumed run is kept once its checkpoint was found to fit.
   if (arguments.resume)
-    options.callbacks.push_back({.on_epoch_begin = [&](EpochBegin) { run.write(run.config(), to_toml(config)); }});
+    options.callbacks.push_back({.on_epoch_begin = [&](EpochBegin) {
+      if (goes_on) write_facts();
+      run.write(run.config(), to_toml(config));
+    }});
   options.checkpoints = config.checkpoints;
   options.checkpoints->directory = run.checkpoints();
   Outcome outcome;

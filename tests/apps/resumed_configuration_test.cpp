@@ -20,8 +20,9 @@ class ResumedConfiguration : public CommandProcessTest {
     for (int i = 0; i < 64; ++i) table += text(i % 7, ',', i % 3, ',', 0.5 * (i % 7), '\n');
     write("table.csv", table);
   }
-  static std::string config(const std::string& optimizer, const std::string& data = "", int units = 1) {
-    return "[data]\nkind = \"csv\"\ntrain = \"table.csv\"\ntest = \"table.csv\"\nlabel = \"y\"\n" + data +
+  std::string config(const std::string& optimizer, const std::string& data = "", int units = 1) const {
+    return "[data]\nkind = \"csv\"\ndirectory = \"" + root_.string() +
+           "\"\ntrain = \"table.csv\"\ntest = \"table.csv\"\nlabel = \"y\"\n" + data +
            "[[layers]]\ntype = \"dense\"\nunits = " + std::to_string(units) + "\n" + optimizer +
            "[train]\nepochs = 2\nbatch_size = 16\nloss = \"mean_squared_error\"\n";
   }
