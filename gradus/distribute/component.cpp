@@ -52,6 +52,10 @@ std::string last_problem() {
 }
 
 [[noreturn]] void fail(const Component& component, bool is_there, const std::string& problem) {
+  for (const std::string_view limit : {"Too many open files", "failed to map segment", "Cannot allocate memory"})
+    if (problem.find(limit) != std::string::npos)
+      throw Unavailable(text(component.purpose, " cannot be used: ", problem,
+                             ": a limit of this process is reached (ulimit -n, ulimit -v)"));
   if (is_there)
     throw Unavailable(text(component.purpose, " cannot be used: ", problem, ": install the package ", component.runtime,
                            ", which it needs to run"));

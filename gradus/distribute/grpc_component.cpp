@@ -284,10 +284,9 @@ class Client {
   }
 
   grpc::Status ask(const char* bytes, std::size_t size, int milliseconds, bool awaits, std::string& answer) {
-    const auto call = begin(method, buffer_of(bytes, size), awaits);
-    const grpc::Status status = end(*call, milliseconds);
-    forget(call);
-    if (status.ok()) answer = bytes_of(call->reply);
+    Call call(*this, method, buffer_of(bytes, size), awaits);
+    grpc::Status status = call.end(milliseconds);
+    if (status.ok()) answer = bytes_of(call.reply());
     return status;
   }
 
@@ -295,9 +294,8 @@ class Client {
   /// does not wait for the server.
   std::optional<std::string> problem_of_connection() {
     if (channel_->GetState(false) == GRPC_CHANNEL_READY) return {};
-    const auto call = begin("/gradus.Meeting/None", buffer_of("", 0), false);
-    const grpc::Status status = end(*call, 100);
-    forget(call);
+    Call call(*this, "/gradus.Meeting/None", buffer_of("", 0), false);
+    const grpc::Status status = call.end(100);
     switch (status.error_code()) {
       case grpc::StatusCode::UNAVAILABLE: return status.error_message();
       case grpc::StatusCode::DEADLINE_EXCEEDED:
@@ -309,79 +307,107 @@ class Client {
   void cancel() {
     const std::lock_guard lock(mutex_);
     is_cancelled_ = true;
-    for (const auto& call : under_way_) call->cancel();
+    for (Call* const call : under_way_) call->cancel();
   }
 
  private:
-  /// Owned by who asks and by gRPC's callback: whichever comes last ends it.
-  struct Call {
-    grpc::ClientContext context;
-    grpc::ByteBuffer request, reply;
-    std::mutex mutex;
-    std::condition_variable changed;
-    grpc::Status status;
-    bool is_done = false, is_cancelled = false;
+  class Call {
+   public:
+    Call(Client& client, const char* called, grpc::ByteBuffer request, bool awaits) : client_(client) {
+      parts_->context.set_wait_for_ready(awaits);
+      if (!client.token_.empty()) parts_->context.AddMetadata(token_key, client.token_);
+      parts_->request = std::move(request);
+      {
+        const std::lock_guard lock(client.mutex_);
+        client.under_way_.insert(this);
+        if (client.is_cancelled_) {
+          ending_->done({grpc::StatusCode::CANCELLED, "it was given up"});
+          return;
+        }
+      }
+      client.stub_->UnaryCall(&parts_->context, called, {}, &parts_->request, &parts_->reply,
+                              [ending = ending_](grpc::Status status) { ending->done(std::move(status)); });
+    }
+    /// What gRPC still uses stays for ever, as gRPC does not go on. Else it ends here, not on a thread of gRPC's, which
+    /// may not end a channel.
+    ~Call() {
+      const std::lock_guard lock(client_.mutex_);
+      client_.under_way_.erase(this);
+      if (!ending_->is_done()) static_cast<void>(parts_.release());
+    }
+    Call(const Call&) = delete;
+
+    const grpc::ByteBuffer& reply() const { return parts_->reply; }
+
+    /// Waits, and cancels what is late. gRPC may lack the threads that would say that a call has ended, even one with a
+    /// deadline of its own: then nobody waits for it.
+    grpc::Status end(int milliseconds) {
+      LivedDeadline deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds));
+      while (!ending_->wait_until(deadline.next(), true) && !deadline.has_passed()) {}
+      const auto heard = ending_->status();
+      if (heard && !is_cancelled_) return *heard;
+      parts_->context.TryCancel();
+      const bool has_ended = ending_->wait_until(std::chrono::steady_clock::now() + std::chrono::seconds(1), false);
+      if (is_cancelled_) return {grpc::StatusCode::CANCELLED, "it was given up"};
+      if (has_ended && ending_->status()->ok()) return *ending_->status();
+      return {grpc::StatusCode::DEADLINE_EXCEEDED,
+              has_ended ? "" : "gRPC does not go on: it may lack threads, memory or descriptors (ulimit -u, -v, -n)"};
+    }
 
     void cancel() {
-      context.TryCancel();
-      const std::lock_guard lock(mutex);
-      is_cancelled = true;
-      changed.notify_all();
+      is_cancelled_ = true;
+      parts_->context.TryCancel();
+      ending_->wake();
     }
-    void done(grpc::Status ended) {
-      const std::lock_guard lock(mutex);
-      status = std::move(ended);
-      is_done = true;
-      changed.notify_all();
-    }
-  };
 
-  std::shared_ptr<Call> begin(const char* called, grpc::ByteBuffer request, bool awaits) {
-    auto call = std::make_shared<Call>();
-    call->context.set_wait_for_ready(awaits);
-    if (!token_.empty()) call->context.AddMetadata(token_key, token_);
-    call->request = std::move(request);
-    {
-      const std::lock_guard lock(mutex_);
-      if (is_cancelled_) {
-        call->done({grpc::StatusCode::CANCELLED, "it was given up"});
-        return call;
+   private:
+    /// What gRPC uses until the end.
+    struct Parts {
+      grpc::ClientContext context;
+      grpc::ByteBuffer request, reply;
+    };
+    /// Of gRPC's callback, too, which may come late.
+    class Ending {
+     public:
+      void done(grpc::Status status) {
+        const std::lock_guard lock(mutex_);
+        status_ = std::move(status);
+        changed_.notify_all();
       }
-      under_way_.insert(call);
-    }
-    stub_->UnaryCall(&call->context, called, {}, &call->request, &call->reply,
-                     [call](grpc::Status ended) { call->done(std::move(ended)); });
-    return call;
-  }
+      void wake() {
+        const std::lock_guard lock(mutex_);
+        is_awake_ = true;
+        changed_.notify_all();
+      }
+      /// True if the call has ended; `or_woken`: also once somebody has woken whoever waits.
+      bool wait_until(std::chrono::steady_clock::time_point deadline, bool or_woken) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_until(lock, deadline, [&] { return status_ || (or_woken && is_awake_); });
+      }
+      std::optional<grpc::Status> status() {
+        const std::lock_guard lock(mutex_);
+        return status_;
+      }
+      bool is_done() { return status().has_value(); }
 
-  /// Waits, and cancels what is late. gRPC may lack the threads that would say that a call has ended, even one with a
-  /// deadline of its own: then nobody waits for it.
-  static grpc::Status end(Call& call, int milliseconds) {
-    LivedDeadline deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds));
-    std::unique_lock lock(call.mutex);
-    const auto has_ended = [&] { return call.is_done || call.is_cancelled; };
-    while (!has_ended() && !deadline.has_passed()) call.changed.wait_until(lock, deadline.next(), has_ended);
-    if (call.is_done) return call.status;
-    if (call.is_cancelled) return {grpc::StatusCode::CANCELLED, "it was given up"};
-    lock.unlock();
-    call.context.TryCancel();
-    lock.lock();
-    const bool is_heard = call.changed.wait_for(lock, std::chrono::seconds(1), [&] { return call.is_done; });
-    if (is_heard && call.status.ok()) return call.status;
-    return {grpc::StatusCode::DEADLINE_EXCEEDED,
-            is_heard ? "" : "gRPC does not go on: it may lack threads, memory or descriptors (ulimit -u, -v, -n)"};
-  }
+     private:
+      std::mutex mutex_;
+      std::condition_variable changed_;
+      std::optional<grpc::Status> status_;
+      bool is_awake_ = false;
+    };
 
-  void forget(const std::shared_ptr<Call>& call) {
-    const std::lock_guard lock(mutex_);
-    under_way_.erase(call);
-  }
+    Client& client_;
+    std::unique_ptr<Parts> parts_ = std::make_unique<Parts>();
+    const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+    std::atomic<bool> is_cancelled_ = false;
+  };
 
   const std::string token_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<grpc::GenericStub> stub_;
   std::mutex mutex_;
-  std::set<std::shared_ptr<Call>> under_way_;
+  std::set<Call*> under_way_;
   bool is_cancelled_ = false;
 };
 

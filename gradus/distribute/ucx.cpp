@@ -11,6 +11,7 @@
 #include <vector>
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/own_thread.h"
 #include "gradus/base/spin.h"
 #include "gradus/distribute/component.h"
 #include "gradus/distribute/ucx_component.h"
@@ -69,6 +70,7 @@ class UcxTransport : public Transport {
                                   this,
                                   &done,
                                   &lost};
+    own_thread("messages by UCX", [] {}).join();  // UCX ends its process where it gets none
     std::array<char, 256> why{};
     void* const opened = ucx_.open(&settings, why.data(), why.size());
     require<Unavailable>(opened != nullptr, "UCX does not start: ", why.data(),

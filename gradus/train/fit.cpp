@@ -177,7 +177,7 @@ class Fitting {
     if (options_.strategy->divides_state())
       options_.strategy->check_same_number(
           saves() ? options_.checkpoints->every_steps : -1, "fit: the every_steps of .checkpoints (-1: there are none)",
-          "with .shard_optimizer all ranks give their parts to what is saved, so all need the same ones");
+          "with .shard_optimizer all ranks give their parts to what is saved, so all need the same every_steps");
     constexpr const char* remedy = "all ranks have to read the same checkpoints";
     options_.strategy->check_same_number(place_.next.epoch, "fit: the epoch that the training begins with", remedy);
     options_.strategy->check_same_number(place_.next.index, "fit: the step that the training begins with", remedy);

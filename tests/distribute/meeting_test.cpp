@@ -234,10 +234,7 @@ TEST(MeetingDesk, WhoIsSilentIsLost) {
 
 /// Whoever comes late hears why the others have failed; whoever comes again forms the next group.
 TEST(MeetingDesk, WhoComesAgainIsToldThatThisIsTheMeetingBefore) {
-  const auto again = [](std::string question) {
-    const auto at = question.find("\"i") + 2;
-    return question.replace(at, 1, "again");
-  };
+  const auto again = [](std::string question) { return question.replace(question.find(":\"i") + 2, 1, "again"); };
   Desk desk;
   desk.join_both();
   desk.ask(R"({"kind":"fail","incarnation":"i1","rank":1,"why":"no file"})");

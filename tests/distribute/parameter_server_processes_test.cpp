@@ -291,7 +291,7 @@ TEST_F(ParameterServers, SayWhyARankFailed) {
 TEST_F(ParameterServers, RefuseWhatDiffers) {
   expect_errors(run("other programs", 2, 1), nobody, "other programs, batches or random numbers");
   expect_errors(run("other batches", 2, 1), nobody, "other programs, batches or random numbers");
-  expect_errors(run("other counts", 2, 1), nobody, "another number of steps");
+  expect_errors(run("other counts", 2, 1), nobody, "the number of scheduled steps is 2 on rank 0");
   expect_errors(run("other staleness", 2, 1), nobody, "max_staleness 1");
   const auto token = run("other token", 2, 1);
   expect_says(token[1].problem, "GRADUS_TOKEN");
