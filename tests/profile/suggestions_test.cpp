@@ -101,7 +101,7 @@ TEST(Suggestions, InputThatIsMadeWhenItIsAskedForWantsPrefetch) {
   const std::vector<Suggestion> all = slow.all();
   const auto prefetch = std::ranges::find(all, "prefetch", &Suggestion::lever);
   ASSERT_NE(prefetch, all.end());
-  EXPECT_NEAR(prefetch->gain_seconds, 0.4, 1e-6) << "but two threads make it in half the time";
+  EXPECT_NEAR(prefetch->gain_seconds, 0.5, 1e-6) << "but two threads need half the time for all of it";
   slow.stage("from_generator", 0);  // which one thread reads
   const std::vector<Suggestion> in_order = slow.all();
   EXPECT_NEAR(std::ranges::find(in_order, "prefetch", &Suggestion::lever)->gain_seconds, 0.2, 1e-6);
@@ -188,7 +188,8 @@ TEST(Suggestions, AFunctionThatIsTracedTimeAndAgainWantsFixedSizes) {
 
 /// A profile of few steps is mostly compiling, which a training does once: of a batch of each size.
 TEST(Suggestions, TheFirstTracesAreNotToBlame) {
-  for (const std::vector<int>& before : {std::vector<int>{0, 0, 0, 0}, {0, 0, 32, 32}, {0, 1, 2, 3, 4, 5}, {}}) {
+  for (const std::vector<int>& before :
+       {std::vector<int>{0, 0, 0, 0}, {0, 0, 32, 32, 32, 32}, {0, 1, 2, 3, 4, 5}, {}}) {
     Written w;
     w.report.compile = 0.7;
     w.report.compute = 0.26;
