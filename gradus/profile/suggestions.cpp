@@ -29,14 +29,20 @@ class Advisor {
  public:
   Advisor(const ProfileReport& report, const ProfileTimeline& timeline) : report_(report), timeline_(timeline) {
     note(timeline.tracks.front().kept);
-    for (const ProfileTimeline::Track& track : timeline.tracks)
+    for (const ProfileTimeline::Track& track : timeline.tracks) {
       if (track.kind == ProfileTimeline::TrackKind::data) ++data_threads_;
+      for (const ActivityEvent& event : track.kept.events)
+        if (event.kind == Kind::stage && event.part == 1) changing_.insert(timeline.name(event.name));
+    }
     for (const ProfileRow& row : report.rows) {
       if (row.kind == ProfileKind::kernel && !row.stage.empty()) stage_kernels_ += row.seconds;
       if (row.kind != ProfileKind::stage) continue;
       is_in_order_ = is_in_order_ || is_read_in_order(row.name);
       making_seconds_ += row.seconds;
-      if (!is_of_memory(row.name)) kept_seconds_ += row.seconds;
+      if (!is_of_memory(row.name) && !changing_.contains(row.name)) {
+        kept_seconds_ += row.seconds;
+        if (!dearest_kept_ || row.seconds > dearest_kept_->seconds) dearest_kept_ = &row;
+      }
       if (!dearest_stage_ || row.seconds > dearest_stage_->seconds) dearest_stage_ = &row;
     }
   }
@@ -157,11 +163,11 @@ class Advisor {
     const bool is_cached = std::ranges::any_of(report_.rows, [](const ProfileRow& row) {
       return row.kind == ProfileKind::stage && row.name.starts_with("cache");
     });
-    if (is_cached || !dearest_stage_) return;
+    if (is_cached || !dearest_kept_) return;
     suggest(
         "cache", std::min(waited_in_later_epochs_, kept_seconds_ * later_share_),
         text(percent(share(waited_in_later_epochs_)), " of the time waits for elements that an earlier epoch made, ",
-             "most of all by `", dearest_stage_->name, "`; `cache` behind what is the same in every epoch keeps them"));
+             "most of all by `", dearest_kept_->name, "`; `cache` behind what is the same in every epoch keeps them"));
   }
 
   /// Where the work waits for input above all, and the ways to make it sooner, which come first, leave most of the
@@ -231,6 +237,8 @@ class Advisor {
   std::map<std::string, std::int64_t> traces_;  // of each function, those behind the first half of the programs
   double late_compile_ = 0;                     // seconds of compiling there
   const ProfileRow* dearest_stage_ = nullptr;
+  const ProfileRow* dearest_kept_ = nullptr;  // of those that a cache would spare
+  std::set<std::string> changing_;            // stages whose elements differ from epoch to epoch
 };
 
 }  // namespace

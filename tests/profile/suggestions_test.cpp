@@ -158,6 +158,14 @@ TEST(Suggestions, ElementsOfAnEarlierEpochWantACache) {
   EXPECT_NEAR(w.all()[0].gain_seconds, 0.2, 1e-6);
   w.stage("cache", 0.01);
   EXPECT_EQ(w.levers(), Levers());
+  Written random;  // what differs from epoch to epoch no cache keeps
+  random.fetch(true, 0.4, 2);
+  random.stage("map", 0.9);
+  random.data_threads(2);
+  EXPECT_EQ(random.levers(), Levers{"cache"});
+  random.timeline.names.push_back("map");
+  random.kept().events.push_back({.kind = Kind::stage, .part = 1, .name = random.timeline.names.size() - 1});
+  EXPECT_EQ(random.levers(), Levers());
   Written of_memory;  // which waits for a late thread, not for the making
   of_memory.fetch(true, 0.4, 2);
   of_memory.stage("from_tensor_slices", 0.9);
