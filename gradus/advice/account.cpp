@@ -14,17 +14,17 @@ constexpr double least_share = 0.01;  // that is worth a word
 }  // namespace
 
 std::string account_of(const ProfileReport& report) {
-  if (report.seconds <= 0) return {};
-  std::array<std::pair<double, const char*>, 5> parts{{{report.compute, "computes"},
+  const double all = report.seconds - report.compile;  // which is done once
+  if (all <= 0) return {};
+  std::array<std::pair<double, const char*>, 4> parts{{{report.compute, "computes"},
                                                        {report.input_wait, "waits for input"},
-                                                       {report.compile, "traces and compiles"},
                                                        {report.communication, "waits for other processes"},
                                                        {report.host, "is other C++"}}};
   std::ranges::stable_sort(parts, std::greater<>(), &std::pair<double, const char*>::first);
   std::string account = "of the time of a step ";
   for (const auto& [seconds, name] : parts)
-    if (&name == &parts[0].second || seconds >= least_share * report.seconds)
-      account += text(&name == &parts[0].second ? "" : ", ", percent(seconds / report.seconds), " ", name);
+    if (&name == &parts[0].second || seconds >= least_share * all)
+      account += text(&name == &parts[0].second ? "" : ", ", percent(seconds / all), " ", name);
   if (parts[0].first > report.input_wait) return account;
   const auto stage = std::ranges::find(report.rows, ProfileKind::stage, &ProfileRow::kind);  // rows: dearest first
   const std::string name = stage == report.rows.end() ? "the data set" : text("`", stage->name, "`");

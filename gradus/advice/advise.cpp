@@ -167,8 +167,9 @@ class Advising {
     if (current_->is_warm() && left() > 3 * step) {
       const int steps = static_cast<int>(std::clamp(std::min(profiled_seconds, left() / 20) / step, 1.0, 50.0));
       circumstances_.profile = current_->profiled(steps);
-      current_seconds_ = circumstances_.profile.seconds / steps;
-      advice_.where_time_goes = account_of(circumstances_.profile);
+      const ProfileReport& profile = circumstances_.profile;
+      current_seconds_ = std::max(profile.seconds - profile.compile, 1e-9) / steps;
+      advice_.where_time_goes = account_of(profile);
     } else {
       current_seconds_ = step;
     }

@@ -21,8 +21,11 @@ struct Circumstances {
   bool has_time = true;         // for reading elements before a trial
   double reading_seconds = 0;   // that such reading may take
 
-  /// A share of the time of a step, 0 if no profile was taken.
-  double share(double seconds) const { return profile.seconds > 0 ? seconds / profile.seconds : 0; }
+  /// A share of the time of a step without compiling, which is done once; 0 if no profile was taken.
+  double share(double seconds) const {
+    const double steps = profile.seconds - profile.compile;
+    return steps > 0 ? seconds / steps : 0;
+  }
   double waits_for_input() const { return share(profile.input_wait); }
   /// Whether it is known that hardly anything waits for input.
   bool has_its_input() const { return profile.seconds > 0 && waits_for_input() < 0.01; }

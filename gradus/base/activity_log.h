@@ -25,7 +25,7 @@ struct ActivityEvent {
   enum class Kind : std::uint8_t {
     kernel,         // a part of a kernel, on one thread; `name`: the program, `part`: its thunk
     run,            // a program, on the thread that started it; `part`: its threads; `own`: they wait so long
-    stage,          // elements of a stage of a dataset; `count`: how many
+    stage,          // elements of a stage of a dataset; `count`: how many; `part`: 1: they differ in each epoch
     fetch,          // a reader takes an element; `part`: 1 if it was made ahead; `bytes`: the epoch
     making,         // a data thread makes an element
     compile,        // tracing and compiling

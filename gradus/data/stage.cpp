@@ -157,6 +157,7 @@ class TimedPass : public Pass {
         return;
       log->enter_stage(around);
       log->end({.kind = ActivityEvent::Kind::stage,
+                .part = pass.stage_.repeats_itself() ? 0 : 1,
                 .name = pass.name_,
                 .count = elements,
                 .bytes = bytes >= 0 ? bytes : elements * pass.bytes_of_element_});

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 #include "gradus/base/error.h"
 #include "gradus/profile/make_report.h"
 
@@ -28,14 +29,20 @@ class Advisor {
  public:
   Advisor(const ProfileReport& report, const ProfileTimeline& timeline) : report_(report), timeline_(timeline) {
     note(timeline.tracks.front().kept);
-    for (const ProfileTimeline::Track& track : timeline.tracks)
+    for (const ProfileTimeline::Track& track : timeline.tracks) {
       if (track.kind == ProfileTimeline::TrackKind::data) ++data_threads_;
+      for (const ActivityEvent& event : track.kept.events)
+        if (event.kind == Kind::stage && event.part == 1) changing_.insert(timeline.name(event.name));
+    }
     for (const ProfileRow& row : report.rows) {
       if (row.kind == ProfileKind::kernel && !row.stage.empty()) stage_kernels_ += row.seconds;
       if (row.kind != ProfileKind::stage) continue;
       is_in_order_ = is_in_order_ || is_read_in_order(row.name);
       making_seconds_ += row.seconds;
-      if (!is_of_memory(row.name)) kept_seconds_ += row.seconds;
+      if (!is_of_memory(row.name) && !changing_.contains(row.name)) {
+        kept_seconds_ += row.seconds;
+        if (!dearest_kept_ || row.seconds > dearest_kept_->seconds) dearest_kept_ = &row;
+      }
       if (!dearest_stage_ || row.seconds > dearest_stage_->seconds) dearest_stage_ = &row;
     }
   }
@@ -87,6 +94,7 @@ class Advisor {
     }
     if (fetches > 0) later_share_ = later / fetches;
     if (fetched_seen <= 0) return;
+    fetched = std::min(fetched, report_.input_wait);  // without what is compiled within
     for (double* waited : {&waited_for_ahead_, &waited_for_plain_, &waited_in_later_epochs_})
       *waited *= fetched / fetched_seen;  // a long profile does not keep every entry
   }
@@ -95,13 +103,17 @@ class Advisor {
   void note_traces(const ActivityLog::Kept& kept) {
     const auto all = std::ranges::count(kept.events, Kind::run, &ActivityEvent::kind);
     std::ptrdiff_t before = 0;
+    std::map<std::uint64_t, std::ptrdiff_t> last;  // of each name: a call may trace more than once
     for (const ActivityEvent& event : kept.events) {
       if (event.kind == Kind::run) ++before;
       if (event.kind != Kind::compile) continue;
       const bool is_late = all > 0 && 2 * before >= all;
       if (is_late) late_compile_ += static_cast<double>(event.own) * 1e-9;
-      if (const std::string& name = timeline_.name(event.name); name.starts_with("trace "))
-        traces_[name.substr(6)] += is_late ? 1 : 0;
+      const std::string& name = timeline_.name(event.name);
+      if (!name.starts_with("trace ")) continue;
+      const auto [known, is_first] = last.try_emplace(event.name, before);
+      const bool is_another = is_first || std::exchange(known->second, before) != before;
+      traces_[name.substr(6)] += is_late && is_another ? 1 : 0;
     }
   }
   void suggest(std::string lever, double gain, std::string reason) {
@@ -115,11 +127,13 @@ class Advisor {
                 "; ");
   }
 
-  /// What several data threads would spare, as far as the stages leave threads free.
+  /// What several data threads would spare, as far as the stages leave threads free: at best all threads are busy.
   double spread() const {
     if (is_in_order_ || making_seconds_ <= 0) return 0;
-    const double busy = std::max(1.0, stage_kernels_ / making_seconds_), threads = std::max(1, report_.threads);
-    return waited_for_plain_ - making_seconds_ * std::min(1.0, busy / threads);
+    const double threads = std::max(1, report_.threads), rest = report_.seconds - report_.input_wait;
+    const double busy = std::clamp(stage_kernels_ / making_seconds_, 1.0, threads);
+    const double made = std::min(waited_for_plain_, making_seconds_);
+    return made + rest - std::max(rest, (busy * made + rest) / threads);
   }
 
   /// What is made ahead is made while the rest of the loop runs, and by several threads.
@@ -149,11 +163,11 @@ class Advisor {
     const bool is_cached = std::ranges::any_of(report_.rows, [](const ProfileRow& row) {
       return row.kind == ProfileKind::stage && row.name.starts_with("cache");
     });
-    if (is_cached || !dearest_stage_) return;
+    if (is_cached || !dearest_kept_) return;
     suggest(
         "cache", std::min(waited_in_later_epochs_, kept_seconds_ * later_share_),
         text(percent(share(waited_in_later_epochs_)), " of the time waits for elements that an earlier epoch made, ",
-             "most of all by `", dearest_stage_->name, "`; `cache` behind what is the same in every epoch keeps them"));
+             "most of all by `", dearest_kept_->name, "`; `cache` behind what is the same in every epoch keeps them"));
   }
 
   /// Where the work waits for input above all, and the ways to make it sooner, which come first, leave most of the
@@ -223,6 +237,8 @@ class Advisor {
   std::map<std::string, std::int64_t> traces_;  // of each function, those behind the first half of the programs
   double late_compile_ = 0;                     // seconds of compiling there
   const ProfileRow* dearest_stage_ = nullptr;
+  const ProfileRow* dearest_kept_ = nullptr;  // of those that a cache would spare
+  std::set<std::string> changing_;            // stages whose elements differ from epoch to epoch
 };
 
 }  // namespace

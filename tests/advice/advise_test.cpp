@@ -226,6 +226,8 @@ TEST(Advise, ATrainingThatWaitsForItsInputIsTold) {
   std::swap(report.compute, report.input_wait);
   EXPECT_EQ(account_of(report), "of the time of a step 93 % computes, 5.0 % waits for input, 2.0 % is other C++");
   EXPECT_EQ(account_of({}), "");
+  report.seconds += 9, report.compile += 9;  // which is done once
+  EXPECT_EQ(account_of(report), "of the time of a step 93 % computes, 5.0 % waits for input, 2.0 % is other C++");
 }
 
 TEST(Advise, WhatIsInUseIsComparedWithTheTrainingWithoutIt) {

@@ -90,7 +90,7 @@ TEST_F(AdviseCommand, TheConfigurationThatFollowsTrains) {
 
 TEST_F(AdviseCommand, ApplyTakesOneFileAndNames) {
   const std::string out = root_ / "out.toml";
-  const auto refused = [&](std::vector<std::string> apply, std::string_view words) {
+  const auto refused = [&](std::vector<std::string> apply, const std::string& words) {
     AdviseArguments given = arguments();
     given.apply = std::move(apply);
     EXPECT_EQ(status_of([&] { return advise_training(given); }), usage);

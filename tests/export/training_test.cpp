@@ -155,6 +155,13 @@ TEST(Export, WrongLabelsChangeNothing) {
   EXPECT_EQ(object.failure(), 0);
 }
 
+std::string problem_of(const auto& attempt) {
+  try {
+    attempt();
+  } catch (const Error& error) { return error.what(); }
+  return "";
+}
+
 TEST(Export, AStateThatAProgramHasWrittenComesBack) {
   const Threads one(1);
   const auto folder = export_folder();
@@ -179,6 +186,17 @@ TEST(Export, AStateThatAProgramHasWrittenComesBack) {
   EXPECT_THROW(load_object_state(folder / "state", folder / "state", model.variables()), DataError);
   load_object_state(folder / "state", files.header, model.variables() + optimizer.variables());
   object.expect_equals(model.variables() + optimizer.variables());
+  // As in a new process: an optimizer that has taken no step has no slots before it is built, as the message says.
+  const Sequential fresh = model;
+  Adam its_optimizer({.learning_rate = 0.1});
+  const auto load = [&] {
+    load_object_state(folder / "state", files.header, fresh.variables() + its_optimizer.variables());
+  };
+  const std::string problem = problem_of(load);
+  EXPECT_NE(problem.find("optimizer.build(model.trainable_variables())"), std::string::npos) << problem;
+  its_optimizer.build(fresh.trainable_variables());
+  load();
+  object.expect_equals(fresh.variables() + its_optimizer.variables());
   const float theirs = object.step(x.data(), y.data());
   EXPECT_EQ(static_cast<float>(step(from_values(x, {4, 3}), from_values(y, {4})).item()), theirs);
 }
@@ -310,13 +328,6 @@ TEST(Export, SeveralObjectsStandInOneProgram) {
 }
 
 // ---------------------------------------------------------------- mistakes
-
-std::string problem_of(const auto& attempt) {
-  try {
-    attempt();
-  } catch (const Error& error) { return error.what(); }
-  return "";
-}
 
 /// Names that only look like words of C are names.
 TEST(Export, StemsThatAreFree) {
