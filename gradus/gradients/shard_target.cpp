@@ -5,12 +5,12 @@
 
 namespace gradus {
 
-bool differs_by_shard(const Tensor& x) { return x.node()->varies && number_of_shards() > 0; }
+bool differs_by_shard(const Tensor& x) { return number_of_shards() > 0 && x.defined() && x.node()->varies; }
 
 ShardTarget::ShardTarget(const Tensor& target, const Stops& stops)
     : shards_(number_of_shards()),
       differs_(differs_by_shard(target)),
-      is_joint_(shards_ > 0 && !differs_ && reads_all_shards(target, stops)) {}
+      is_joint_(shards_ > 0 && !differs_ && target.defined() && reads_all_shards(target, stops)) {}
 
 void ShardTarget::require_whole(std::string_view op, const Tensor& target, const Tensor& source) const {
   require(!differs_ || source.node()->varies, op, ": the target, ", target.spec(), ",", loss_for_shards,

@@ -1,4 +1,4 @@
-/// A lock of flock on a file of the directory, which says who has it.
+/// A lock of flock on a file of the directory, which says which process has it.
 #include "gradus/train/checkpoint_writer.h"
 #include <fcntl.h>
 #include <sys/file.h>
@@ -18,22 +18,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Hidden, and left where it is: whoever removed it might take the next writer's lock away.
-constexpr const char* lock_name = ".writer";
+constexpr const char* lock_name = ".writer";  // hidden
 
 [[noreturn]] void fail(const fs::path& directory, const std::string& reason) {
   throw Unavailable(text(directory.string(), ": no checkpoints can be written there: ", reason));
 }
 std::string reason_of(int problem) { return std::generic_category().message(problem); }
 
-/// The file, open.
+using Identity = std::pair<dev_t, ino_t>;
+
+/// The file, open. Its owner removes it in the end, so what others have opened before may be gone from its place.
 class LockFile {
  public:
   explicit LockFile(const fs::path& directory)
-      : descriptor_(::open((directory / lock_name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+      : file_(directory / lock_name), descriptor_(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
     if (descriptor_ < 0) fail(directory, reason_of(errno));
   }
-  ~LockFile() { ::close(descriptor_); }
+  ~LockFile() {
+    if (is_locked_) ::unlink(file_.c_str());
+    if (removes_directory_) ::rmdir(file_.parent_path().c_str());  // which fails if there is something in it
+    ::close(descriptor_);
+  }
   LockFile(const LockFile&) = delete;
 
   /// 0, or what stands against it.
@@ -41,8 +46,12 @@ class LockFile {
     int result = 0;
     do result = ::flock(descriptor_, LOCK_EX | LOCK_NB);
     while (result != 0 && errno == EINTR);
+    is_locked_ = result == 0 && is_in_its_place();
     return result == 0 ? 0 : errno;
   }
+  bool is_locked() const { return is_locked_; }
+  /// Nothing is left of a directory that was made for checkpoints of which none was written.
+  void remove_directory_if_empty() { removes_directory_ = true; }
   std::string read() const {
     std::array<char, 256> written{};
     const ssize_t count = ::pread(descriptor_, written.data(), written.size(), 0);
@@ -53,14 +62,20 @@ class LockFile {
   void write(const std::string& line) {
     if (::ftruncate(descriptor_, 0) == 0) (void)!::pwrite(descriptor_, line.data(), line.size(), 0);
   }
-  /// The file, by any path.
-  std::pair<dev_t, ino_t> identity() const {
+  /// Of the file, by any path.
+  Identity identity() const {
     struct stat found{};
-    return ::fstat(descriptor_, &found) == 0 ? std::pair{found.st_dev, found.st_ino} : std::pair{dev_t{}, ino_t{}};
+    return ::fstat(descriptor_, &found) == 0 ? Identity{found.st_dev, found.st_ino} : Identity{};
   }
 
  private:
+  bool is_in_its_place() const {
+    struct stat found{};
+    return ::stat(file_.c_str(), &found) == 0 && Identity{found.st_dev, found.st_ino} == identity();
+  }
+  const fs::path file_;
   const int descriptor_;
+  bool is_locked_ = false, removes_directory_ = false;
 };
 
 std::string own_name() {
@@ -69,18 +84,19 @@ std::string own_name() {
   return text("process ", ::getpid(), " on ", host.data());
 }
 
-std::shared_ptr<LockFile> locked(const fs::path& directory, std::shared_ptr<LockFile> file) {
-  const int problem = file->lock();
+/// False: the file was removed meanwhile, by the process that had it.
+bool take(const fs::path& directory, LockFile& file) {
+  const int problem = file.lock();
   if (problem == 0) {
-    file->write(own_name() + '\n');
-    return file;
+    if (file.is_locked()) file.write(own_name() + '\n');
+    return file.is_locked();
   }
   if (problem != EWOULDBLOCK) {
     notice(text("gradus: ", directory.string(), ": the file system has no locks (", reason_of(problem),
                 "), so another training that writes checkpoints there would not be noticed\n"));
-    return file;
+    return true;
   }
-  const std::string other = file->read();
+  const std::string other = file.read();
   fail(directory, text("another training does (", other.empty() ? "its process is not known" : other,
                        "), and each would remove what the other has written; give this one a directory of its own, or "
                        "wait until the other has ended"));
@@ -90,18 +106,21 @@ std::shared_ptr<LockFile> locked(const fs::path& directory, std::shared_ptr<Lock
 
 std::shared_ptr<const void> hold_as_writer(const fs::path& directory) {
   static std::mutex guard;
-  static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<LockFile>> held;  // by this process
-  std::error_code problem;
-  fs::create_directories(directory, problem);
-  if (problem) fail(directory, problem.message());
-  auto file = std::make_shared<LockFile>(directory);
+  static std::map<Identity, std::weak_ptr<LockFile>> held;  // by this process
   const std::lock_guard lock(guard);
   std::erase_if(held, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<LockFile>& known = held[file->identity()];
-  if (const auto shared = known.lock()) return shared;
-  file = locked(directory, std::move(file));
-  known = file;
-  return file;
+  for (;;) {
+    std::error_code problem;
+    const bool is_made = fs::create_directories(directory, problem);
+    if (problem) fail(directory, problem.message());
+    const auto file = std::make_shared<LockFile>(directory);
+    if (const auto known = held.find(file->identity()); known != held.end())
+      if (const auto shared = known->second.lock()) return shared;
+    if (!take(directory, *file)) continue;
+    if (is_made) file->remove_directory_if_empty();
+    held[file->identity()] = file;
+    return file;
+  }
 }
 
 }  // namespace gradus

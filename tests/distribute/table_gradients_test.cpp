@@ -25,7 +25,7 @@ Gradients gradient_of(const Strategy& strategy, const Variable& table, const Ten
     const Tensor t = in_full ? table.value() * 1 : table.value();
     const DType wide = computed_in(table.dtype());
     const Tensor read = cast(gather(t, at), wide), again = cast(gather(t, at.rows(0, 1)), wide);
-    const Loss loss = Loss::mean(reduce_mean(sin(read) * read, {.axis = {1, 2}})) + 1e-3 * reduce_sum(square(again));
+    const Loss loss = Loss::mean(reduce_mean(sin(read) * read, {.axis = {1, 2}}) + 1e-3 * reduce_sum(square(again)));
     Variables all;
     all.add(table);
     return tape.gradient(loss, all);

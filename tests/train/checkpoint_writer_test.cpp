@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <filesystem>
+#include <fstream>
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
@@ -87,6 +88,14 @@ TEST_F(CheckpointWriterTest, ItIsFreeBehindTheTraining) {
   start_other();
   ASSERT_GT(other_, 0);
   expect_says(error_of<Unavailable>([&] { train(); }), "another training does");
+}
+
+TEST_F(CheckpointWriterTest, NothingIsLeftOfATrainingWithoutCheckpoints) {
+  hold_as_writer(root_);
+  EXPECT_FALSE(std::filesystem::exists(root_));
+  train();
+  EXPECT_TRUE(std::filesystem::exists(root_));
+  EXPECT_FALSE(std::filesystem::exists(root_ / ".writer"));
 }
 
 TEST_F(CheckpointWriterTest, WhereNothingCanBeWrittenIsSaidBeforeTheFirstStep) {
