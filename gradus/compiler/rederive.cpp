@@ -4,6 +4,7 @@
 #include <map>
 #include "gradus/compiler/late_copies.h"
 #include "gradus/compiler/passes.h"
+#include "gradus/scalar/rare_parts.h"
 
 namespace gradus {
 namespace {
@@ -174,7 +175,7 @@ class Choice {
   std::int64_t length_of(int value) const {
     std::vector<DType> types;
     for (int operand : graph_[value].in) types.push_back(graph_[operand].spec.dtype);
-    return static_cast<std::int64_t>(graph_[value].op.formula(types).instructions.size());
+    return scalar::usual_instructions(graph_[value].op.formula(types));
   }
 
   const Graph& graph_;

@@ -10,6 +10,7 @@
 #include "gradus/ops/conv_ops.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/matmul_ops.h"
+#include "gradus/scalar/rare_parts.h"
 
 namespace gradus {
 namespace {
@@ -32,7 +33,8 @@ double cost_of(const Graph& graph, const Value& v) {
   if (!v.op || is_free(v) || is_another_look(v)) return 0;
   std::vector<DType> types;
   for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
-  if (v.op.is_elementwise()) return elements(v.spec) * static_cast<double>(v.op.formula(types).instructions.size());
+  if (v.op.is_elementwise())
+    return elements(v.spec) * static_cast<double>(scalar::usual_instructions(v.op.formula(types)));
   if (v.op.is_reduction()) return elements(graph[v.in[0]].spec);
   if (const Matmul* product = v.op.as<Matmul>())
     return 2 * elements(v.spec) * elements({f32, {graph[v.in[0]].spec.shape[product->transpose_a ? -2 : -1]}});

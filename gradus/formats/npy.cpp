@@ -120,8 +120,11 @@ class HeaderParser {
   const std::string& name_;
 };
 
-/// The header, and where the elements begin.
-std::pair<Header, std::size_t> header_of(std::span<const std::byte> bytes, const std::string& name) {
+/// Where the header's text begins, and how long it is. `bytes`: the first ones of `size`.
+struct HeaderPlace {
+  std::size_t begin, length;
+};
+HeaderPlace header_place(std::span<const std::byte> bytes, std::size_t size, const std::string& name) {
   const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
   require<DataError>(bytes.size() >= 12 && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0, name,
                      ": byte 0: no NumPy file: it does not begin with \\x93NUMPY");
@@ -130,10 +133,17 @@ std::pair<Header, std::size_t> header_of(std::span<const std::byte> bytes, const
   const std::size_t begin = version == 1 ? 10 : 12;
   std::size_t length = byte(8) | byte(9) << 8;
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
-  require<DataError>(length <= bytes.size() - begin, name, ": byte 8: the header claims ", length, " bytes, ",
-                     bytes.size() - begin, " follow");
-  const std::string_view source(reinterpret_cast<const char*>(bytes.data()) + begin, length);
-  return {HeaderParser(source, begin + length, name).parse(), begin + length};
+  require<DataError>(length <= size - begin, name, ": byte 8: the header claims ", length, " bytes, ", size - begin,
+                     " follow");
+  return {begin, length};
+}
+
+/// The first 12 bytes, if there are as many: they tell how long the header is.
+constexpr std::size_t before_header = 12;
+
+Header header_at(HeaderPlace place, std::span<const std::byte> bytes, const std::string& name) {
+  const std::string_view source(reinterpret_cast<const char*>(bytes.data()) + place.begin, place.length);
+  return HeaderParser(source, place.begin + place.length, name).parse();
 }
 
 void swap_bytes(std::byte* data, std::int64_t count, std::int64_t width) {
@@ -147,10 +157,9 @@ std::string written_shape(const Shape& shape) {
   return out + ")";
 }
 
-}  // namespace
-
-Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
-  const auto [header, begin] = header_of(bytes, name);
+/// The array whose elements, `follow` bytes from `begin` on, `read` puts into memory: they are there once.
+template <class Read>
+Tensor array_of(const Header& header, std::size_t begin, std::size_t follow, const std::string& name, Read read) {
   Shape stored = header.shape;
   if (header.fortran)
     for (int i = 0; i < stored.rank(); ++i) stored.set(i, header.shape[-1 - i]);
@@ -159,11 +168,10 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
   try {
     size = bytes_of(spec);
   } catch (const Error& error) { throw DataError(text(name, ": byte ", begin, ": ", error.what())); }
-  require<DataError>(static_cast<std::uint64_t>(size) == bytes.size() - begin, name, ": byte ", begin, ": ",
-                     Spec{spec.dtype, header.shape}, " needs ", size, " bytes, ", bytes.size() - begin,
-                     " follow the header");
+  require<DataError>(static_cast<std::uint64_t>(size) == follow, name, ": byte ", begin, ": ",
+                     Spec{spec.dtype, header.shape}, " needs ", size, " bytes, ", follow, " follow the header");
   Ref<Buffer> buffer = Buffer::allocate(size, "npy file");
-  if (size) std::memcpy(buffer->data(), bytes.data() + begin, static_cast<std::size_t>(size));
+  if (size) read(std::span(buffer->data<std::byte>(), static_cast<std::size_t>(size)));
   if (header.big_endian) swap_bytes(buffer->data<std::byte>(), spec.shape.size(), size_of(spec.dtype));
   if (spec.dtype == boolean)
     for (std::int64_t i = 0; i < size; ++i)
@@ -176,7 +184,33 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
   return transpose(x, backwards);
 }
 
-Tensor load_npy(const std::filesystem::path& file) { return parse_npy(read_whole_file(file), file.string()); }
+}  // namespace
+
+Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
+  const HeaderPlace place = header_place(bytes, bytes.size(), name);
+  const std::size_t begin = place.begin + place.length;
+  return array_of(header_at(place, bytes, name), begin, bytes.size() - begin, name,
+                  [&](std::span<std::byte> out) { std::ranges::copy(bytes.subspan(begin), out.begin()); });
+}
+
+Tensor load_npy(const std::filesystem::path& path) {
+  InputFile file(path);
+  const auto size = static_cast<std::size_t>(file.size());
+  if (size == 0) return parse_npy(read_whole_file(path), file.name());  // empty, or made when it is read
+  std::vector<std::byte> start(std::min(size, before_header));
+  start.resize(file.read(start));
+  const HeaderPlace place = header_place(start, size, file.name());
+  const std::size_t known = start.size(), begin = place.begin + place.length;
+  start.resize(std::max(known, begin));
+  const auto require_read = [&](std::span<std::byte> part) {
+    require<DataError>(file.read(part) == part.size(), file.name(), ": it ends before the ", size,
+                       " bytes that it had when it was opened");
+  };
+  require_read(std::span(start).subspan(known));
+  const Header header = header_at(place, start, file.name());
+  file.seek(static_cast<std::int64_t>(begin));
+  return array_of(header, begin, size - begin, file.name(), require_read);
+}
 
 std::string npy_header(const Spec& spec) {
   const auto known = std::ranges::find(type_codes, name_of(spec.dtype), &TypeCode::name);

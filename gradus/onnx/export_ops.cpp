@@ -55,6 +55,8 @@ constexpr SameOp same_ops[] = {{"add", "Add"},
                                {"relu", "Relu"},
                                {"softplus", "Softplus"},
                                {"gelu", "Gelu"},
+                               {"mish", "Mish"},
+                               {"softsign", "Softsign"},
                                {"elu", "Elu"},
                                {"selu", "Selu"},
                                {"maximum", "Max"},
@@ -78,6 +80,19 @@ std::string write_function(GraphWriter& out, const Value& v, const Names& in) {
   if (name == "expm1") return out.node("Sub", {out.node("Exp", in), one()});
   if (name == "log1p") return out.node("Log", {out.node("Add", {in[0], one()})});
   if (name == "rsqrt") return out.node("Reciprocal", {out.node("Sqrt", in)});
+  if (name == "tanh_gate") {
+    const std::string half = out.scalar(v.spec.dtype, scalar::Literal(0.5).bits_as(v.spec.dtype));
+    const std::string gate = out.node("Add", {out.node("Tanh", {in[1]}), one()});
+    return out.node("Mul", {out.node("Mul", {in[0], half}), gate});
+  }
+  if (name == "truncatemod" && is_floating(v.spec.dtype)) return out.node("Mod", in, {GraphWriter::integer("fmod", 1)});
+  if (name == "mod" && is_floating(v.spec.dtype)) {
+    const std::string rest = out.node("Mod", in, {GraphWriter::integer("fmod", 1)});
+    const std::string zero = out.scalar(v.spec.dtype, 0);
+    const std::string differs = out.node("Xor", {out.node("Less", {rest, zero}), out.node("Less", {in[1], zero})});
+    const std::string moves = out.node("And", {differs, out.node("Not", {out.node("Equal", {rest, zero})})});
+    return out.node("Where", {moves, out.node("Add", {rest, in[1]}), rest});
+  }
   if (name == "silu") return out.node("Mul", {in[0], out.node("Sigmoid", in)});
   return {};
 }

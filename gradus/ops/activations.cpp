@@ -7,6 +7,7 @@
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/slopes.h"
 
 namespace gradus {
 namespace {
@@ -37,16 +38,12 @@ Tensor hard_sigmoid(const Tensor& x, HardSigmoidOptions options) {
 
 Tensor hard_silu(const Tensor& x) {
   require_floating(x, "hard_silu");
-  return in_computed_dtype(x, [](const Tensor& wide) { return wide * hard_sigmoid(wide); });
+  return in_computed_dtype(x, [](const Tensor& wide) { return at_least_lowest(wide) * hard_sigmoid(wide); });
 }
 
 Tensor hard_swish(const Tensor& x) { return hard_silu(require_floating(x, "hard_swish")); }
 
 Tensor hard_tanh(const Tensor& x) { return clip_by_value(require_floating(x, "hard_tanh"), -1, 1); }
-Tensor mish(const Tensor& x) {
-  require_floating(x, "mish");
-  return in_computed_dtype(x, [](const Tensor& wide) { return wide * tanh(softplus(wide)); });
-}
 
 Tensor celu(const Tensor& x) {
   const HostFloats floats;
@@ -68,21 +65,16 @@ Tensor elu(const Tensor& x, AlphaOptions options) {
   return in_computed_dtype(x, [&](const Tensor& wide) { return exponential_branch(wide, options.alpha, 1); });
 }
 
-Tensor softsign(const Tensor& x) {
-  require_floating(x, "softsign");
-  return in_computed_dtype(x, [](const Tensor& wide) { return wide / (abs(wide) + 1); });
-}
-
 Tensor thresholded_relu(const Tensor& x) { return thresholded_relu(x, AlphaOptions{}); }
 Tensor thresholded_relu(const Tensor& x, AlphaOptions options) {
   check_options("thresholded_relu", options);
   require_floating(x, "thresholded_relu");
-  return where(x > options.alpha, x, 0);
+  return where(x <= options.alpha, 0, x);
 }
 
 Tensor threshold(const Tensor& x, double threshold, double value) {
   require_floating(x, "threshold");
-  return where(x > threshold, x, value);
+  return where(x <= threshold, value, x);
 }
 
 Tensor prelu(const Tensor& x, const NumberOrTensor& below) {
@@ -101,7 +93,7 @@ Tensor hard_shrink(const Tensor& x) { return hard_shrink(x, ThresholdOptions{});
 Tensor hard_shrink(const Tensor& x, ThresholdOptions options) {
   check_options("hard_shrink", options);
   require_floating(x, "hard_shrink");
-  return where(abs(x) > options.threshold, x, 0);
+  return where(abs(x) <= options.threshold, 0, x);
 }
 
 Tensor soft_shrink(const Tensor& x) { return soft_shrink(x, ThresholdOptions{}); }
@@ -114,7 +106,8 @@ Tensor soft_shrink(const Tensor& x, ThresholdOptions options) {
 Tensor shrink(const Tensor& x, ShrinkOptions options) {
   check_options("shrink", options);
   require_floating(x, "shrink");
-  const Tensor inner = where(x < -options.lambd, x + options.bias, 0);
+  const Tensor neither = where(x <= options.lambd, 0, x);  // NaN stays
+  const Tensor inner = where(x < -options.lambd, x + options.bias, neither);
   return where(x > options.lambd, x - options.bias, inner);
 }
 
@@ -127,7 +120,10 @@ Tensor log_sigmoid(const Tensor& x) { return -softplus(-require_floating(x, "log
 Tensor silu(const Tensor& x, SiluOptions options) {
   check_options("silu", options);
   require_floating(x, "silu");
-  return in_computed_dtype(x, [&](const Tensor& wide) { return wide * sigmoid(wide * options.beta); });
+  if (options.beta == 1) return silu(x);
+  return in_computed_dtype(x, [&](const Tensor& wide) {
+    return (options.beta < 0 ? -at_least_lowest(-wide) : at_least_lowest(wide)) * sigmoid(wide * options.beta);
+  });
 }
 
 Tensor swish(const Tensor& x) { return silu(require_floating(x, "swish")); }
@@ -137,8 +133,10 @@ Tensor gelu(const Tensor& x, GeluOptions options) {
   if (!options.approximate) return gelu(x);
   require_floating(x, "gelu");
   const double root = std::sqrt(2 / std::numbers::pi);
-  return in_computed_dtype(
-      x, [&](const Tensor& wide) { return wide * 0.5 * (tanh((wide + wide * wide * wide * 0.044715) * root) + 1); });
+  return in_computed_dtype(x, [&](const Tensor& wide) {
+    const Tensor w = clip_by_value(wide, -1e10, 1e10);  // past which tanh is 1, and the cube stays finite
+    return tanh_gate(wide, (w + w * w * w * 0.044715) * root);
+  });
 }
 
 Tensor glu(const Tensor& x, int axis) {
@@ -158,9 +156,9 @@ Tensor squareplus(const Tensor& x, SquareplusOptions options) {
   require_floating(x, "squareplus");
   require(options.b > 0, "squareplus: b must be positive, got ", options.b);
   return in_computed_dtype(x, [&](const Tensor& wide) {
-    const Tensor root = sqrt(square(wide) + options.b);
+    const Tensor root = root_of_square(wide, options.b);
     // Of negative x the sum would cancel.
-    return where(wide >= zeros_like(wide), (wide + root) * 0.5, options.b / 2 / (root - wide));
+    return where(wide >= zeros_like(wide), wide * 0.5 + root * 0.5, options.b / 2 / (root - wide));
   });
 }
 

@@ -131,6 +131,7 @@ Tensor confusion_matrix(const Tensor& labels, const Tensor& predictions, std::in
   require(num_classes > 0, op, ": num_classes must be positive, got ", num_classes);
   require(!weights.defined() || weights.shape() == labels.shape(), op, ": labels are ", labels.spec(), ", weights are ",
           weights.defined() ? weights.spec() : labels.spec(), "; expected one for each");
+  if (!weights.defined()) require_held(op, i32, labels.shape()[0]);
   const Tensor count = weights.defined() ? weights : fill(labels.shape(), 1, i32);
   const Tensor places = stack({cast(labels, i64), cast(predictions, i64)}, 1);
   return scatter_nd(places, count, {num_classes, num_classes});

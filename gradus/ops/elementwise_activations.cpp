@@ -1,11 +1,20 @@
 /// Activations. tanh, sigmoid, relu and softplus are primitives, since gradients of their parts would be wrong at kinks
 /// or overflow. The others are composed of them.
+#include <cmath>
 #include <limits>
 #include <numbers>
+#include "gradus/scalar/formulas_special.h"
+#include "gradus/scalar/rare_parts.h"
 #include "gradus/ops/elementwise_parts.h"
+#include "gradus/ops/activations.h"
+#include "gradus/ops/slopes.h"
 
 namespace gradus {
 namespace {
+
+DType type_of(const scalar::Value& x) { return x.type(); }
+DType type_of(const scalar::Real& x) { return x.type; }
+double largest_of(DType t) { return t == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max(); }
 
 struct TanhGrad {
   static constexpr auto name = "tanh_grad";
@@ -73,18 +82,125 @@ struct SigmoidCrossentropy {
   }
 };
 
+/// 2 / sqrt(pi) exp(-x^2 / 2), the derivative of erf at x / sqrt(2).
+struct ErfSlope {
+  static constexpr auto name = "erf_slope";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return erf_slope(x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const { return {-(dy * (finite_part(in[0]) * y))}; }
+};
+
+struct TwiceNormalCdf {
+  static constexpr auto name = "twice_normal_cdf";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return twice_normal_cdf(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {dy * erf_slope(in[0]) * fill_like(dy, std::numbers::sqrt2 / 2)};
+  }
+};
+
 struct Gelu {
   static constexpr auto name = "gelu";
-  Tensor expand(In in) const {
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return gelu(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
     const Tensor& x = in[0];
-    const Tensor phi = erf(x * fill_like(x, std::numbers::sqrt2 / 2)) + ones_like(x);
-    return x * fill_like(x, 0.5) * phi;
+    const Tensor half = fill_like(x, 0.5), root = fill_like(x, std::numbers::sqrt2 / 2);
+    const Tensor slope = dy * (finite_part(x) * half) * erf_slope(x) * root;
+    return {dy * twice_normal_cdf(x) * half + slope};
   }
 };
 
 struct Silu {
   static constexpr auto name = "silu";
-  Tensor expand(In in) const { return in[0] * sigmoid(in[0]); }
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return silu(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor share = sigmoid(in[0]);
+    return {dy * share + sigmoid_grad(share, dy * finite_part(in[0]))};
+  }
+};
+
+struct Mish {
+  static constexpr auto name = "mish";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return mish(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor share = tanh(softplus(in[0]));
+    return {dy * share + tanh_grad(share, dy * finite_part(in[0])) * sigmoid(in[0])};
+  }
+};
+
+/// 1 / (1 + |x|)^2, the derivative of softsign.
+struct SoftsignSlope {
+  static constexpr auto name = "softsign_slope";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const {
+    const auto root = 1.0 / (abs(x) + 1.0);
+    return root * root;
+  }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    const Tensor one = ones_like(dy);
+    return {dy * (y / (abs(in[0]) + one)) * (sign(in[0]) * fill_like(dy, -2))};
+  }
+};
+
+struct Softsign {
+  static constexpr auto name = "softsign";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const {
+    const double most = largest_of(type_of(x));
+    const auto bounded = max(-most, min(most, x));  // infinities have their limits
+    return bounded / (abs(bounded) + 1.0);
+  }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {dy * softsign_slope(in[0])}; }
+};
+
+/// 1 + tanh(x) without cancellation, and its derivative.
+struct OnePlusTanhSlope {
+  static constexpr auto name = "one_plus_tanh_slope";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return one_plus_tanh_slope(x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const { return {dy * (tanh(in[0]) * y) * fill_like(dy, -2)}; }
+};
+
+struct OnePlusTanh {
+  static constexpr auto name = "one_plus_tanh";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return one_plus_tanh(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {cotangent_times(one_plus_tanh_slope(in[0]), dy)};
+  }
+};
+
+struct TanhGate {
+  static constexpr auto name = "tanh_gate";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x, auto u) const { return tanh_gate(x, u); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor half = fill_like(dy, 0.5);
+    return {dy * one_plus_tanh(in[1]) * half,
+            cotangent_times(one_plus_tanh_slope(in[1]), dy * (finite_part(in[0]) * half))};
+  }
+};
+
+/// sqrt(x^2 + b) of b > 0 without overflow.
+struct RootOfSquare {
+  /// From where on x^2 nearly overflows, and b is nothing beside it unless it is huge.
+  static double far_of(DType t) { return t == f64 ? 0x1p510 : 0x1p62; }
+  static constexpr auto name = "root_of_square";
+  static constexpr auto takes = Takes::floats;
+  double b = 1;
+  auto emit(auto x) const {
+    const auto size = abs(x);
+    const double far = far_of(type_of(x));
+    const auto ratio = std::sqrt(b) / size;
+    return select_rarely(size >= far, size * sqrt(ratio * ratio + 1.0), sqrt(x * x + b));
+  }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    const Tensor far = fill_like(dy, far_of(dy.dtype())) <= abs(in[0]);  // where dy / y may be subnormal
+    return {where(far, dy * sign(in[0]), cotangent_over(dy, finite_part(y)) * finite_part(in[0]))};
+  }
 };
 
 /// exp(x) - 1 of the negative part, so that the branch not taken cannot overflow.
@@ -122,6 +238,18 @@ const Tensor& floats(const Tensor& x, std::string_view op) {
 
 }  // namespace
 
+Tensor finite_part(const Tensor& x) { return clip_by_value(x, -largest_of(x.dtype()), largest_of(x.dtype())); }
+Tensor at_least_lowest(const Tensor& x) { return maximum(x, -largest_of(x.dtype())); }
+Tensor twice_normal_cdf(const Tensor& x) { return apply(TwiceNormalCdf{}, x); }
+Tensor erf_slope(const Tensor& x) { return apply(ErfSlope{}, x); }
+Tensor tanh_gate(const Tensor& x, const Tensor& u) { return apply(TanhGate{}, x, u); }
+Tensor one_plus_tanh(const Tensor& x) { return apply(OnePlusTanh{}, x); }
+Tensor one_plus_tanh_slope(const Tensor& x) { return apply(OnePlusTanhSlope{}, x); }
+Tensor softsign_slope(const Tensor& x) { return apply(SoftsignSlope{}, x); }
+Tensor root_of_square(const Tensor& x, double b) { return apply(RootOfSquare{b}, x); }
+Tensor mish(const Tensor& x) { return apply_wide(Mish{}, x); }
+Tensor softsign(const Tensor& x) { return apply_wide(Softsign{}, x); }
+
 Tensor tanh_grad(const Tensor& y, const Tensor& dy) { return apply(TanhGrad{}, y, dy); }
 Tensor sigmoid_grad(const Tensor& y, const Tensor& dy) { return apply(SigmoidGrad{}, y, dy); }
 Tensor tanh(const Tensor& x) { return apply_wide(Tanh{}, x); }
@@ -129,8 +257,8 @@ Tensor sigmoid(const Tensor& x) { return apply_wide(Sigmoid{}, x); }
 Tensor relu(const Tensor& x) { return apply(Relu{}, x); }
 Tensor softplus(const Tensor& x) { return apply_wide(Softplus{}, x); }
 Tensor sigmoid_crossentropy(const Tensor& x, const Tensor& z) { return broadcasting_wide(SigmoidCrossentropy{}, x, z); }
-Tensor gelu(const Tensor& x) { return apply_wide(Gelu{}, floats(x, Gelu::name)); }
-Tensor silu(const Tensor& x) { return apply_wide(Silu{}, floats(x, Silu::name)); }
+Tensor gelu(const Tensor& x) { return apply_wide(Gelu{}, x); }
+Tensor silu(const Tensor& x) { return apply_wide(Silu{}, x); }
 Tensor elu(const Tensor& x) { return apply_wide(Elu{}, floats(x, Elu::name)); }
 Tensor selu(const Tensor& x) { return apply_wide(Selu{}, floats(x, Selu::name)); }
 Tensor leaky_relu(const Tensor& x, double alpha) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <unordered_set>
 #include "gradus/base/ranges.h"
+#include "gradus/scalar/formulas_special.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/summands.h"
@@ -123,15 +124,9 @@ struct FloorDivide {
 struct Mod {
   static constexpr auto name = "mod";
   auto emit(auto a, auto b) const {
-    if (!is_real(a)) {
-      const auto r = a - (a / b) * b;
-      return select(is_wrong_side(r, b), r + b, r);
-    }
-    // The quotient is rounded before its floor is taken, so the remainder may be off by one b.
-    const auto q = floor(a / b);
-    const auto r = select(q == 0, a, fma(-q, b, a));
-    const auto rest = select(is_wrong_side(r, b), r + b, select(abs(r) >= abs(b), r - b, r));
-    return select(rest == 0, select(b < 0, -abs(rest), abs(rest)), rest);  // a zero has the sign of b
+    if (is_real(a)) return floor_mod(a, b);
+    const auto r = a - (a / b) * b;
+    return select(is_wrong_side(r, b), r + b, r);
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
     return has_gradient(y) ? Tensors{dy, -cotangent_times(dy, floor_divide(in[0], in[1]))} : none(2);

@@ -75,7 +75,8 @@ Tensor hypot(const NumberOrTensor& left, const NumberOrTensor& right) {
     const Tensor larger = maximum(abs(x), abs(y)), smaller = minimum(abs(x), abs(y));
     const Tensor has_ratio = logical_and(not_equal(larger, 0), logical_not(is_inf(larger)));  // NaN stays
     const Tensor ratio = where(has_ratio, smaller / where(has_ratio, larger, 1), 0);
-    return larger * sqrt(square(ratio) + 1);
+    const Tensor length = larger * sqrt(square(ratio) + 1);
+    return where(logical_or(is_inf(x), is_inf(y)), std::numeric_limits<double>::infinity(), length);
   });
 }
 

@@ -229,7 +229,10 @@ Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOp
   const Tensor u = apply(PositiveUnit{dtype}, source("random::categorical", drawn, options.seed).bits(0));
   // Exponential numbers; where u is 1, as a number that stands for all that are rounded to 1.
   const Tensor waiting = maximum(-log(u), fill_like(u, dtype == f32 ? 0x1p-26 : 0x1p-54));
-  const Tensor noisy = expand_dims(cast(logits, dtype), -2) - log(waiting);
+  const Tensor sizes = expand_dims(cast(logits, dtype), -2), drawn_sizes = sizes - log(waiting);
+  // NaN is drawn, so that it shows: argmax alone would pass over it.
+  const Tensor noisy =
+      where(is_nan(drawn_sizes), fill_like(drawn_sizes, std::numeric_limits<double>::infinity()), drawn_sizes);
   return argmax(noisy, {.axis = -1, .output_type = options.dtype});
 }
 

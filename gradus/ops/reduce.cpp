@@ -3,6 +3,7 @@
 #include <bit>
 #include <limits>
 #include "gradus/graph/extents.h"
+#include "gradus/ops/index_types.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumulative_ops.h"
 #include "gradus/ops/cumulative.h"
@@ -214,23 +215,24 @@ ReduceOptions keeping(ReduceOptions options) {
   return options;
 }
 
-/// i32 [.., n, ..] of the shape of x: the index along `axis`.
-Tensor index_along(const Tensor& x, int axis) {
+/// [.., n, ..] of the shape of x: the index along `axis`.
+Tensor index_along(const Tensor& x, int axis, DType index_type) {
   Shape along;
   for (int i = 0; i < x.shape().rank(); ++i) along.push_back(i == axis ? x.shape()[i] : 1);
-  return broadcast_to(reshape(iota({x.shape()[axis]}, i32), along), x.shape());
+  return broadcast_to(reshape(iota({x.shape()[axis]}, index_type), along), x.shape());
 }
 
 /// The first index along `axis` where x equals its extreme, which `Op` finds; NaN counts as Op's identity.
-template <class Op> Tensor index_of_extreme(std::string_view op, const Tensor& given, int axis) {
+template <class Op> Tensor index_of_extreme(std::string_view op, const Tensor& given, int axis, DType index_type) {
   require(given.shape().rank() > 0, op, ": ", given.spec(), " has no axis");
   const int at = given.shape().normalized(axis);
   require(given.shape()[at] != 0, op, ": axis ", at, " of ", given.spec(), " has no element");
+  require_held(op, index_type, dimension::subtract(given.shape()[at], 1));
   Tensor x = given.dtype() == boolean ? cast(given, u8) : given;
   if (is_floating(x.dtype())) x = where(equal(x, x), x, fill_like(x, Op::identity(x.dtype())));
   const Tensor best = reduce_mask<Op>(x, 1u << at);
-  const Tensor along = index_along(x, at);
-  const Tensor index = where(equal(x, broadcast_to(best, x.shape())), along, fill_like(along, highest(i32)));
+  const Tensor along = index_along(x, at, index_type);
+  const Tensor index = where(equal(x, broadcast_to(best, x.shape())), along, fill_like(along, highest(index_type)));
   return reduce<Min>(op, index, {.axis = {at}});
 }
 
@@ -290,8 +292,10 @@ Tensor norm(const Tensor& x, ReduceOptions options) {
   return flat_sqrt(reduce_sum(square(x), options));
 }
 
-Tensor argmax(const Tensor& x, int axis) { return index_of_extreme<Max>("argmax", x, axis); }
-Tensor argmin(const Tensor& x, int axis) { return index_of_extreme<Min>("argmin", x, axis); }
+Tensor argmax(const Tensor& x, int axis) { return argmax_as(x, axis, i32); }
+Tensor argmin(const Tensor& x, int axis) { return argmin_as(x, axis, i32); }
+Tensor argmax_as(const Tensor& x, int axis, DType t) { return index_of_extreme<Max>("argmax", x, axis, t); }
+Tensor argmin_as(const Tensor& x, int axis, DType t) { return index_of_extreme<Min>("argmin", x, axis, t); }
 
 Tensor cumsum(const Tensor& x, int axis) {
   require(x.shape().rank() > 0, "cumsum: ", x.spec(), " has no axis");

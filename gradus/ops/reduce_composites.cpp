@@ -2,7 +2,7 @@
 #include "gradus/ops/reduce.h"
 #include <cmath>
 #include "gradus/base/floating_point_state.h"
-#include "gradus/ops/checks.h"
+#include "gradus/ops/index_types.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"
@@ -19,10 +19,10 @@ Tensor flat_power(const Tensor& x, double exponent) {
 
 template <class Find> Tensor index_of(std::string_view op, const Tensor& x, const ArgOptions& options, Find find) {
   const int at = checked_axis(x, options.axis, op);
-  require(is_integer(options.output_type), op, ": output_type must be an integer type, got ", options.output_type);
-  if (x.shape()[at] != 0) require_held(op, options.output_type, dimension::subtract(x.shape()[at], 1));
-  Tensor index = find(options.select_last_index ? reverse(x, {at}) : x, at);
-  if (options.select_last_index) index = extent(x.shape()[at], i32) - 1 - index;
+  const std::int64_t n = x.shape()[at];
+  const DType found = index_type(op, options.output_type, n == 0 ? 0 : dimension::subtract(n, 1));
+  Tensor index = find(options.select_last_index ? reverse(x, {at}) : x, at, found);
+  if (options.select_last_index) index = extent(n, found) - 1 - index;
   if (options.keepdims) index = expand_dims(index, at);
   return cast(index, options.output_type);
 }
@@ -61,12 +61,8 @@ Tensor count_nonzero(const Tensor& x, ReduceOptions options) {
 
 Tensor zero_fraction(const Tensor& x) { return reduce_mean(cast(equal(x, fill_like(x, 0)), f32)); }
 
-Tensor argmax(const Tensor& x, ArgOptions options) {
-  return index_of("argmax", x, options, [](const Tensor& t, int axis) { return argmax(t, axis); });
-}
-Tensor argmin(const Tensor& x, ArgOptions options) {
-  return index_of("argmin", x, options, [](const Tensor& t, int axis) { return argmin(t, axis); });
-}
+Tensor argmax(const Tensor& x, ArgOptions options) { return index_of("argmax", x, options, argmax_as); }
+Tensor argmin(const Tensor& x, ArgOptions options) { return index_of("argmin", x, options, argmin_as); }
 
 Tensor hardmax(const Tensor& x, int axis) {
   require_floating(x, "hardmax");
@@ -74,8 +70,9 @@ Tensor hardmax(const Tensor& x, int axis) {
   if (x.shape()[at] == 0) return x;
   Shape along;
   for (int i = 0; i < x.shape().rank(); ++i) along.push_back(i == at ? x.shape()[i] : 1);
-  const Tensor index = broadcast_to(reshape(iota({x.shape()[at]}, i32), along), x.shape());
-  const Tensor largest = broadcast_to(expand_dims(argmax(x, at), at), x.shape());
+  const DType t = index_type("hardmax", i64, dimension::subtract(x.shape()[at], 1));
+  const Tensor index = broadcast_to(reshape(iota({x.shape()[at]}, t), along), x.shape());
+  const Tensor largest = broadcast_to(expand_dims(argmax_as(x, at, t), at), x.shape());
   return cast(equal(index, largest), x.dtype());
 }
 

@@ -1,11 +1,15 @@
 /// Ops whose result has a shape that depends on data: positions are found on the host, elements gathered by them.
 #include "gradus/ops/select.h"
 #include <algorithm>
+#include <new>
 #include <numeric>
+#include <span>
+#include <utility>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather_ops.h"
 #include "gradus/ops/creation.h"
+#include "gradus/ops/index_types.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/known_values.h"
 #include "gradus/ops/reduce.h"
@@ -18,7 +22,7 @@ using Positions = std::vector<std::int64_t>;
 
 Tensor vector_of(const Positions& values, DType dtype = i64) {
   const auto n = static_cast<std::int64_t>(values.size());
-  if (dtype == i64) return from_values(values, {n});
+  if (dtype != i32) return cast(from_values(values, {n}), dtype);
   const std::vector<std::int32_t> narrow(values.begin(), values.end());
   return from_values(narrow, {n});
 }
@@ -129,6 +133,8 @@ Groups groups_of(const Tensor& x, const Slices& s, bool sorted) {
 }  // namespace
 
 Unique unique(const Tensor& x, const UniqueOptions& options) {
+  const std::int64_t n = options.axis ? x.shape()[x.shape().normalized(*options.axis)] : x.shape().size();
+  (void)index_type("unique", options.out_idx, n);
   require_known_value("unique", "x", x, "apply it outside of the function");
   const Tensor source = options.axis ? x : reshape(x, {x.shape().size()});
   require(source.shape().rank() > 0, "unique: x is ", x.spec(), ", which has no axis");
@@ -137,36 +143,62 @@ Unique unique(const Tensor& x, const UniqueOptions& options) {
   for (int i = 0; i < at; ++i) s.outer *= source.shape()[i];
   for (int i = at + 1; i < source.shape().rank(); ++i) s.inner *= source.shape()[i];
   const Groups groups = groups_of(x, s, options.sorted);
-  const Tensor index = vector_of(groups.index, i32);
+  const Tensor index = vector_of(groups.index, options.out_idx);
   return {gather(source, vector_of(groups.first), at), options.axis ? index : reshape(index, x.shape()),
-          vector_of(groups.count, i32), vector_of(groups.first, i32)};
+          vector_of(groups.count, options.out_idx), vector_of(groups.first, options.out_idx)};
 }
 
 Unique unique_with_counts(const Tensor& x) { return unique(x); }
 
-Tensor bincount(const Tensor& x, std::int64_t minlength) {
-  const Positions values = known_integers("bincount", "x", x, "use unsorted_segment_sum with a number of bins");
-  std::int64_t length = minlength;
-  require(minlength >= 0, "bincount: minlength is ", minlength);
-  for (std::int64_t value : values) {
-    require(value >= 0, "bincount: ", value, " is negative");
-    require<ResourceExhausted>(value < std::int64_t{1} << 40, "bincount: ", value, " would need as many bins");
-    length = std::max(length, value + 1);
+namespace {
+
+/// How often each number occurs. It counts on the host, since an index for each element takes more room than x.
+template <class T> Positions counted(std::span<const T> values, std::int64_t minlength) {
+  T largest = 0;
+  for (const T value : values) {
+    require(std::cmp_greater_equal(value, 0), "bincount: ", +value, " is negative");
+    largest = std::max(largest, value);
   }
-  const Tensor flat = reshape(x, {x.shape().size()});
-  return apply(ScatterAdd{-1, length}, cast(flat, i64), fill(flat.shape(), 1, i32));
+  require<ResourceExhausted>(std::cmp_less(largest, std::int64_t{1} << 40), "bincount: ", +largest,
+                             " would need as many bins");
+  const std::int64_t needed = values.empty() ? 0 : static_cast<std::int64_t>(largest) + 1;
+  Positions counts;
+  try {
+    counts.resize(static_cast<std::size_t>(std::max(minlength, needed)));
+  } catch (const std::bad_alloc&) {
+    throw ResourceExhausted(text("bincount: there is no room for ", std::max(minlength, needed), " bins"));
+  }
+  for (const T value : values) ++counts[static_cast<std::size_t>(value)];
+  return counts;
 }
 
-Tensor histogram_fixed_width(const Tensor& x, double low, double high, std::int64_t bins) {
+}  // namespace
+
+Tensor bincount(const Tensor& x, std::int64_t minlength, DType dtype) {
+  require_known_value("bincount", "x", x, "use unsorted_segment_sum with a number of bins");
+  require(is_integer(x.dtype()), "bincount: x is ", x.spec(), ", expected integers");
+  require(minlength >= 0, "bincount: minlength is ", minlength);
+  const Positions counts = with_type(x.dtype(), [&]<class T>(T) -> Positions {
+    if constexpr (std::integral<T> && !std::is_same_v<T, bool>)
+      return counted(std::span<const T>(x.host<T>(), static_cast<std::size_t>(x.shape().size())), minlength);
+    else return {};
+  });
+  (void)index_type("bincount", dtype, counts.empty() ? 0 : *std::ranges::max_element(counts));
+  return vector_of(counts, dtype);
+}
+
+Tensor histogram_fixed_width(const Tensor& x, double low, double high, std::int64_t bins, DType dtype) {
   require(is_floating(x.dtype()), "histogram_fixed_width: expected floats, got ", x.spec());
   require(low < high && bins > 0, "histogram_fixed_width: [", low, ", ", high, ") in ", bins,
           " parts; expected low < high and at least one part");
   const Tensor flat = reshape(x, {x.shape().size()});
+  const DType counted = index_type("histogram_fixed_width", dtype,
+                                   flat.shape()[0] < 0 ? flat.shape()[0] : std::max(bins, flat.shape()[0]));
   const Tensor scaled =
       floor((cast(flat, f64) - fill({}, low, f64)) * fill({}, static_cast<double>(bins) / (high - low), f64));
   const Tensor bin =
-      cast(maximum(minimum(scaled, fill({}, static_cast<double>(bins - 1), f64)), fill({}, 0.0, f64)), i64);
-  return apply(ScatterAdd{-1, bins}, bin, fill(flat.shape(), 1, i32));
+      cast(maximum(minimum(scaled, fill({}, static_cast<double>(bins - 1), f64)), fill({}, 0.0, f64)), counted);
+  return cast(apply(ScatterAdd{-1, bins}, bin, cast(equal(flat, flat), counted)), dtype);  // NaN is in no part
 }
 
 Tensor repeat(const Tensor& x, const Tensor& repeats, int axis) {

@@ -20,26 +20,28 @@ Tensor compress(const Tensor& x, const Tensor& condition, std::optional<int> axi
 /// Result of unique.
 struct Unique {
   Tensor values;   // the distinct elements, or slices along the axis
-  Tensor index;    // i32: position in `values` of each element; in the shape of x, or a vector along the axis
-  Tensor count;    // i32: number of occurrences of each of them
-  Tensor indices;  // i32: first occurrence of each of them, along the axis or in x flattened
+  Tensor index;    // position in `values` of each element; in the shape of x, or a vector along the axis
+  Tensor count;    // number of occurrences of each of them
+  Tensor indices;  // first occurrence of each of them, along the axis or in x flattened
 };
 /// Options of unique.
 struct UniqueOptions {
   std::optional<int> axis = {};  // takes slices along the axis; none: the elements of x, flattened
   bool sorted = false;           // ascending, slices compared number by number; else in the order of occurrence
+  DType out_idx = i32;           // integer type of positions and counts
 };
-/// The distinct elements of x. NaN equals NaN, and stands last.
+/// The distinct elements of x. NaN equals NaN, and stands last. OutOfRange if out_idx does not number the elements.
 Unique unique(const Tensor& x, const UniqueOptions& options = {});
 /// unique() under TensorFlow's other name.
 Unique unique_with_counts(const Tensor& x);
 
-/// Number of occurrences of each number: i32 [largest + 1], at least `minlength` long. x: integers that are not
-/// negative.
-Tensor bincount(const Tensor& x, std::int64_t minlength = 0);
-/// Histogram. x: T[...] -> i32 [bins]: numbers of elements in each of `bins` equal parts of [low, high). Elements
-/// outside count to the first and last one. Floats. It can be traced, since its shape is known.
-Tensor histogram_fixed_width(const Tensor& x, double low, double high, std::int64_t bins = 100);
+/// Number of occurrences of each number: dtype [largest + 1], at least `minlength` long. x: integers that are not
+/// negative. OutOfRange if `dtype`, an integer type, does not hold a count.
+Tensor bincount(const Tensor& x, std::int64_t minlength = 0, DType dtype = i32);
+/// Histogram. x: T[...] -> dtype [bins]: numbers of elements in each of `bins` equal parts of [low, high). Elements
+/// outside count to the first and last one, NaN to none. Floats. It can be traced, since its shape is known. OutOfRange
+/// if `dtype`, an integer type, does not hold the number of elements.
+Tensor histogram_fixed_width(const Tensor& x, double low, double high, std::int64_t bins = 100, DType dtype = i32);
 
 /// x with element i along `axis` repeated `repeats[i]` times; `repeats` is a vector of integers.
 Tensor repeat(const Tensor& x, const Tensor& repeats, int axis);

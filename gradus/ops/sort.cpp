@@ -3,6 +3,7 @@
 #include "gradus/ops/sort_ops.h"
 #include <limits>
 #include "gradus/graph/extents.h"
+#include "gradus/ops/index_types.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather_ops.h"
 #include "gradus/ops/creation.h"
@@ -94,15 +95,22 @@ TopK top_k(const Tensor& x, std::int64_t k, const TopKOptions& options) {
   return ordered("top_k", x, at, k, options.largest);
 }
 
-Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, Side side) {
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, Side side, DType out_type) {
   const Shape &rows = sorted_sequence.shape(), &asked = values.shape();
   bool fits = rows.rank() > 0 && rows.rank() == asked.rank();
   for (int i = 0; fits && i + 1 < rows.rank(); ++i) fits = rows[i] == asked[i];
   require(fits, "searchsorted: sorted_sequence is ", sorted_sequence.spec(), ", values are ", values.spec(),
           "; all dimensions but the last must agree");
   const Tensor sequence = expand_dims(sorted_sequence, -2), each = expand_dims(values, -1);
-  const Tensor before = side == Side::left ? sequence < each : sequence <= each;
-  return reduce_sum(cast(before, i32), {.axis = {-1}});
+  const DType counted = index_type("searchsorted", out_type, rows.back());
+  const auto count = [&](const Tensor& counts) { return reduce_sum(cast(counts, counted), {.axis = {-1}}); };
+  Tensor before = count(side == Side::left ? sequence < each : sequence <= each);
+  if (is_floating(values.dtype())) {  // NaN comes after every number, as sort has it
+    const Tensor all = side == Side::right ? extent(rows.back(), counted)
+                                           : expand_dims(count(equal(sorted_sequence, sorted_sequence)), -1);
+    before = where(is_nan(values), all, before);
+  }
+  return cast(before, out_type);
 }
 
 }  // namespace gradus

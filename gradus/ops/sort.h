@@ -29,9 +29,9 @@ TopK top_k(const Tensor& x, std::int64_t k, const TopKOptions& options);
 
 /// Place of a value among elements equal to it.
 enum class Side { left, right };
-/// Insertion points. sorted_sequence: T[batch..., n] in ascending order, values: T[batch..., m] -> i32 [batch..., m]:
-/// the index before which each value would be inserted to keep the order. Values go before (left) or behind (right)
-/// equal elements.
-Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, Side side = Side::left);
+/// Insertion points. sorted_sequence: T[batch..., n] in ascending order, values: T[batch..., m] -> out_type
+/// [batch..., m]: the index before which each value would be inserted to keep the order. Values go before (left) or
+/// behind (right) equal elements. NaN stands after every number, as in sort. OutOfRange if out_type does not hold n.
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, Side side = Side::left, DType out_type = i32);
 
 }  // namespace gradus

@@ -263,56 +263,6 @@ struct BesselK {
   }
 };
 
-struct FresnelCos {
-  static constexpr auto name = "fresnel_cos";
-  static constexpr auto takes = Takes::floats;
-  auto emit(auto x) const { return fresnel_cos(x); }
-  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
-    return {dy * cos(square(in[0]) * fill_like(dy, std::numbers::pi / 2))};
-  }
-};
-
-struct FresnelSin {
-  static constexpr auto name = "fresnel_sin";
-  static constexpr auto takes = Takes::floats;
-  auto emit(auto x) const { return fresnel_sin(x); }
-  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
-    return {dy * sin(square(in[0]) * fill_like(dy, std::numbers::pi / 2))};
-  }
-};
-
-struct Expint {
-  static constexpr auto name = "expint";
-  static constexpr auto takes = Takes::floats;
-  auto emit(auto x) const { return expint(x); }
-  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {cotangent_times(dy, exp(in[0]) / in[0])}; }
-};
-
-constexpr int highest_spence = 12;
-
-/// Its derivative log(x) / (1 - x) would be 0 / 0 at 1, so all are functions of their own.
-struct Spence {
-  static constexpr auto name = "spence";
-  static constexpr auto takes = Takes::floats;
-  int order = 0;
-  auto emit(auto x) const { return spence(order, x); }
-  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
-    require(order < highest_spence, "spence: derivatives up to order ", highest_spence, " are known");
-    return {cotangent_times(dy, apply(Spence{order + 1}, in[0]))};
-  }
-};
-
-/// D' = 1 - 2 x D, and 0 at infinity.
-struct Dawsn {
-  static constexpr auto name = "dawsn";
-  static constexpr auto takes = Takes::floats;
-  auto emit(auto x) const { return dawsn(x); }
-  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
-    const Tensor finite = logical_not(is_inf(in[0])), zero = zeros_like(dy), x = where(finite, in[0], zero);
-    return {dy * where(finite, ones_like(dy) - (x + x) * y, zero)};
-  }
-};
-
 bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_float(const scalar::Real& x) { return is_floating(x.type); }
 
@@ -452,11 +402,25 @@ Tensor polygamma(int order, const Tensor& x) {
   return order == 0 ? digamma(x) : apply_wide(Polygamma{order}, x);
 }
 
+namespace {
+
+/// lgamma(x), and at the poles 0, -1 ... its part that stays finite, log(1 / (-x)!); and 1 at the poles, else 0.
+std::pair<Tensor, Tensor> finite_lgamma(const Tensor& x) {
+  const Tensor is_pole = logical_and(logical_and(x <= 0, equal(x, floor(x))), is_finite(x));
+  const Tensor size = lgamma(where(is_pole, 1 - x, x));
+  return {where(is_pole, -size, size), cast(is_pole, x.dtype())};
+}
+
+}  // namespace
+
 Tensor lbeta(const Tensor& x) {
   require_floating(x, "lbeta");
   checked_axis(x, -1, "lbeta");
   return in_computed_dtype(x, [](const Tensor& wide) {
-    return reduce_sum(lgamma(wide), {.axis = {-1}}) - lgamma(reduce_sum(wide, {.axis = {-1}}));
+    const auto [parts, part_poles] = finite_lgamma(wide);
+    const auto [whole, whole_poles] = finite_lgamma(reduce_sum(wide, {.axis = {-1}}));
+    const Tensor poles = reduce_sum(part_poles, {.axis = {-1}}) - whole_poles;
+    return reduce_sum(parts, {.axis = {-1}}) - whole + multiply_no_nan(std::numeric_limits<double>::infinity(), poles);
   });
 }
 
@@ -472,11 +436,6 @@ Tensor bessel_k0(const Tensor& x) { return apply_wide(BesselK{0, false}, x); }
 Tensor bessel_k0e(const Tensor& x) { return apply_wide(BesselK{0, true}, x); }
 Tensor bessel_k1(const Tensor& x) { return apply_wide(BesselK{1, false}, x); }
 Tensor bessel_k1e(const Tensor& x) { return apply_wide(BesselK{1, true}, x); }
-Tensor fresnel_cos(const Tensor& x) { return apply_wide(FresnelCos{}, x); }
-Tensor fresnel_sin(const Tensor& x) { return apply_wide(FresnelSin{}, x); }
-Tensor expint(const Tensor& x) { return apply_wide(Expint{}, x); }
-Tensor spence(const Tensor& x) { return apply_wide(Spence{}, x); }
-Tensor dawsn(const Tensor& x) { return apply_wide(Dawsn{}, x); }
 
 Tensor xlogy(const NumberOrTensor& left, const NumberOrTensor& right) {
   const auto [x, y] = side_by_side("xlogy", left, right);

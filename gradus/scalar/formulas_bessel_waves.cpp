@@ -66,7 +66,8 @@ struct Waves {
 };
 Waves waves(bool of_second_kind, const Value& x) {
   const Value t = (2 * wave_from * wave_from) / (x * x) - 1.0, size = sqrt(1.0 / (x * pi));
-  const Value sum = sin(x) + cos(x), difference = sin(x) - cos(x);  // sqrt(2) times the cosine and sine of x - pi / 4
+  const Value sine = bounded_sin(x), cosine = bounded_cos(x);
+  const Value sum = sine + cosine, difference = sine - cosine;  // sqrt(2) times the cosine and sine of x - pi / 4
   const Value p0 = p_0(t), q0 = q_0(t) / x, p1 = p_1(t), q1 = q_1(t) / x;
   if (of_second_kind) return {size * (p0 * difference + q0 * sum), size * (q1 * difference - p1 * sum)};
   return {size * (p0 * sum - q0 * difference), size * (p1 * difference + q1 * sum)};

@@ -87,7 +87,8 @@ Value exp(const Value& x) {
 }
 
 Value exp_of_sum(const Value& high, const Value& low) {
-  Reduced reduced = reduce(within(-709.0, 710.0, high));
+  const bool single = high.type() == f32;
+  Reduced reduced = reduce(within(single ? -88.0 : -709.0, single ? 89.0 : 710.0, high));
   const Value r = reduced.r + low;
   reduced.r_low = ((reduced.r - r) + low) + reduced.r_low;
   reduced.r = r;
@@ -148,6 +149,58 @@ Value tanh(const Value& x) {
   const Value bounded = min(x.type() == f32 ? 10.0 : 22.0, a);  // past which the result is 1
   const Value far = 1.0 - 2.0 / (bounded_exp(bounded + bounded) + 1.0);
   return copy_sign(select(a < 0.55, near, far), x);  // tanh(0.55) = 1/2
+}
+
+namespace {
+
+/// Where sigmoid(x) comes near the least normal number.
+double sigmoid_ends(const Value& x) { return x.type() == f32 ? -86.0 : -706.0; }
+
+/// x exp(x), which is x sigmoid(x) below sigmoid_ends: exp(x) by two halves, of which none is subnormal.
+Value by_halves(const Value& x) {
+  const Value half = exp(x * 0.5);
+  return half * max(x.type() == f32 ? -0x1p127 : -0x1p1023, x) * half;
+}
+
+constexpr double tanh_tail_below = -1.9;
+
+}  // namespace
+
+Value silu(const Value& x) { return select_rarely(x < sigmoid_ends(x), by_halves(x), x * sigmoid(x)); }
+
+Value mish(const Value& x) {
+  const Value usual = x * tanh(max(0.0, x) + log1p(exp(-abs(x))));
+  return select_rarely(x < sigmoid_ends(x), by_halves(x), usual);
+}
+
+Value one_plus_tanh(const Value& x) { return select_rarely(x < tanh_tail_below, sigmoid(x + x) * 2.0, tanh(x) + 1.0); }
+
+Value tanh_gate(const Value& x, const Value& u) {
+  const Value tail = max(x.type() == f32 ? -0x1p100 : -0x1p1000, x) * sigmoid(u + u);
+  return select_rarely(u < tanh_tail_below, tail, x * 0.5 * (tanh(u) + 1.0));
+}
+
+Value one_plus_tanh_slope(const Value& x) {
+  const Value y = tanh(x), tail = sigmoid(x + x);
+  return select_rarely(x < tanh_tail_below, tail * (1.0 - tail) * 4.0, 1.0 - y * y);
+}
+
+Real silu(Real x) {
+  const double share = 1 / (1 + std::exp(-x.v));
+  return {share == 0 ? -0.0 : x.v * share, x.type};
+}
+Real mish(Real x) {
+  const double share = std::tanh(std::log1p(std::exp(-std::abs(x.v))) + std::max(0.0, x.v));
+  return {share == 0 ? -0.0 : x.v * share, x.type};
+}
+Real one_plus_tanh(Real x) { return {2 / (1 + std::exp(-2 * x.v)), x.type}; }
+Real tanh_gate(Real x, Real u) {
+  const double gate = one_plus_tanh(u).v;
+  return {gate == 0 ? -0.0 : x.v * 0.5 * gate, x.type};
+}
+Real one_plus_tanh_slope(Real x) {
+  const double cosh = std::cosh(x.v);
+  return {1 / cosh / cosh, x.type};
 }
 
 Value copy_sign(const Value& x, const Value& sign) {

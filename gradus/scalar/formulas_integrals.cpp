@@ -35,6 +35,18 @@ Value dawsn_far(const Value& t) {
                      1.0164219728980834});
 }
 
+/// (2 x D(x) - 1) / (t + 1) for x^2 = 32 / (t + 1) from 16.
+Value dawsn_slope_far(const Value& t) {
+  return polynomial(t, {1.9136802022360757e-10, -6.1823261445936015e-10, -1.3680855008971487e-9, 5.0262712710073486e-9,
+                        4.2754177179164198e-9,  -1.9028030354701154e-8,  -7.4651031370764381e-9, 4.5139454001900279e-8,
+                        7.4173480128505553e-9,  -7.7010284254267571e-8,  -3.3265174609022181e-9, 1.0449551898001975e-7,
+                        1.6177811297532376e-9,  -1.2329016249565041e-7,  -1.5990568699834819e-8, 1.3180209231354584e-7,
+                        6.4534139319432124e-8,  -1.0577647689783317e-7,  -1.4662538294399166e-7, -3.5304699083200713e-8,
+                        1.0809702763402532e-7,  2.217056701100878e-7,    3.7242321697739321e-7,  8.2122116189018572e-7,
+                        2.65463730902218e-6,    1.2360718180822373e-5,   8.3491155976645301e-5,  0.00087017339154654094,
+                        0.016421972898083495});
+}
+
 constexpr double expint_near = 16;
 
 /// Ei(x) - log(x) - gamma for 0 <= x <= 16: by its power series, whose terms are all positive.
@@ -94,11 +106,15 @@ Value fresnel_c(const Value& t) {
           -0.3893358665548052, 0.11297853612840902, 0.15082567102878539, 0.20688091899965366});
 }
 
-Fresnel fresnel(const Value& x) {
-  const Value a = min(abs(x), 1e17), square = a * a, rest = fma(a, a, -square);
-  // x^2 modulo 4, exactly.
+/// pi / 2 times x^2 modulo 4, for |x| up to 1e17: the remainder is exact.
+Value fresnel_angle(const Value& a) {
+  const Value square = a * a, rest = fma(a, a, -square);
   const Value high = fma(round_even(square * 0.25), -4.0, square), low = fma(round_even(rest * 0.25), -4.0, rest);
-  const Value angle = (high + low) * (pi / 2);
+  return (high + low) * (pi / 2);
+}
+
+Fresnel fresnel(const Value& x) {
+  const Value a = min(abs(x), 1e17), square = a * a, angle = fresnel_angle(a);
   constexpr double limit = 16 / pi;  // of x^2
   const Value near = min(square, limit) * (1 / limit), far = limit / max(square, limit);
   const Value t = fma(far * far, 2.0, -1.0);
@@ -107,8 +123,8 @@ Fresnel fresnel(const Value& x) {
           square,
           square <= limit,
           fma(near * near, 2.0, -1.0),
-          sin(angle),
-          cos(angle),
+          bounded_sin(angle),
+          bounded_cos(angle),
           fresnel_f(t) / (far_a * pi),
           fresnel_g(t) / (far_a * far_a * far_a * (pi * pi))};
 }
@@ -202,6 +218,23 @@ Value dawsn(const Value& given) {
   return select(given == given, convert(copy_sign(y, x), given.type()), given);
 }
 
+Value dawsn_slope(const Value& given) {
+  const Value a = abs(convert(given, f64)), near = min(a, 4.0), far = 4.0 / max(a, 4.0);
+  const Value square = near * near, share = far * far * 2.0;  // x^2 = 32 / share
+  const Value by_series = fma(square * -2.0, dawsn_near(fma(square, 0.125, -1.0)), 1.0);
+  const Value y = select(a <= 4.0, by_series, -share * dawsn_slope_far(share - 1.0));
+  return select(given == given, convert(y, given.type()), given);
+}
+
+Real dawsn_slope(Real x) {
+  const long double a = std::abs(static_cast<long double>(x.v));
+  if (std::isnan(x.v)) return x;
+  if (a < 7) return {static_cast<double>(1 - 2 * a * static_cast<long double>(dawsn(Real(x.v, f64)).v)), x.type};
+  long double sum = 0, term = -1 / (2 * a * a);
+  for (int k = 1; k < 30; ++k) sum += term, term *= (2 * k + 1) / (2 * a * a);
+  return {static_cast<double>(sum), x.type};
+}
+
 /// In long double by the power series after exp(-x^2), all of whose terms are positive, or the asymptotic one.
 Real dawsn(Real x) {
   const long double a = std::abs(static_cast<long double>(x.v));
@@ -251,6 +284,19 @@ Value fresnel_sin(const Value& given) {
 }
 
 Real fresnel_sin(Real x) { return {static_cast<double>(fresnel_of(x.v).imag()), x.type}; }
+
+/// Every double beyond 1e17 is a multiple of 4.
+Value fresnel_slope(bool sine, const Value& given) {
+  const Value x = convert(given, f64), angle = fresnel_angle(min(abs(x), 1e17));
+  return convert(select(abs(x) < infinity, sine ? bounded_sin(angle) : bounded_cos(angle), nan), given.type());
+}
+
+Real fresnel_slope(bool sine, Real x) {
+  const double square = x.v * x.v, rest = std::fma(x.v, x.v, -square);
+  const long double angle = (std::fmod(square, 4.0) + std::fmod(rest, 4.0)) * std::numbers::pi_v<long double> / 2;
+  if (std::abs(x.v) > 1e17) return {std::isfinite(x.v) ? (sine ? 0.0 : 1.0) : nan, x.type};
+  return {static_cast<double>(sine ? std::sin(angle) : std::cos(angle)), x.type};
+}
 
 Value spence(int order, const Value& given) {
   const Value x = convert(given, f64);

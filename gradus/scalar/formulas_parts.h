@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 #include "gradus/scalar/formulas.h"
+#include "gradus/scalar/rare_parts.h"
 
 namespace gradus::scalar {
 
@@ -48,13 +49,27 @@ inline Value polynomial(const Value& x, std::initializer_list<double> c) {
   return polynomial(x, std::span(c.begin(), c.size()));
 }
 
+/// `number` as a constant of the type of x.
+inline Value constant_like(const Value& x, const Literal& number) {
+  return {x.code(), x.code()->add({.op = Opcode::constant, .type = x.type(), .bits = number.bits_as(x.type())})};
+}
+
+/// a shifted by `by`, of the same type, with zeros; 0 <= by < width.
+inline Value shift_left(const Value& a, const Value& by) { return record(Opcode::shift_left, a, by); }
+inline Value shift_right_logical(const Value& a, const Value& by) { return record(Opcode::shift_right_logical, a, by); }
+
 /// x = m 2^e with m in [sqrt(1/2), sqrt(2)), for x at least the least normal number.
 struct Mantissa {
   Value m, e;
 };
 Mantissa split(const Value& x);
 
-/// exp(high + low) in f64, for |low| far below 1 that is exactly zero where high is not finite.
+/// sin and cos without a rare part, for |x| up to trig_bound, beyond which x counts as that.
+Value bounded_sin(const Value& x);
+Value bounded_cos(const Value& x);
+inline constexpr double trig_bound = 0x1p43;
+
+/// exp(high + low), for |low| far below 1 that is exactly zero where high is not finite.
 Value exp_of_sum(const Value& high, const Value& low);
 
 }  // namespace gradus::scalar

@@ -35,8 +35,8 @@ Value polygamma(int order, const Value& x);
 /// The modified Bessel function of the first kind I_order(x), times exp(-|x|) if `scaled`; order >= 0: 0.6 6 for orders
 /// 0 and 1.
 Value bessel_i(int order, bool scaled, const Value& x);
-/// The Bessel function of the first kind J_order(x): absolute error below 1e-15 in f64. Arguments beyond 2^43 are
-/// treated as by sin.
+/// The Bessel function of the first kind J_order(x): absolute error below 1e-15 in f64. Arguments beyond 2^43 count as
+/// 2^43, where the function is below 3e-7.
 Value bessel_j(int order, const Value& x);
 /// The Bessel function of the second kind Y_order(x), with the same error; -infinity for x <= 0.
 Value bessel_y(int order, const Value& x);
@@ -54,8 +54,28 @@ Value spence(int order, const Value& x);
 /// exp(-x^2) times the integral from 0 to x of exp(t^2): 0.6 5.
 Value dawsn(const Value& x);
 
-/// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
+/// The derivatives of fresnel_cos and fresnel_sin: cos(pi x^2 / 2), or its sine: 0.5 2. NaN for infinities.
+Value fresnel_slope(bool sine, const Value& x);
+/// The derivative of dawsn, 1 - 2 x dawsn(x): 0.6 60; near its zero at 0.924 the error is relative to 1.
+Value dawsn_slope(const Value& x);
+
+/// a - b * trunc(a / b) of floats: the remainder with the sign of a, exact.
 Value fmod(const Value& a, const Value& b);
+/// a - b * floor(a / b) of floats, rounded once: zero, or with the sign of b and smaller than it.
+Value floor_mod(const Value& a, const Value& b);
+
+/// x Phi(x), with the normal distribution function Phi; 1 + erf(x / sqrt(2)), which is 2 Phi(x); and the derivative of
+/// erf at x / sqrt(2). From -2 down by the complement, without cancellation.
+Value gelu(const Value& x);
+Value twice_normal_cdf(const Value& x);
+Value erf_slope(const Value& x);
+/// x / 2 (1 + tanh(u)), 1 + tanh(x) and its derivative; from -1.9 down by the sigmoid, without cancellation.
+Value tanh_gate(const Value& x, const Value& u);
+Value one_plus_tanh(const Value& x);
+Value one_plus_tanh_slope(const Value& x);
+/// x sigmoid(x), and x tanh(log(1 + exp(x))), also where a factor is smaller than the least normal number.
+Value silu(const Value& x);
+Value mish(const Value& x);
 
 inline Real exp2(Real x) { return {std::exp2(x.v), x.type}; }
 inline Real log2(Real x) { return {std::log2(x.v), x.type}; }
@@ -85,5 +105,16 @@ Real fresnel_sin(Real x);
 Real expint(Real x);
 Real spence(int order, Real x);
 Real dawsn(Real x);
+Real fresnel_slope(bool sine, Real x);
+Real dawsn_slope(Real x);
+Real floor_mod(Real a, Real b);
+Real gelu(Real x);
+Real twice_normal_cdf(Real x);
+Real erf_slope(Real x);
+Real tanh_gate(Real x, Real u);
+Real one_plus_tanh(Real x);
+Real one_plus_tanh_slope(Real x);
+Real silu(Real x);
+Real mish(Real x);
 
 }  // namespace gradus::scalar

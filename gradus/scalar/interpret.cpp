@@ -1,6 +1,7 @@
 /// Compiles a formula to a list of loops: dead instructions are dropped, registers are reused once nobody reads them.
 #include "gradus/scalar/interpret.h"
 #include <cstring>
+#include "gradus/scalar/rare_parts.h"
 #include "gradus/tensor/dimension.h"
 
 namespace gradus::scalar {
@@ -43,7 +44,10 @@ struct Interpreter::Placement {
   }
 };
 
-Interpreter::Interpreter(const Code& code, std::span<const std::int64_t> symbols) {
+Interpreter::Interpreter(const Code& formula, std::span<const std::int64_t> symbols) {
+  const auto [code, rare_parts] = arranged(formula);
+  auto part = rare_parts.begin();
+  std::size_t test = 0;
   const std::vector<int> last = last_readers(code);
   std::vector<Operand> places(code.instructions.size());
   Placement placement;
@@ -51,6 +55,14 @@ Interpreter::Interpreter(const Code& code, std::span<const std::int64_t> symbols
   for (int i = 0; i <= code.result; ++i) {
     const scalar::Instruction& in = at(code, i);
     Operand& place = places[static_cast<std::size_t>(i)];
+    if (part != rare_parts.end() && i == part->first) {
+      test = instructions_.size();
+      instructions_.push_back({.loop = nullptr, .a = place_of(at(code, part->choice).a)});
+    }
+    if (part != rare_parts.end() && i == part->choice) {
+      instructions_[test].skipped = instructions_.size() - test - 1;
+      ++part;
+    }
     if (last[static_cast<std::size_t>(i)] < 0) continue;
     if (in.op == Opcode::input) {
       place = {Place::input, in.a};
@@ -65,7 +77,7 @@ Interpreter::Interpreter(const Code& code, std::span<const std::int64_t> symbols
     }
     place = i == code.result ? Operand{Place::result, 0} : Operand{Place::scratch, placement.take() * register_bytes};
     instructions_.push_back(
-        {loop_of(in.op, operand_type(code, i), in.type), place, place_of(in.a), place_of(in.b), place_of(in.c)});
+        {loop_of(in.op, operand_type(code, i), in.type), place, place_of(in.a), place_of(in.b), place_of(in.c), 0});
     const int operands[] = {in.a, in.b, in.c};
     for (int k = 0; k < 3; ++k) {
       const int operand = operands[k];
@@ -76,7 +88,7 @@ Interpreter::Interpreter(const Code& code, std::span<const std::int64_t> symbols
   }
   registers_ = placement.count;
   if (const Operand result = place_of(code.result); result.place != Place::result)
-    instructions_.push_back({copy_loop(at(code, code.result).type), {Place::result, 0}, result, {}, {}});
+    instructions_.push_back({copy_loop(at(code, code.result).type), {Place::result, 0}, result, {}, {}, 0});
 }
 
 Interpreter::Operand Interpreter::add_constant(DType t, std::uint64_t bits) {
@@ -99,9 +111,16 @@ void* Interpreter::address(Operand operand, const void* const* inputs, void* res
 }
 
 void Interpreter::run(const void* const* inputs, void* result, std::int64_t count, void* scratch) const {
-  for (const Instruction& in : instructions_)
+  for (std::size_t i = 0; i < instructions_.size(); ++i) {
+    const Instruction& in = instructions_[i];
+    if (!in.loop) {
+      const void* condition = address(in.a, inputs, result, scratch);
+      if (!std::memchr(condition, 1, static_cast<std::size_t>(count))) i += in.skipped;
+      continue;
+    }
     in.loop(address(in.result, inputs, result, scratch), address(in.a, inputs, result, scratch),
             address(in.b, inputs, result, scratch), address(in.c, inputs, result, scratch), count);
+  }
 }
 
 std::uint64_t evaluate_bits(const Code& code, std::span<const std::uint64_t> operands,

@@ -86,6 +86,10 @@ std::vector<Row> smooth() {
   const auto celu_of = [](double x) { return x > 0 ? x : std::expm1(x); };
   Row mishes =
       activation("mish", mish, [](double x) { return x * std::tanh(softplus_of(x)); }, {{{0}, {0.6}}, {{100}, {1}}});
+  mishes.covers = {"mish"};
+  Row softsigns = activation("softsign", softsign, [](double x) { return x / (1 + std::abs(x)); },
+                             {{{0}, {1}}, {{-1}, {0.25}}, {{inf}, {0}}, {{-inf}, {0}}});
+  softsigns.covers = {"softsign"};
   return {
       std::move(mishes),
       activation("celu", of(celu), celu_of, {{{0}, {1}}, {{-1000}, {0}}, {{1000}, {1}}}),
@@ -95,7 +99,7 @@ std::vector<Row> smooth() {
       called("elu", activation(
                         "elu of alpha 0.5", [](const Tensor& x) { return elu(x, {.alpha = 0.5}); },
                         [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }, {{{0}, {0.5}}, {{1000}, {1}}})),
-      activation("softsign", softsign, [](double x) { return x / (1 + std::abs(x)); }, {{{0}, {1}}, {{-1}, {0.25}}}),
+      std::move(softsigns),
       activation("log_sigmoid", log_sigmoid, [](double x) { return -softplus_of(-x); },
                  {{{0}, {0.5}}, {{1000}, {0}}, {{-1000}, {1}}}),
       called("silu", activation(

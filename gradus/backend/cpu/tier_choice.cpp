@@ -6,6 +6,7 @@
 #include "gradus/base/hash.h"
 #include "gradus/graph/known_formulas.h"
 #include "gradus/graph/per_value.h"
+#include "gradus/scalar/rare_parts.h"
 
 namespace gradus {
 namespace {
@@ -70,7 +71,7 @@ Times times_by_formulas(const Graph& graph, std::span<const std::int64_t> symbol
     const bool is_new = structures.add(i);
     if (!is_computed(v)) continue;
     const double instructions =
-        v.op.is_reduction() ? 1 : static_cast<double>(formulas.of(graph, v).instructions.size());
+        v.op.is_reduction() ? 1 : static_cast<double>(scalar::usual_instructions(formulas.of(graph, v)));
     interpreted += elements_of(graph, v, symbols) * (ns_per_element + ns_per_element_and_instruction * instructions);
     if (is_new) compiled += ns_per_new_value + ns_per_new_instruction * instructions;
   }

@@ -2,9 +2,11 @@
 #include "gradus/backend/xla/formula_text.h"
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <functional>
 #include "gradus/base/numbered.h"
 #include "gradus/scalar/formulas.h"
+#include "gradus/scalar/formulas_parts.h"
+#include "gradus/scalar/formulas_special.h"
 
 namespace gradus::xla {
 namespace {
@@ -74,69 +76,103 @@ namespace {
 
 // ---------------------------------------------------------------- functions within formulas
 
-/// What a function records on an input of type `t`: its instructions but the input, which is operand -2 of them.
+using Writer = std::function<HloValue(HloWriter&, const HloValues&)>;
+
+/// What a function records on inputs of type `t`: its instructions but the inputs, which are operands -2, -3 ... of
+/// them; and the same function as StableHLO.
 struct Recorded {
-  std::string_view name;  // in StableHLO
+  Writer write;
   DType type = f32;
+  int arity = 1;
   std::vector<Instruction> instructions;
 };
 
-template <class Function> Recorded recorded(std::string_view name, DType t, Function function) {
+template <class... Inputs> Recorded recorded(Writer write, DType t, scalar::Value (*function)(const Inputs&...)) {
+  constexpr int arity = sizeof...(Inputs);
   Code code;
-  const scalar::Value x(&code, code.add({.op = Opcode::input, .type = t, .a = 0}));
-  const int result = function(x).id();
+  std::vector<scalar::Value> in;
+  for (int k = 0; k < arity; ++k) in.emplace_back(&code, code.add({.op = Opcode::input, .type = t, .a = k}));
+  int result = -1;
+  if constexpr (arity == 1) result = function(in[0]).id();
+  else result = function(in[0], in[1]).id();
   internal_check(result + 1 == std::ssize(code.instructions), "a function does not end with its result");
-  Recorded made{name, t, {}};
-  for (std::size_t k = 1; k < code.instructions.size(); ++k) {
+  Recorded made{std::move(write), t, arity, {}};
+  for (std::size_t k = arity; k < code.instructions.size(); ++k) {
     Instruction i = code.instructions[k];
     for (int* operand : {&i.a, &i.b, &i.c})
-      if (*operand >= 0) *operand = *operand == 0 ? -2 : *operand - 1;
+      if (*operand >= 0) *operand = *operand < arity ? -2 - *operand : *operand - arity;
     made.instructions.push_back(i);
   }
   return made;
 }
 
+Writer named(std::string_view name) {
+  return [name](HloWriter& out, const HloValues& x) { return out.same(name, x); };
+}
+
+HloValue tangent(HloWriter& out, const HloValues& x) { return out.divide(out.same("sine", x), out.same("cosine", x)); }
+
+/// As scalar::floor_mod; StableHLO's remainder is exact, too.
+HloValue floor_remainder(HloWriter& out, const HloValues& x) {
+  const HloValue &a = x[0], &b = x[1], zero = out.zeros_like(a);
+  const HloValue rest = out.same("remainder", {a, b}), sum = out.add(rest, b);
+  const HloValue differs = out.same("xor", {out.compare("LT", rest, zero), out.compare("LT", b, zero)});
+  const HloValue moves = out.same("and", {differs, out.compare("NE", rest, zero)});
+  const HloValue is_whole = out.compare("GE", out.same("abs", {sum}), out.same("abs", {b}));
+  const HloValue floored = out.select(moves, out.select(is_whole, zero, sum), rest);
+  const HloValue signed_zero = out.multiply(zero, b);
+  return out.select(out.compare("EQ", floored, zero), signed_zero, floored);
+}
+
 std::vector<Recorded> all_recorded() {
-  using scalar::Value;
+  using One = scalar::Value (*)(const scalar::Value&);
+  using Two = scalar::Value (*)(const scalar::Value&, const scalar::Value&);
   std::vector<Recorded> all;
   for (const DType t : {f32, f64}) {
-    all.push_back(recorded("exponential", t, [](const Value& x) { return exp(x); }));
-    all.push_back(recorded("exponential_minus_one", t, [](const Value& x) { return expm1(x); }));
-    all.push_back(recorded("logistic", t, [](const Value& x) { return sigmoid(x); }));
-    all.push_back(recorded("tanh", t, [](const Value& x) { return tanh(x); }));
-    all.push_back(recorded("log", t, [](const Value& x) { return log(x); }));
-    all.push_back(recorded("log_plus_one", t, [](const Value& x) { return log1p(x); }));
-    all.push_back(recorded("sine", t, [](const Value& x) { return sin(x); }));
-    all.push_back(recorded("cosine", t, [](const Value& x) { return cos(x); }));
+    all.push_back(recorded(named("exponential"), t, One(scalar::exp)));
+    all.push_back(recorded(named("exponential_minus_one"), t, One(scalar::expm1)));
+    all.push_back(recorded(named("logistic"), t, One(scalar::sigmoid)));
+    all.push_back(recorded(named("tanh"), t, One(scalar::tanh)));
+    all.push_back(recorded(named("log"), t, One(scalar::log)));
+    all.push_back(recorded(named("log_plus_one"), t, One(scalar::log1p)));
+    all.push_back(recorded(named("sine"), t, One(scalar::sin)));
+    all.push_back(recorded(named("cosine"), t, One(scalar::cos)));
+    all.push_back(recorded(named("sine"), t, One(scalar::bounded_sin)));
+    all.push_back(recorded(named("cosine"), t, One(scalar::bounded_cos)));
+    all.push_back(recorded(tangent, t, One(scalar::tan)));
+    all.push_back(recorded(named("remainder"), t, Two(scalar::fmod)));
+    all.push_back(recorded(floor_remainder, t, Two(scalar::floor_mod)));
   }
   // One that is part of another is looked for after it.
   std::ranges::stable_sort(all, std::greater(), [](const Recorded& r) { return r.instructions.size(); });
   return all;
 }
 
-/// The argument of `function` if the instructions from `begin` on are what it records.
-std::optional<int> argument_of(const Recorded& function, const Code& code, std::size_t begin) {
+/// The arguments of `function` if the instructions from `begin` on are what it records; else none.
+std::vector<int> arguments_of(const Recorded& function, const Code& code, std::size_t begin) {
   if (begin + function.instructions.size() > code.instructions.size()) return {};
-  int argument = -1;
+  std::vector<int> arguments(at(function.arity), -1);
   for (std::size_t k = 0; k < function.instructions.size(); ++k) {
     const Instruction &want = function.instructions[k], &have = code.instructions[begin + k];
     if (want.op != have.op || want.type != have.type || want.bits != have.bits) return {};
     const std::array wants{want.a, want.b, want.c}, haves{have.a, have.b, have.c};
     for (std::size_t o = 0; o < 3; ++o) {
       if (wants[o] == -1 ? haves[o] != -1 : wants[o] >= 0 && haves[o] != wants[o] + static_cast<int>(begin)) return {};
-      if (wants[o] != -2) continue;
+      if (wants[o] > -2) continue;
+      int& argument = arguments[at(-2 - wants[o])];
       if (argument >= 0 && argument != haves[o]) return {};
       argument = haves[o];
     }
   }
-  if (argument < 0 || code.instructions[at(argument)].type != function.type) return {};
-  return argument;
+  for (const int argument : arguments)
+    if (argument < 0 || code.instructions[at(argument)].type != function.type) return {};
+  return arguments;
 }
 
 /// Per instruction: the function whose result it is.
 struct Call {
   const Recorded* function = nullptr;
-  int argument = -1;
+  std::vector<int> arguments = {};
 };
 
 std::vector<Call> calls_in(const Code& code) {
@@ -144,9 +180,9 @@ std::vector<Call> calls_in(const Code& code) {
   std::vector<Call> calls(code.instructions.size());
   for (std::size_t begin = 0; begin < code.instructions.size(); ++begin)
     for (const Recorded& function : functions)
-      if (const std::optional<int> argument = argument_of(function, code, begin)) {
+      if (std::vector<int> arguments = arguments_of(function, code, begin); !arguments.empty()) {
         begin += function.instructions.size() - 1;
-        calls[begin] = {&function, *argument};
+        calls[begin] = {&function, std::move(arguments)};
         break;
       }
   return calls;
@@ -158,7 +194,8 @@ std::vector<bool> needed_in(const Code& code, const std::vector<Call>& calls) {
   for (int i = code.result; i >= 0; --i) {
     if (!needed[at(i)]) continue;
     const Instruction& in = code.instructions[at(i)];
-    if (calls[at(i)].function) needed[at(calls[at(i)].argument)] = true;
+    if (calls[at(i)].function)
+      for (const int argument : calls[at(i)].arguments) needed[at(argument)] = true;
     else if (in.op != Opcode::input)
       for (const int operand : {in.a, in.b, in.c})
         if (operand >= 0) needed[at(operand)] = true;
@@ -193,7 +230,9 @@ HloValue write_formula(HloWriter& out, const Code& code, const HloValues& inputs
     if (!needed[k]) continue;
     const Instruction& i = code.instructions[k];
     if (calls[k].function) {
-      values[k] = out.same(calls[k].function->name, {values[at(calls[k].argument)]});
+      HloValues arguments;
+      for (const int argument : calls[k].arguments) arguments.push_back(values[at(argument)]);
+      values[k] = calls[k].function->write(out, arguments);
     } else if (i.op == Opcode::input) {
       values[k] = inputs[at(i.a)];
     } else if (i.op == Opcode::constant || i.op == Opcode::extent) {

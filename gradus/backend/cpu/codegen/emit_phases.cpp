@@ -3,6 +3,7 @@
 #include "gradus/backend/cpu/codegen/loop_emitter.h"
 #include "gradus/backend/cpu/codegen/lower_scalar.h"
 #include "gradus/base/divide.h"
+#include "gradus/scalar/rare_parts.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -252,7 +253,7 @@ int LoopEmitter::cost(int member) const {
   if (!v.op.is_elementwise() || loops_.is_row_value(member)) return 0;
   std::vector<DType> types;
   for (int operand : v.in) types.push_back(graph_[operand].spec.dtype);
-  int sum = static_cast<int>(v.op.formula(types).instructions.size() - v.in.size());
+  int sum = static_cast<int>(scalar::usual_instructions(v.op.formula(types)) - std::ssize(v.in));
   for (int operand : v.in)
     if (const int source = loops_.register_source(operand); source >= 0 && sum <= cheap) sum += cost(source);
   return sum;

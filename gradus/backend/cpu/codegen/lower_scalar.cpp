@@ -2,11 +2,13 @@
 #include "gradus/backend/cpu/codegen/lower_scalar.h"
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
 #include <algorithm>
 #include <bit>
 #include <optional>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/scalar/interpret.h"
+#include "gradus/scalar/rare_parts.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -247,13 +249,51 @@ V lower_one(Builder& b, const Instruction& in, DType from, V x, V y, V z, int n)
   throw InternalError("an instruction of a formula that does not exist");
 }
 
+/// A block that runs where a lane has `which`; at its end the blocks join. The builder is in it until join().
+class RareBlock {
+ public:
+  RareBlock(Builder& b, V which) : b_(b), before_(b.GetInsertBlock()) {
+    llvm::Function* function = before_->getParent();
+    rare_ = llvm::BasicBlock::Create(b.getContext(), "rare", function);
+    if (b.GetInsertPoint() == before_->end()) {
+      after_ = llvm::BasicBlock::Create(b.getContext(), "usual", function);
+    } else {
+      after_ = before_->splitBasicBlock(b.GetInsertPoint(), "usual");
+      before_->getTerminator()->eraseFromParent();
+    }
+    b.SetInsertPoint(before_);
+    V any = which->getType()->isVectorTy() ? b.CreateOrReduce(which) : which;
+    b.CreateCondBr(any, rare_, after_, llvm::MDBuilder(b.getContext()).createUnlikelyBranchWeights());
+    b.SetInsertPoint(rare_);
+  }
+  /// `rare` if the block ran, else `usual`.
+  V join(V rare, V usual) {
+    b_.CreateBr(after_);
+    b_.SetInsertPoint(after_, after_->begin());
+    llvm::PHINode* joined = b_.CreatePHI(rare->getType(), 2);
+    joined->addIncoming(usual, before_);
+    joined->addIncoming(rare, rare_);
+    return joined;
+  }
+
+ private:
+  Builder& b_;
+  llvm::BasicBlock *before_, *rare_ = nullptr, *after_ = nullptr;
+};
+
 }  // namespace
 
-V lower(Builder& b, const scalar::Code& code, std::span<V const> inputs, int n,
+V lower(Builder& b, const scalar::Code& formula, std::span<V const> inputs, int n,
         const std::function<V(std::int64_t)>& extent) {
+  const auto [code, rare_parts] = scalar::arranged(formula);
+  auto part = rare_parts.begin();
+  std::optional<RareBlock> rare_block;
   llvm::SmallVector<V, 32> values;
   const auto at = [&](int i) { return i < 0 ? nullptr : values[static_cast<std::size_t>(i)]; };
-  for (const Instruction& in : code.instructions) {
+  for (int i = 0; i < static_cast<int>(code.instructions.size()); ++i) {
+    const Instruction& in = code.instructions[static_cast<std::size_t>(i)];
+    if (part != rare_parts.end() && i == part->first)
+      rare_block.emplace(b, at(code.instructions[static_cast<std::size_t>(part->choice)].a));
     if (in.op == Opcode::input) values.push_back(inputs[static_cast<std::size_t>(in.a)]);
     else if (in.op == Opcode::extent) values.push_back(splat(b, extent(std::bit_cast<std::int64_t>(in.bits)), n));
     else {
@@ -262,6 +302,9 @@ V lower(Builder& b, const scalar::Code& code, std::span<V const> inputs, int n,
       V known = may_flush(in, from) ? computed_now(b, code, in, so_far, n) : nullptr;
       values.push_back(known ? known : lower_one(b, in, from, at(in.a), at(in.b), at(in.c), n));
     }
+    if (part == rare_parts.end() || i != part->choice) continue;
+    values.back() = rare_block->join(values.back(), at(in.c));
+    ++part;
   }
   return values[static_cast<std::size_t>(code.result)];
 }

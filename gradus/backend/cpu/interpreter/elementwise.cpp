@@ -2,6 +2,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/interpreter/lower.h"
 #include "gradus/backend/cpu/interpreter/source.h"
+#include "gradus/scalar/rare_parts.h"
 
 namespace gradus::interpreter {
 namespace {
@@ -42,7 +43,7 @@ BoundThunk bind_elementwise(const Graph& graph, int value, std::span<const std::
     moved += size_of(source.dtype());
   }
   bound.bytes = bound.extent * moved;
-  bound.flops = bound.extent * static_cast<std::int64_t>(code.instructions.size());
+  bound.flops = bound.extent * scalar::usual_instructions(code);
   bound.data = std::move(work);
   return bound;
 }

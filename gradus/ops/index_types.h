@@ -1,0 +1,23 @@
+/// The types of indices and counts. An op that gives them has one check: the largest that can occur, an extent, against
+/// the type of the result.
+#pragma once
+#include <limits>
+#include "gradus/ops/checks.h"
+
+namespace gradus {
+
+/// The type in which an op computes indices, or counts, up to `most`: i64 where i32 does not hold them, else i32.
+/// InvalidArgument unless `asked`, the type of the result, is an integer type; OutOfRange unless it holds `most`, an
+/// extent, symbolic or not, or an extent less one.
+inline DType index_type(std::string_view op, DType asked, std::int64_t most) {
+  require(is_integer(asked), op, ": expected an integer type for indices, got ", asked);
+  require_held(op, asked, most);
+  const bool is_long = most > std::numeric_limits<std::int32_t>::max();
+  return is_long || (most < 0 && size_of(asked) == 8) ? i64 : i32;
+}
+
+/// argmax and argmin with i32 or i64 indices.
+Tensor argmax_as(const Tensor& x, int axis, DType index_type);
+Tensor argmin_as(const Tensor& x, int axis, DType index_type);
+
+}  // namespace gradus
