@@ -121,7 +121,10 @@ std::string StepMember::await(const std::string& question, StepAnswer wanted, st
 std::string StepMember::join(const std::string& fingerprint) {
   MessageWriter asked = question(StepQuestion::join);
   asked.integer(static_cast<std::uint64_t>(cluster_.ranks())).integer(static_cast<std::uint64_t>(cluster_.servers()));
-  asked.words(version_and_contract()).words(fingerprint).words(host_name()).integer(static_cast<std::uint64_t>(getpid()));
+  asked.words(version_and_contract())
+      .words(fingerprint)
+      .words(host_name())
+      .integer(static_cast<std::uint64_t>(getpid()));
   const std::string welcome = await(asked.take(), StepAnswer::welcome, "the beginning of the training");
   MessageReader reader(welcome, source);
   const std::string run(reader.words(64, "the name of the training"));

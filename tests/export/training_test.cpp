@@ -258,6 +258,25 @@ TEST(Export, PredictionsAndSeveralResultsGoThroughPointers) {
   EXPECT_EQ(same, x.to_vector<float>());
 }
 
+/// Of more than a run of the numeric contract, and of more than a block of running sums.
+TEST(Export, LongRowsAndRunningSumsHaveTheBitsOfTheLibrary) {
+  const Threads one(1);
+  const auto sums = function(
+      [](Tensor x) {
+        return std::tuple(reduce_mean(x, {.axis = {-1}}), reduce_variance(x, {.axis = {-1}}), cumsum(x, 1));
+      },
+      {.name = "sums"});
+  const LoadedObject object(sums.export_object(export_folder() / "sums", {{f32, {2, 5001}}}));
+  const Tensor x = random::normal({2, 5001}, {.seed = 1}) + 1000;
+  std::vector<float> mean(2), variance(2), running(10002);
+  const auto [means, variances, all] = sums(x);
+  object.call(
+      {object.state(), const_cast<float*>(x.span<float>().data()), mean.data(), variance.data(), running.data()});
+  EXPECT_EQ(mean, means.to_vector<float>());
+  EXPECT_EQ(variance, variances.to_vector<float>());
+  EXPECT_EQ(running, all.to_vector<float>());
+}
+
 TEST(Export, VariablesThatTakeEachOthersValuesAreSwapped) {
   Variable a(constant({1.0F, 2.0F}), "a"), b(constant({3.0F, 4.0F}), "b");
   const auto swap = function([&](Tensor x) {

@@ -83,8 +83,12 @@ template <class T, std::int64_t width> class RunningColumns {
     std::fill_n(before_, count, running.exclusive ? C(0) : nothing);
   }
   void run() {
-    for (std::int64_t begin = 0; begin < running_.around.n; begin += running_block) {
-      const std::int64_t end = std::min(running_.around.n, begin + running_block);
+    const std::int64_t n = running_.around.n;
+    std::int64_t begin = 0;
+    if constexpr (width > 1 && !NarrowElement<T>)
+      if (!running_.exclusive) run_first_block(begin = std::min(n, running_block));
+    for (; begin < n; begin += running_block) {
+      const std::int64_t end = std::min(n, begin + running_block);
       if (running_.exclusive) run_block<true>(begin, end);
       else run_block<false>(begin, end);
     }
@@ -99,11 +103,20 @@ template <class T, std::int64_t width> class RunningColumns {
     return (running_.reverse ? running_.around.n - 1 - step : step) * running_.around.inner;
   }
 
+  /// Without a sum before it, where elements can stand for the sum so far: it is read where it was written.
+  void run_first_block(std::int64_t end) {
+    std::copy_n(x_ + at(0), count(), y_ + at(0));
+    for (std::int64_t step = 1; step < end; ++step)
+      for (std::int64_t i = 0; i < count(); ++i) y_[at(step) + i] = sum_of(y_[at(step - 1) + i], x_[at(step) + i]);
+    std::copy_n(y_ + at(end - 1), count(), before_);
+  }
+
   /// Elements are the sum before the block plus that of the block so far.
   template <bool exclusive> void run_block(std::int64_t begin, std::int64_t end) {
-    C own_sums[std::size_t{width}], magnitudes[std::size_t{width}] = {};
+    C own_sums[std::size_t{width}];
     std::fill_n(own_sums, count(), nothing);
-    C* __restrict const before = before_, * __restrict const own = own_sums, * __restrict const largest = magnitudes;
+    C* __restrict const before = before_;
+    C* __restrict const own = own_sums;
     for (std::int64_t step = begin; step < end; ++step) {
       const T* __restrict const x = x_ + at(step);
       T* __restrict const y = y_ + at(step);
@@ -111,15 +124,17 @@ template <class T, std::int64_t width> class RunningColumns {
         if constexpr (exclusive) y[i] = static_cast<T>(sum_of(before[i], own[i]));
         own[i] = sum_of(own[i], static_cast<C>(x[i]));
         if constexpr (!exclusive) y[i] = static_cast<T>(sum_of(before[i], own[i]));
-        if constexpr (std::is_floating_point_v<C>) {
-          const C magnitude = std::abs(own[i]);  // NaN is none: it comes of NaN, or behind infinity
-          largest[i] = magnitude > largest[i] ? magnitude : largest[i];
-        }
       }
     }
     for (std::int64_t i = 0; i < count(); ++i)
-      if (std::is_integral_v<C> || largest[i] <= std::numeric_limits<C>::max()) before[i] = sum_of(before[i], own[i]);
+      if (is_finite(own[i])) before[i] = sum_of(before[i], own[i]);
       else run_chain<exclusive>(i, begin, end);
+  }
+
+  /// A sum that has overflowed, or has met infinity or NaN, is finite no more.
+  static bool is_finite(C sum) {
+    if constexpr (std::is_floating_point_v<C>) return std::abs(sum) <= std::numeric_limits<C>::max();
+    else return true;
   }
 
   /// A block whose own sums overflow goes on from the last element of the block before: there they may not.
