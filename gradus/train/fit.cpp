@@ -245,6 +245,15 @@ class Fitting {
                 within);
   }
 
+  /// A callback stops a training before its first epoch: one that has stopped it before, such as early_stopping.
+  void tell_of_no_step() {
+    if (!history_.loss.empty() || recorded_.loss.empty()) return;
+    history_ = recorded_;
+    if (writes() && options_.verbose)
+      notice(text("gradus: the training of ", options_.checkpoints->directory.string(),
+                  " was ended by a callback: nothing is left to do\n"));
+  }
+
   /// Epochs that were recorded with other metrics have no numbers for those that are new.
   History completed(History history) const {
     const std::size_t epochs = history.loss.size();
@@ -305,7 +314,7 @@ class Fitting {
   void run_epoch(int epoch) {
     tell(&Callback::on_epoch_begin, EpochBegin{epoch, model_, optimizer_, stop_});
     agree_to_stop();
-    if (stop_) return;
+    if (stop_) return tell_of_no_step();
     progress_.begin_epoch(epoch);
     if (place_.next.index == 0) step_.totals().reset();
     const auto begin = Clock::now();

@@ -6,16 +6,16 @@
 #include "apps/gradus/profile.h"
 #include "apps/gradus/run_directory.h"
 #include "apps/gradus/tune.h"
-#include "tests/apps/command_process.h"
+#include "tests/apps/command_fixture.h"
 
 namespace gradus::command {
 namespace {
 namespace fs = std::filesystem;
 
-class ResumedConfiguration : public CommandProcessTest {
+class ResumedConfiguration : public CommandTest {
  protected:
   void SetUp() override {
-    CommandProcessTest::SetUp();
+    CommandTest::SetUp();
     std::string table = "a,b,y\n";
     for (int i = 0; i < 64; ++i) table += text(i % 7, ',', i % 3, ',', 0.5 * (i % 7), '\n');
     write("table.csv", table);
