@@ -70,7 +70,7 @@ bool starts_like(const Shape& made, const Shape& given, int places) {
   return true;
 }
 
-/// Of a view: batch and time may become one dimension, or two again, and a part of the time may be taken.
+/// Of a view or a reshape: batch and time may become one dimension, or two again, and a part of the time may be taken.
 int places_in_view(const Shape& made, const Shape& given, int places) {
   for (const int count : {2, 1})
     if (made.rank() >= count && product_of_first(made, count) == product_of_first(given, places)) return count;
@@ -83,7 +83,8 @@ int places_in_view(const Shape& made, const Shape& given, int places) {
 int places_from(const Node& made, In inputs, std::size_t i, int places) {
   const Shape &shape = made.spec.shape, &given = inputs[i].spec().shape;
   if (given.rank() < places) return 0;
-  if (made.op.is_view()) return places_in_view(shape, given, places);
+  if (made.op.is_alias() && i > 0) return 0;  // it only comes before it
+  if (made.op.is_view() || made.op.is_alias()) return places_in_view(shape, given, places);
   if (!starts_like(shape, given, places)) return 0;
   if (!made.op.is_library_call() || !made.op->carries) return places;
   std::vector<const Spec*> specs;
