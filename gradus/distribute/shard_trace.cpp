@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <unordered_set>
+#include "gradus/function/variable.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/same_value.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/known_values.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/shards.h"
 #include "gradus/ops/shards_ops.h"
@@ -42,6 +44,13 @@ bool is_of_sums(const Node& made) {
     for (const Ref<Node>& operand : node->inputs) waiting.push_back(operand.get());
   }
   return false;
+}
+
+/// A tape looks at nothing that is older than it: to it the earlier sum of an equal number is a constant. A number that
+/// follows from sizes is one anyway.
+bool may_stand_for(const Tensor& sum, const Tensor& part) {
+  const ReadListener* const tape = CallContext::here().listener;
+  return tape == nullptr || tape->knows(sum) || known_fill(part);
 }
 
 }  // namespace
@@ -92,7 +101,9 @@ Tensor ShardTrace::sum_over_shards(const Tensor& part) {
   if (const auto found = known_.find(part.node().get()); found != known_.end()) return found->second.sum;
   if (part.shape().rank() == 0)  // weights are made anew where parts of a batch are added up
     for (const Known& known : scalars_)
-      if (known.part.spec() == part.spec() && are_surely_equal(*known.part.node(), *part.node())) return known.sum;
+      if (known.part.spec() == part.spec() && are_surely_equal(*known.part.node(), *part.node()) &&
+          may_stand_for(known.sum, part))
+        return known.sum;
   const Known made{part, asked_of_all(AnyOp::of(AllReduce{}), part)};
   known_.emplace(part.node().get(), made);
   if (part.shape().rank() == 0) scalars_.push_back(made);
