@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 /// How long ranks that are asked to end have, before they are killed.
 constexpr std::chrono::seconds patience{5};
 /// How often it looks whether a rank is stopped, and who is the cause of a failure.
-constexpr std::chrono::milliseconds time_of_a_look{200};
+constexpr std::chrono::milliseconds time_of_a_look{400};
 /// How long the output of ranks that were killed has, once the launcher was asked to end.
 constexpr std::chrono::milliseconds patience_with_readers{100};
 
@@ -119,11 +119,7 @@ class Launcher {
       if (awaited[2].revents != 0) take_reports();
       if (awaited[0].revents != 0) take_signals();
     }
-    if (!is_ending_ && living_ > 0) {
-      watch_stopped();
-      say_who_is_awaited();
-      judge();
-    }
+    if (!is_ending_ && living_ > 0 && Clock::now() >= next_look_) look();
     if (deadline_ && Clock::now() >= *deadline_) on_deadline();
   }
 
@@ -131,6 +127,13 @@ class Launcher {
     std::chrono::milliseconds left = is_ending_ || living_ == 0 ? std::chrono::hours(1) : time_of_a_look;
     if (deadline_) left = std::min(left, std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()));
     return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+  }
+
+  void look() {
+    next_look_ = Clock::now() + time_of_a_look;
+    watch_stopped();
+    say_who_is_awaited();
+    judge();
   }
 
   RankFate& fate(int process) { return fates_[static_cast<std::size_t>(process)]; }
@@ -307,7 +310,7 @@ class Launcher {
   TimesOfRanks times_;
   int moments_ = 0;  // at which something was noticed
   std::optional<Clock::time_point> first_end_, first_failure_;
-  Clock::time_point next_word_;
+  Clock::time_point next_word_, next_look_;
   int living_ = 0;
   bool is_ending_ = false;  // all of them: one has failed, a signal has come, or nobody reads what they write
   std::optional<Clock::time_point> deadline_;

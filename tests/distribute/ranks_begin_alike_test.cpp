@@ -79,6 +79,38 @@ TEST(RanksBeginAlike, InTheirRandomNumbers) {
       {"random numbers", "set_seed", "rank 1"});
 }
 
+/// What is asked is compared, too: a length is none of a step's numbers.
+TEST(RanksBeginAlike, InWhatTheyAsk) {
+  expect_refused(
+      [](const Strategy& strategy, int rank) {
+        if (rank == 0) strategy.check_same_number(4, "the number of rows", "");
+        else strategy.any(false);
+      },
+      {"the ranks do different things: rank 0 (", " asks all for the number of rows, rank 1 (",
+       " for whether to stop: every rank makes the same calls"});
+}
+
+TEST(RanksBeginAlike, InNumbersWhichAreTold) {
+  expect_refused(
+      [](const Strategy& strategy, int rank) {
+        strategy.check_same_number(rank - 1, "the first epoch", "all read the same checkpoints");
+      },
+      {"the first epoch is -1 on rank 0 (", " and 0 on rank 1 (", "): all read the same checkpoints"});
+}
+
+TEST(RanksBeginAlike, InWhatTheyValidateWith) {
+  expect_refused(
+      [](const Strategy& strategy, int rank) {
+        Sequential model{Dense(1)};
+        SGD optimizer;
+        FitOptions options{.epochs = 1, .strategy = strategy, .verbose = false};
+        const auto batches = data::from_tensor_slices(ones({12, 2}), ones({12, 1})).batch(4);
+        if (rank == 0) options.validation = batches;
+        fit(model, optimizer, MeanSquaredError(), batches, options);
+      },
+      {"the ranks do different things: rank 0 (", "the number of elements of a data set"});
+}
+
 TEST(RanksBeginAlike, AndGoOnWhereTheyDo) {
   for (const std::string& problem : run_on_ranks({.ranks = 3}, [](const Strategy& strategy, int) {
          Variable kernel(full({4, 2}, 0.25F), "kernel");

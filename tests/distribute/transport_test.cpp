@@ -52,6 +52,34 @@ TEST(InProcess, GroupsThatAreNoneAreRefused) {
   expect_says(error_of<InvalidArgument>([&] { a->join(group_of(0, addresses, 0)); }), "`generation` is 0");
 }
 
+/// A rank that has left in order has sent all that it will; whoever wants more of it does not wait for the timeout.
+TEST(InProcess, AnExchangeWithARankThatHasLeftInOrderEndsSoon) {
+  std::atomic<bool> is_over = false;
+  const auto problems = run_as_threads(2, [&](Transport& transport) {
+    const Bytes first = bytes_of("first");
+    Bytes into_first(5), into_second(6);
+    Exchange exchange(transport, "a test");
+    if (transport.rank() == 1) {
+      exchange.send(0, {3, 0}, first);
+      exchange.finish(10s);
+      while (!is_over) std::this_thread::sleep_for(1ms);
+      return;
+    }
+    const auto begin = Clock::now();
+    transport.note_left(1);
+    exchange.receive(1, {3, 0}, into_first);
+    exchange.finish(60s);
+    EXPECT_EQ(text_of(into_first), "first");
+    Exchange other(transport, "another test");
+    other.receive(1, {3, 1}, into_second);
+    expect_says(error_of<Unavailable>([&] { other.finish(60s); }), "another test: rank 1 (here) has left in order");
+    EXPECT_LT(Clock::now() - begin, 30s);
+    EXPECT_TRUE(transport.is_failed_by_peers());
+    is_over = true;
+  });
+  expect_all_well(problems);
+}
+
 TEST(InProcess, AFailureFromOutsideEndsAWaitAtOnce) {
   const auto begin = Clock::now();
   Transport* waiting = nullptr;
