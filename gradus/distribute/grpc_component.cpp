@@ -243,7 +243,7 @@ Question::Question(Server& server, grpc::GenericCallbackServerContext& context)
     server.tell([&](const GrpcServerSettings& to) { to.refused(to.owner, peer_.c_str()); });
     end(grpc::StatusCode::UNAUTHENTICATED, "the token is another");
   } else {
-    server.settings().proven(server.settings().owner, peer_.c_str());
+    server.tell([&](const GrpcServerSettings& to) { to.proven(to.owner, peer_.c_str()); });
     StartRead(&request_);
   }
 }
