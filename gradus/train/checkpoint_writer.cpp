@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* lock_name = ".writer";  // hidden
 
-[[noreturn]] void fail(const fs::path& directory, const std::string& reason) {
-  throw Unavailable(text(directory.string(), ": no checkpoints can be written there: ", reason));
+template <class Problem = Unavailable> [[noreturn]] void fail(const fs::path& directory, const std::string& reason) {
+  throw Problem(text(directory.string(), ": no checkpoints can be written there: ", reason));
 }
 std::string reason_of(int problem) { return std::generic_category().message(problem); }
 
@@ -32,6 +32,7 @@ class LockFile {
  public:
   explicit LockFile(const fs::path& directory)
       : file_(directory / lock_name), descriptor_(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0 && (errno == ENOSPC || errno == EDQUOT)) fail<ResourceExhausted>(directory, reason_of(errno));
     if (descriptor_ < 0) fail(directory, reason_of(errno));
   }
   ~LockFile() {

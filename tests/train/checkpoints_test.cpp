@@ -25,11 +25,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Without the lock of the writer.
 std::vector<fs::path> files_in(const fs::path& directory, const std::string& ending) {
   std::vector<fs::path> files;
   if (fs::exists(directory))
     for (const auto& entry : fs::directory_iterator(directory))
-      if (entry.path().filename().string().ends_with(ending)) files.push_back(entry.path());
+      if (entry.path().filename().string().ends_with(ending) && entry.path().filename() != ".writer")
+        files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
 }
