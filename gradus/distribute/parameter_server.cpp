@@ -25,7 +25,7 @@ void serve(const Cluster& given, const ParameterServerOptions& options) {
   member.join(detail::ParameterServerGroup::fingerprint_of(cluster, options.max_staleness));
   member.start_beating([&](const std::exception_ptr& why) { ended.set_exception(why); });
   try {
-    ended.get_future().get();  // no deadline: the heartbeat, which has one, ends it
+    ended.get_future().get();      // no deadline: the heartbeat, which has one, ends it
   } catch (const TrainingOver&) {  // as it should
   } catch (const std::exception& error) {
     throw Unavailable(text("parameter server ", cluster.rank, ": ", error.what()));

@@ -34,7 +34,7 @@ const ProcessJob paused("paused", [](const ProcessOfTest& process) {
   const MultiWorkerMirroredStrategy strategy(cluster, {.micro_shards = 4});
   process.publish("process." + std::to_string(process.rank), std::to_string(getpid()));
   int after = 0;  // steps since the pause, so that each watch has looked
-  while (after < 100) {
+  while (after < 30) {
     std::this_thread::sleep_for(process.rank * 10ms);  // rank 0 waits for the others nearly always
     const bool is_over = std::filesystem::exists(process.folder / "over");
     const auto sums =
