@@ -80,8 +80,7 @@ History history_in(const Arrays& arrays) {
 
 /// Where a learning rate comes from: docs/from-tensorflow.md. `said`: by this program; `then`: by the one that saved,
 /// empty if that is not known; `saved`: the number in the checkpoint, empty if a function gave it.
-bool is_from_checkpoint(const std::string& said, bool has_function, const std::string& then,
-                        const std::string& saved) {
+bool is_from_checkpoint(const std::string& said, bool has_function, const std::string& then, const std::string& saved) {
   if (saved.empty() && !has_function) return false;  // the program has no function that could give it
   return then.empty() || said == then || said == saved;
 }
