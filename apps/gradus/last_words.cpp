@@ -45,7 +45,7 @@ constexpr const char* remedy = "; allow the process more memory (ulimit -v, or t
 
 /// Of LLVM: it has run out of memory, or into a fault. Which of both, its own words tell.
 [[noreturn]] void on_llvm_failure(const char* reason) {
-  if (std::strstr(reason, "llocation failed") != nullptr) end("out of memory while kernels were compiled", remedy);
+  if (std::strstr(reason, "llocat") != nullptr) end("out of memory while kernels were compiled", remedy);
   end("the compiler of kernels failed: ", reason);
 }
 

@@ -37,8 +37,8 @@ std::vector<Optimizer::SaidRate> Optimizer::said_rates() const {
   for (std::size_t i = 0; i < s.groups.size(); ++i) {
     const ParameterGroup& group = s.groups[i];
     if (!group.has_rate) continue;
-    all.push_back({i == 0 ? "learning_rate" : text("learning_rate of group ", i), &s.rates[i], group.first.description(),
-                   group.last.description(), !group.schedule.is_constant()});
+    all.push_back({i == 0 ? "learning_rate" : text("learning_rate of group ", i), &s.rates[i],
+                   group.first.description(), group.last.description(), !group.schedule.is_constant()});
   }
   return all;
 }

@@ -58,10 +58,10 @@ std::vector<double> numbers_of(const NamedArray& array) {
   return {values, values + array.spec.shape.size()};
 }
 
+/// Without the seconds: equal trainings have equal checkpoints.
 void add_history(std::vector<NamedArray>& arrays, const History& history) {
   if (history.loss.empty()) return;
   arrays.push_back(numbers_array("loss", history.loss));
-  arrays.push_back(numbers_array("seconds", history.seconds));
   if (!history.validation_loss.empty()) arrays.push_back(numbers_array("validation_loss", history.validation_loss));
   for (const auto& [name, values] : history.metrics) arrays.push_back(numbers_array("metric/" + name, values));
 }
@@ -72,7 +72,6 @@ History history_in(const Arrays& arrays) {
     if (!name.starts_with(history_group) || array.spec.dtype != f64 || array.spec.shape.rank() != 1) continue;
     const std::string what = name.substr(history_group.size());
     if (what == "loss") history.loss = numbers_of(array);
-    else if (what == "seconds") history.seconds = numbers_of(array);
     else if (what == "validation_loss") history.validation_loss = numbers_of(array);
     else if (what.starts_with("metric/")) history.metrics.emplace_back(what.substr(7), numbers_of(array));
   }

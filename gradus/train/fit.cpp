@@ -258,7 +258,7 @@ class Fitting {
   History completed(History history) const {
     const std::size_t epochs = history.loss.size();
     const auto unknown = std::vector<double>(epochs, std::numeric_limits<double>::quiet_NaN());
-    history.seconds.resize(epochs, 0);
+    history.seconds.assign(epochs, 0);  // of this call
     if (!options_.validation) history.validation_loss.clear();
     else if (history.validation_loss.size() != epochs) history.validation_loss = unknown;
     auto before = std::exchange(history.metrics, {});

@@ -21,7 +21,7 @@ struct BatchPlace {
 };
 
 BatchPlace element_after(std::int64_t batches_then, const Counting& before, const Counting& now,
-                      const std::string& where) {
+                         const std::string& where) {
   if (batches_then == 0 || before.batch_size == now.batch_size) return {batches_then, 0};
   require(before.batch_size > 0 && now.batch_size > 0, where,
           ": the checkpoint is in the midst of a pass over the data, and it is not known how many rows a batch has, in "

@@ -51,6 +51,7 @@ Trained train(const ReadBy& reading, int epochs, const std::filesystem::path& di
   FitOptions options{.epochs = epochs,
                      .steps_per_epoch = reading.steps_per_epoch,
                      .checkpoints = CheckpointOptions{.directory = directory},
+                     .function = {.run_eagerly = !reading.maps},  // the same bits; those with maps are compiled
                      .verbose = false};
   options.callbacks.push_back({.on_step_end = [&](const StepLog& log) {
     ++trained.steps;
@@ -164,6 +165,7 @@ TEST(ResumedPlaces, EverySoManySteps) {
         fit(model, optimizer, MeanSquaredError(), data_of({.batch = 30}),
             {.epochs = epochs,
              .checkpoints = CheckpointOptions{.directory = directory, .max_to_keep = 0, .every_steps = every},
+             .function = {.run_eagerly = true},
              .verbose = false});
       };
       if (resumed_after > 0) go_on(resumed_after);
