@@ -57,7 +57,7 @@ std::vector<Subject> subjects() {
   one("bessel_i0", "moderate", bessel_i0), one("bessel_i1", "moderate", bessel_i1);
   one("bessel_j0", "ring", bessel_j0), one("bessel_j1", "ring", bessel_j1), one("bessel_y0", "ring", bessel_y0);
   one("bessel_y1", "ring", bessel_y1), one("bessel_k0e", "positive", bessel_k0e);
-  one("bessel_k1e", "positive", bessel_k1e), one("bessel_k0", "ring", bessel_k0), one("bessel_k1", "ring", bessel_k1);
+  one("bessel_k1e", "positive", bessel_k1e);
   one("fresnel_cos", "hundred", fresnel_cos), one("fresnel_sin", "hundred", fresnel_sin);
   one("expint", "ring", expint), one("spence", "positive", spence), one("dawsn", "all", dawsn);
   one("sinc", "all", sinc), one("reciprocal", "all", reciprocal), one("square", "all", square);
@@ -74,7 +74,6 @@ std::vector<Subject> subjects() {
   two("atan2", [](const Tensor& a, const Tensor& b) { return atan2(a, b); });
   two("hypot", [](const Tensor& a, const Tensor& b) { return hypot(a, b); });
   two("divide", [](const Tensor& a, const Tensor& b) { return a / b; });
-  two("pow", [](const Tensor& a, const Tensor& b) { return pow(abs(a), where(abs(b) < 0x1p40, b, 0)); });
   two("squared_difference", [](const Tensor& a, const Tensor& b) { return squared_difference(a, b); });
   two("logaddexp", [](const Tensor& a, const Tensor& b) { return logaddexp(a, b); });
   return all;

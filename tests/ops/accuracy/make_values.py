@@ -309,8 +309,6 @@ ONE = {  # name: (set of arguments, function)
     "bessel_y1": ("ring", lambda x: second_y(1, x)),
     "bessel_k0e": ("positive", lambda x: k_scaled(0, x)),
     "bessel_k1e": ("positive", lambda x: k_scaled(1, x)),
-    "bessel_k0": ("ring", lambda x: second_k(0, x)),
-    "bessel_k1": ("ring", lambda x: second_k(1, x)),
     "fresnel_cos": ("hundred", lambda x: fresnel(mpmath.fresnelc, x)),
     "fresnel_sin": ("hundred", lambda x: fresnel(mpmath.fresnels, x)),
     "expint": ("ring", mpmath.ei),
@@ -342,7 +340,6 @@ TWO = {  # of "first" and "second"
     "atan2": lambda a, b: mpmath.atan2(a, b),
     "hypot": lambda a, b: mpmath.hypot(a, b),
     "divide": lambda a, b: mpf(a) / mpf(b),
-    "pow": lambda a, b: mpf(abs(a)) ** mpf(b) if abs(b) < 2.0**40 else mpf(0),
     "squared_difference": lambda a, b: (mpf(a) - mpf(b)) ** 2,
     "logaddexp": lambda a, b: max(a, b) + mpmath.log1p(mpmath.exp(-abs(mpf(a) - mpf(b)))),
 }
