@@ -198,7 +198,8 @@ struct RootOfSquare {
     return select_rarely(size >= far, size * sqrt(ratio * ratio + 1.0), sqrt(x * x + b));
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
-    const Tensor far = fill_like(dy, far_of(dy.dtype())) <= abs(in[0]);  // where dy / y may be subnormal
+    // Where x / y is 1 or -1 to the last place: dy / y may be subnormal there.
+    const Tensor far = fill_like(dy, std::sqrt(b) * (dy.dtype() == f64 ? 0x1p28 : 0x1p13)) <= abs(in[0]);
     return {where(far, dy * sign(in[0]), cotangent_over(dy, finite_part(y)) * finite_part(in[0]))};
   }
 };

@@ -6,14 +6,13 @@
 
 namespace gradus {
 
-/// The type in which an op computes indices, or counts, up to `most`: i64 where i32 does not hold them, else i32.
-/// InvalidArgument unless `asked`, the type of the result, is an integer type; OutOfRange unless it holds `most`, an
-/// extent, symbolic or not, or an extent less one.
+/// The type in which an op computes indices, or counts, up to `most`: i64 where i32 does not hold them, else i32, also
+/// for an open extent, since a program is the same for all sizes. InvalidArgument unless `asked`, the type of the
+/// result, is an integer type; OutOfRange unless it holds `most`, an extent, symbolic or not, or an extent less one.
 inline DType index_type(std::string_view op, DType asked, std::int64_t most) {
   require(is_integer(asked), op, ": expected an integer type for indices, got ", asked);
   require_held(op, asked, most);
-  const bool is_long = most > std::numeric_limits<std::int32_t>::max();
-  return is_long || (most < 0 && size_of(asked) == 8) ? i64 : i32;
+  return most > std::numeric_limits<std::int32_t>::max() ? i64 : i32;
 }
 
 /// argmax and argmin with i32 or i64 indices.

@@ -16,7 +16,7 @@ struct FresnelSlope {
   auto emit(auto x) const { return fresnel_slope(sine, x); }
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
     const Tensor slope = in[0] * fill_like(dy, sine ? std::numbers::pi : -std::numbers::pi);
-    return {dy * (slope * fresnel_slope(in[0], !sine))};
+    return {cotangent_times(dy, slope * fresnel_slope(in[0], !sine))};
   }
 };
 

@@ -159,7 +159,9 @@ template <class T> Positions counted(std::span<const T> values, std::int64_t min
     require(std::cmp_greater_equal(value, 0), "bincount: ", +value, " is negative");
     largest = std::max(largest, value);
   }
-  require<ResourceExhausted>(std::cmp_less(largest, std::int64_t{1} << 40), "bincount: ", +largest,
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  require<ResourceExhausted>(std::cmp_less(largest, most) && minlength < most, "bincount: ",
+                             std::cmp_less(largest, minlength) ? text(minlength) : text(+largest),
                              " would need as many bins");
   const std::int64_t needed = values.empty() ? 0 : static_cast<std::int64_t>(largest) + 1;
   Positions counts;

@@ -63,7 +63,8 @@ TEST(IndexTypes, HoldWhatTheyNumberOrAreRefused) {
         }
       }
     const std::string_view name = op.name;
-    if (name != "size" && name != "shape") EXPECT_THROW((void)op.run(3, f32), Error) << name;  // those take floats
+    if (name == "size" || name == "shape") continue;  // those take floats
+    EXPECT_THROW((void)op.run(3, f32), Error) << name;
   }
 }
 
