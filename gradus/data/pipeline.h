@@ -66,6 +66,7 @@ struct PrefetchOptions {
     return std::array{Allowed::at_least(autotune, "buffers"), Allowed::positive("max_bytes")};
   }
 
+  // For the rooms of the library.
   /// True unless they are those of FitOptions that nobody has given. The rest is as of a std::optional.
   explicit operator bool() const { return *this != detail::not_given<PrefetchOptions>(); }
   bool operator==(const PrefetchOptions&) const = default;

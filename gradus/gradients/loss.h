@@ -20,6 +20,8 @@ class Loss {
   /// 0 into NaN; the losses of nn/losses.h prevent it up to the prediction.) InvalidArgument unless both are floats of
   /// one spec.
   static Loss mean(const Tensor& per_example, const Tensor& sample_weight);
+  template <class... T>
+  static Loss weighted_mean(const T&...) = delete;  // a mean with weights is Loss::mean(per_example, weight)
   /// A sum over examples, such as reduce_sum(per_example) / global_batch: those of the shards of a batch, and of parts
   /// that += joins, add up. One that all shards have in common counts once. value() and sum() are that number, and
   /// weight() is 1. InvalidArgument unless it is one float, and if a term of it is the same on all shards, as a penalty

@@ -12,6 +12,13 @@
 
 namespace gradus {
 
+namespace detail {
+/// Keras's functions of these names: here metrics are objects.
+struct MetricName {
+  template <class... T> void operator()(const T&...) const = delete;  // an object: SparseCategoricalAccuracy()
+};
+}  // namespace detail
+
 /// A metric as a value: copies accumulate on their own. In a traced function an update is part of the program.
 class Metric {
  public:
@@ -23,7 +30,8 @@ class Metric {
                  return f(y, prediction);
                }),
                0) {}
-  Metric(const char*) = delete;  // metrics are objects: SparseCategoricalAccuracy()
+  Metric(const char*) = delete;         // metrics are objects: SparseCategoricalAccuracy()
+  Metric(detail::MetricName) = delete;  // metrics are objects: SparseCategoricalAccuracy()
   Metric(const Metric& other);
   Metric(Metric&& other) noexcept;
   Metric& operator=(Metric other) noexcept;
@@ -100,9 +108,7 @@ struct MeanAbsoluteError : Metric {
   MeanAbsoluteError();
 };
 
-// Mistakes: compilers quote the line.
-Tensor binary_accuracy(const Tensor&, const Tensor&) = delete;              // metrics are objects: BinaryAccuracy()
-Tensor categorical_accuracy(const Tensor&, const Tensor&) = delete;         // CategoricalAccuracy(), an object
-Tensor sparse_categorical_accuracy(const Tensor&, const Tensor&) = delete;  // SparseCategoricalAccuracy(), an object
+/// Keras's names of functions, which are no metrics here: those are objects, as SparseCategoricalAccuracy().
+inline constexpr detail::MetricName binary_accuracy{}, categorical_accuracy{}, sparse_categorical_accuracy{};
 
 }  // namespace gradus

@@ -57,6 +57,7 @@ class Steps {
   template <class Number>
     requires std::is_arithmetic_v<Number>
   constexpr Steps(Number steps) : steps_(static_cast<double>(steps)) {}
+  /// The number.
   constexpr operator double() const { return steps_; }
 
   // For the rooms of the library.

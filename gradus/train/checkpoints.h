@@ -28,6 +28,7 @@ struct CheckpointOptions {
     return std::array{Allowed::not_negative("max_to_keep every_steps"), Allowed::positive("max_shard_bytes")};
   }
 
+  // For the rooms of the library.
   /// True unless they are those of FitOptions that nobody has given. The rest is as of a std::optional.
   explicit operator bool() const { return has_value(); }
   bool has_value() const { return *this != detail::not_given<CheckpointOptions>(); }

@@ -328,7 +328,7 @@ int main() {
   // says: modes are FlipMode::horizontal, FlipMode::vertical
   RandomFlip flip("horizontal");
 #elif CASE == 93  // what is required is positional
-  // says: there is no option groups: they come first, GroupNormalization(4)
+  // says: groups come first: GroupNormalization(4)
   GroupNormalization grouped{{.groups = 4}};
 #elif CASE == 94  // a model takes a struct, not its arguments
   // says: the struct is made first: Model model(Net(arguments))
@@ -340,16 +340,16 @@ int main() {
   };
   Model<Net> net(5);
 #elif CASE == 95
-  // says: the axis is positional: gather(x, indices, 1)
+  // says: by place: gather(x, indices, 1)
   gather(x, y, {.axis = 1});
 #elif CASE == 96
   // says: a mean with weights is Loss::mean(per_example, weight)
   Loss weighted = Loss::weighted_mean(square(x), x);
 #elif CASE == 97  // metrics are objects
-  // says: SparseCategoricalAccuracy(), an object
+  // says: metrics are objects: SparseCategoricalAccuracy()
   fit(model, optimizer, loss_function, dataset, {.metrics = {sparse_categorical_accuracy}});
 #elif CASE == 98
-  // says: by its dimensions: conv1d, conv2d, conv3d
+  // says: conv1d, conv2d, conv3d
   conv(x, x);
 #endif
 }
