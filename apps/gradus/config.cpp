@@ -236,21 +236,24 @@ LayerConfig read_layer(ConfigReader r) {
   return layer;
 }
 
-/// An option that is there or not: `key.options(name, options, make)`, where make() finds what is wrong with them.
+/// An option that is there or not: `key.options(name, options, otherwise, make)`, where keys that are left out are
+/// those of `otherwise`, and make() finds what is wrong. A run is to end with its best weights.
 template <class Key> void visit_tables(CallbackConfig& c, const Key& key) {
-  key.options("early_stopping", c.early_stopping, [](const auto& o) { (void)early_stopping(o); });
-  key.options("reduce_lr_on_plateau", c.reduce_lr_on_plateau, [](const auto& o) { (void)reduce_lr_on_plateau(o); });
-  key.options("model_checkpoint", c.model_checkpoint, [](const auto&) {});
-  key.options("tensorboard", c.tensorboard, [](const auto&) {});
+  key.options("early_stopping", c.early_stopping, {.restore_best_weights = true},
+              [](const auto& o) { (void)early_stopping(o); });
+  key.options("reduce_lr_on_plateau", c.reduce_lr_on_plateau, {}, [](const auto& o) { (void)reduce_lr_on_plateau(o); });
+  key.options("model_checkpoint", c.model_checkpoint, {.save_best_only = true}, [](const auto&) {});
+  key.options("tensorboard", c.tensorboard, {}, [](const auto&) {});
 }
 
 struct TableReader {
   ConfigReader& r;
   template <class Options, class Make>
-  void options(std::string_view name, std::optional<Options>& value, Make make) const {
+  void options(std::string_view name, std::optional<Options>& value, std::type_identity_t<Options> otherwise,
+               Make make) const {
     if (!r.find(name)) return;
     ConfigReader table = r.table(name);
-    value.emplace();
+    value = std::move(otherwise);
     table.read_fields(*value);
     table.finish();
     table.checked([&] { make(*value); });
@@ -260,7 +263,8 @@ struct TableReader {
 struct TableWriter {
   TomlTable& t;
   template <class Options, class Make>
-  void options(std::string_view name, const std::optional<Options>& value, Make) const {
+  void options(std::string_view name, const std::optional<Options>& value, const std::type_identity_t<Options>&,
+               Make) const {
     if (!value) return;
     TomlTable table;
     add_fields(table, *value);

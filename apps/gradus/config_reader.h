@@ -11,6 +11,7 @@
 #include <vector>
 #include "apps/gradus/toml.h"
 #include "gradus/base/reflect.h"
+#include "gradus/optim/schedule.h"
 #include "gradus/train/callback.h"
 
 namespace gradus::command {
@@ -35,6 +36,11 @@ class ConfigReader {
   // By the type alone, for fields.
   void read(std::string_view key, double& value);
   void read(std::string_view key, std::optional<double>& value);
+  void read(std::string_view key, Steps& value) {
+    double steps = value;
+    read(key, steps);
+    value = steps;
+  }
   void read(std::string_view key, std::optional<bool>& value);
   template <std::integral I>
     requires(!std::same_as<I, bool>)
@@ -100,6 +106,7 @@ template <std::integral I>
 TomlNode toml_of(I value) {
   return {static_cast<std::int64_t>(value)};
 }
+inline TomlNode toml_of(const Steps& value) { return toml_of(static_cast<double>(value)); }
 inline TomlNode toml_of(char value) { return {std::string(1, value)}; }
 template <class T> TomlNode toml_of(const std::vector<T>& values) {
   TomlArray array;

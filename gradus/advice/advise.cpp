@@ -94,7 +94,7 @@ class Advising {
                     .micro_batch = fit.micro_batch,
                     .strategy = fit.strategy,
                     .threads = num_threads(),
-                    .ahead = fit.prefetch.value_or(training.dataset.ahead())};
+                    .ahead = fit.prefetch ? *fit.prefetch : training.dataset.ahead()};
     setting.function.input_signature.clear();
     return setting;
   }

@@ -5,6 +5,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/nesting.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/mask.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/creation.h"
@@ -65,6 +66,24 @@ class RowTrace final : public Context {
   Tensor index_;
 };
 
+/// The masks of rows: those of all of them are taken apart as they are.
+class RowMasks {
+ public:
+  void add(const RowTrace& trace, const Tensor& all, const Tensor& row) {
+    const Tensor mask = SequenceMask::of(all);
+    if (mask.defined() && mask.shape().rank() > 1) {
+      rows_.emplace_back(trace.row_of(mask), mask);
+      SequenceMask::set(row, rows_.back().first);
+    } else if (SequenceMask::is_lost(all) && row.shape().rank() >= 2) {
+      SequenceMask::lose(row);
+    }
+  }
+  const std::vector<std::pair<Tensor, Tensor>>& rows() const { return rows_; }
+
+ private:
+  std::vector<std::pair<Tensor, Tensor>> rows_;  // of one, of all
+};
+
 /// What stands for a node outside of the trace.
 struct Image {
   Tensor tensor;
@@ -77,18 +96,28 @@ class Rebuilding {
 
   void bind(const Tensor& symbol, Image image) { images_[symbol.node().get()] = std::move(image); }
 
-  Vectorized results(In within) {
+  Vectorized results(Tensors within) {
+    const std::size_t count = within.size();
+    SequenceMask::append_all(within);
     for (const Ref<Node>& node : nodes_of_trace(within, trace_)) rebuild(*node);
     Vectorized out;
-    for (const Tensor& y : within) {
-      const Image image = y.defined() ? image_of(y.node()) : Image{};
+    for (std::size_t k = 0; k < count; ++k) {
+      const Image image = within[k].defined() ? image_of(within[k].node()) : Image{};
       out.results.push_back(image.tensor);
       out.varies.push_back(image.varies);
+      if (within.size() > count && image.varies && !SequenceMask::of(image.tensor).defined())
+        SequenceMask::give(image.tensor, of_all_rows(within[count + k]));
     }
     return out;
   }
 
  private:
+  /// The mask of all rows; what says that one was lost stays.
+  Tensor of_all_rows(const Tensor& mask) const {
+    if (!mask.defined()) return {};
+    const Image image = image_of(mask.node());
+    return image.varies || mask.shape().rank() == 0 ? image.tensor : repeat_rows(image.tensor, n_);
+  }
   Image image_of(const Ref<Node>& node) const {
     const auto it = images_.find(node.get());
     return it == images_.end() ? Image{Tensor(node), false} : it->second;
@@ -139,18 +168,23 @@ Vectorized vmap(const TensorsFunction& f, In xs, const std::vector<bool>& varies
   internal_check(varies.size() == xs.size(), "vmap: ", varies.size(), " flags for ", xs.size(), " operands");
   std::optional<Rebuilding> rebuilding;
   Tensors within, rows;
+  RowMasks masks;
   Tensor index;
   {
     RowTrace trace(keys);
     rebuilding.emplace(trace.id(), n);
     for (std::size_t i = 0; i < xs.size(); ++i) rows.push_back(varies[i] ? trace.row_of(xs[i]) : xs[i]);
+    if (SequenceMask::is_used())
+      for (std::size_t i = 0; i < xs.size(); ++i)
+        if (varies[i]) masks.add(trace, xs[i], rows[i]);
     within = f(rows);
     index = trace.index();
   }
   for (std::size_t i = 0; i < xs.size(); ++i)
     if (varies[i]) rebuilding->bind(rows[i], {xs[i], true});
+  for (const auto& [row, all] : masks.rows()) rebuilding->bind(row, {all, true});
   if (index.defined()) rebuilding->bind(index, {iota({n}, i64), true});
-  return rebuilding->results(within);
+  return rebuilding->results(std::move(within));
 }
 
 Tensors vmap(const TensorsFunction& f, In xs, std::int64_t n, RowKeys keys) {

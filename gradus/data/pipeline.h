@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <vector>
+#include "gradus/base/given.h"
 #include "gradus/base/ranges.h"
 #include "gradus/data/element.h"
 #include "gradus/data/explanation.h"
@@ -60,9 +61,16 @@ struct PrefetchOptions {
   int buffers = autotune;  // elements that may be ready
   /// Bytes that autotune may hold ready; it measures elements as they come.
   std::int64_t max_bytes = std::int64_t{32} << 20;
+  detail::Given given = {};  // never set: as an option of fit they are left out by default
   static constexpr auto ranges() {
     return std::array{Allowed::at_least(autotune, "buffers"), Allowed::positive("max_bytes")};
   }
+
+  // For the rooms of the library.
+  /// True unless they are those of FitOptions that nobody has given. The rest is as of a std::optional.
+  explicit operator bool() const { return given.value; }
+  const PrefetchOptions& operator*() const { return *this; }
+  void reset() { given.value = false; }
 };
 /// Options of interleave.
 struct InterleaveOptions {

@@ -22,6 +22,8 @@
 /// all_reduce_sum, all_reduce_mean, all_gather, reduce_scatter and broadcast (ops/shards.h) are of all shards.
 #pragma once
 #include <functional>
+#include <initializer_list>
+#include "gradus/base/other_names.h"
 #include "gradus/data/dataset.h"
 #include "gradus/distribute/cluster.h"
 #include "gradus/distribute/per_replica.h"
@@ -122,6 +124,15 @@ class Strategy {
   /// In how many shards a batch is divided.
   int micro_shards() const;
 
+  // Mistakes: compilers quote the line.
+  void scope() const = delete;  // no scope is needed: make the model anywhere, and call strategy.run(step, x, y)
+  template <class F>
+  void run(F&&, std::initializer_list<Tensor>) const = delete;  // tensors one by one: strategy.run(step, x, y)
+  template <class... T>
+  void schedule(T&&...) const = delete;  // a ParameterServerStrategy schedules; here strategy.run(step, x, y)
+  template <class... T>
+  void join(T&&...) const = delete;  // a ParameterServerStrategy joins; strategy.run returns when the step is done
+
   /// Runs `step` on the shards of these tensors, which are split along axis 0; scalars, and floating numbers, go to
   /// every shard as they are. `step` takes and gives what a function takes and gives. If it is a function, it is traced
   /// once for the shapes of shards; else each time. Loss and Gradients come back as those of the global batch, a Tensor
@@ -135,8 +146,9 @@ class Strategy {
     Tensors flat;
     StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
     (detail::flatten_argument(global, flat, statics.values), ...);
+    const detail::MaskedArguments masked(flat, statics.values);
     const auto body = [&](In in) {
-      return detail::called_with(step, in, [](auto& result) { detail::join_shards(result); }, global...);
+      return detail::called_with(step, masked.take(in), [](auto& result) { detail::join_shards(result); }, global...);
     };
     const detail::StepResults found = run_step(detail::identity_of(step), flat, std::move(statics), body);
     if constexpr (!std::is_void_v<Result>) {
@@ -203,12 +215,24 @@ struct DefaultStrategy : Strategy {
   DefaultStrategy();
 };
 
+namespace detail {
+struct NoReplicas {
+  NoReplicas() = default;
+  template <class... T>
+    requires GivenValues<T...>
+  NoReplicas(const T&...) {
+    static_assert((std::is_void_v<T> && ...), "there is no option replicas: one a device, .devices = {cpu(0), cpu(1)}");
+  }
+};
+}  // namespace detail
+
 /// Options of MirroredStrategy.
 struct MirroredOptions {
   std::vector<Device> devices = {};  // one replica each; none: all GPUs, or without any the processor
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
   bool shard_optimizer = false;      // as of MultiWorkerOptions; replicas of one process share one state anyway
   bool bf16_sums = false;            // as of MultiWorkerOptions, with the same bits
+  detail::NoReplicas replicas = {};  // never given: devices say it
   static constexpr auto ranges() { return std::array{Allowed::within(0, 16'384, "micro_shards")}; }
 };
 
@@ -216,6 +240,8 @@ struct MirroredOptions {
 struct MirroredStrategy : Strategy {
   MirroredStrategy() : MirroredStrategy(MirroredOptions()) {}
   explicit MirroredStrategy(MirroredOptions options);
+  template <std::size_t n>
+  explicit MirroredStrategy(const Device (&)[n]) = delete;  // MirroredStrategy({.devices = {cpu(0), cpu(1)}})
 };
 
 /// Options of MultiWorkerMirroredStrategy.

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <type_traits>
 #include "gradus/function/variable.h"
+#include "gradus/graph/mask.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -67,6 +68,18 @@ template <class A> void flatten_argument(const A& argument, Tensors& tensors, st
   else if constexpr (std::is_arithmetic_v<A>) statics += std::to_string(argument) + ' ';
   else std::apply([&](const auto&... part) { (flatten_argument(part, tensors, statics), ...); }, argument);
 }
+
+/// The masks of arguments are further arguments, behind all others. Which ones have some is part of the structure.
+class MaskedArguments {
+ public:
+  MaskedArguments() = default;
+  MaskedArguments(Tensors& tensors, std::string& statics);
+  /// Gives the tensors that stand for arguments their masks; the arguments without the masks.
+  In take(In in) const;
+
+ private:
+  std::vector<std::size_t> places_;
+};
 
 /// The argument with tensors taken from `in`, in order.
 template <class A> traced_t<A> rebuild_argument(const A& argument, In in, std::size_t& next) {

@@ -209,12 +209,20 @@ auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_
   Tensors flat;
   StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<A>...>};
   (detail::flatten_argument(arguments, flat, statics.values), ...);
-  const Body body = [&](In in) { return detail::called_with(core.f, in, [](auto&) {}, arguments...); };
+  detail::MaskedArguments masked;
+  if (SequenceMask::is_used() && core.options.input_signature.empty()) masked = {flat, statics.values};
+  const Body body = [&](In in) {
+    Called made = detail::called_with(core.f, masked.take(in), [](auto&) {}, arguments...);
+    SequenceMask::append_all(made.tensors);
+    return made;
+  };
   const Called called = core.traced.call(flat, statics, body);
   if constexpr (!std::is_void_v<Result>) {
     Result result = *static_cast<const Result*>(called.structure.get());
     std::size_t next = 0;
     detail::visit_result(result, [&](Tensor& part) { part = called.tensors[next++]; });
+    if (next < called.tensors.size()) [[unlikely]]  // masks
+      detail::visit_result(result, [&](Tensor& part) { SequenceMask::give(part, called.tensors[next++]); });
     return result;
   }
 }

@@ -8,6 +8,7 @@
 #include "gradus/function/program_cache.h"
 #include "gradus/function/resident.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/mask.h"
 
 namespace gradus {
 
@@ -129,9 +130,10 @@ class LeafTable {
 /// One flush. Its vectors are kept by the thread from flush to flush.
 struct Pending::Plan {
   bool by_owner = true;
-  std::vector<Node*> live;          // to be computed, operands first
-  std::vector<std::uint32_t> uses;  // per live node: by live nodes
-  std::vector<char> yields;         // per live node
+  std::vector<Node*> live;                      // to be computed, operands first
+  std::vector<std::uint32_t> uses;              // per live node: by live nodes
+  std::vector<char> yields;                     // per live node
+  std::vector<std::pair<Node*, Node*>> masked;  // live nodes, and their masks, which wait too
   std::vector<Node*> leaves;
   std::vector<std::uint32_t> leaf_uses;
   std::vector<char> dying;  // per leaf
@@ -145,6 +147,7 @@ struct Pending::Plan {
     live.clear();
     uses.clear();
     yields.clear();
+    masked.clear();
     leaves.clear();
     leaf_uses.clear();
     dying.clear();
@@ -374,7 +377,13 @@ void Pending::close_ranks() {
 void Pending::plan(Plan& p) {
   p.take(nodes_);
   p.key.push_back(p.live.size() | static_cast<std::uint64_t>(device_.device().kind) << 48);
-  for (const Node* node : p.live) p.add_to_key(*node);
+  for (Node* node : p.live) {
+    p.add_to_key(*node);
+    if (!SequenceMask::is_used()) [[likely]]
+      continue;
+    if (Node* mask = SequenceMask::of(*node); mask && mask->queue.load(std::memory_order_acquire) == this)
+      p.masked.emplace_back(node, mask);
+  }
   std::unordered_map<const Node*, std::uint32_t> committed;  // how many cells return there after a failure
   for (const auto& cell : assigned_) {
     std::lock_guard lock(cell->guard);
@@ -385,6 +394,10 @@ void Pending::plan(Plan& p) {
     return found == committed.end() ? uses : uses + found->second;
   };
   const bool keep_all = recording_ > 0 || !p.by_owner;
+  // A tensor that nobody holds holds no mask either.
+  for (const auto& [node, mask] : p.masked)
+    if (node->refs.load(std::memory_order_acquire) <= holders_of(node, p.uses[node->position]))
+      ++p.uses[mask->position];
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < p.live.size(); ++i) {
     const Node* node = p.live[i];

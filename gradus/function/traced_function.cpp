@@ -183,6 +183,17 @@ Tensor detail::number_argument(double value) {
   return Context::current() ? Context::current()->literal(made) : made;
 }
 
+detail::MaskedArguments::MaskedArguments(Tensors& tensors, std::string& statics)
+    : places_(SequenceMask::append_some(tensors)) {
+  for (const std::size_t place : places_) statics += text("mask of ", place, ' ');
+}
+
+In detail::MaskedArguments::take(In in) const {
+  const std::size_t count = in.size() - places_.size();
+  for (std::size_t k = 0; k < places_.size(); ++k) SequenceMask::give(in[places_[k]], in[count + k]);
+  return in.first(count);
+}
+
 TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std::size_t closure_bytes)
     : state_(std::make_unique<State>(std::move(options))) {
   state_->setup.closure = {closure, closure_bytes};

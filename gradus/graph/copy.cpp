@@ -1,5 +1,6 @@
 /// Rules of copies.
 #include "gradus/graph/copy.h"
+#include "gradus/graph/mask.h"
 
 namespace gradus {
 
@@ -10,7 +11,10 @@ Tensor copy_to(const Tensor& x, Placement to) { return x.spec().device == to ? x
 
 Tensor Tensor::to(const Device& device) const {
   require_present(device);
-  return copy_to(*this, device);
+  const Tensor there = copy_to(*this, device);
+  if (const Tensor places = SequenceMask::of(*this); places.defined() && there.node() != node_)
+    SequenceMask::set(there, copy_to(places, device));
+  return there;
 }
 
 }  // namespace gradus

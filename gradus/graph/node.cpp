@@ -2,6 +2,7 @@
 #include "gradus/graph/node.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/mask.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -25,6 +26,8 @@ void destroy_all(std::vector<Node*>& doomed) {
     Node* next = doomed.back();
     doomed.pop_back();
     if (next->queue.load(std::memory_order_acquire)) LazyEvaluation::forget(*next);
+    if (SequenceMask::is_used()) [[unlikely]]
+      SequenceMask::forget(*next);
     delete next;
   }
 }

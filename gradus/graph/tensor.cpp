@@ -3,6 +3,7 @@
 #include <algorithm>
 #include "gradus/graph/context.h"
 #include "gradus/graph/copy.h"
+#include "gradus/graph/mask.h"
 #include "gradus/graph/scope.h"
 
 namespace gradus {
@@ -135,6 +136,8 @@ Tensor placed_node(AnyOp op, In inputs, Placement device) {
   Ref<Node> node = applied(std::move(op), inputs);
   node->spec.device = device;
   node->scope = current_scope();
+  if (SequenceMask::is_used()) [[unlikely]]
+    SequenceMask::made(node, inputs);
   if (context) {
     node->trace = context->id();
     const bool any = std::ranges::any_of(inputs, [](const Tensor& input) { return input.node()->varies; });

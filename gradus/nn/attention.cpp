@@ -52,9 +52,10 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
   }
   /// bool [batch, time]
   static Tensor of_places(const Tensor& mask, const Tensor& x) {
-    return CallScope::spread(mask, {x.shape()[0], x.shape()[1]});
+    return spread_mask(mask, {x.shape()[0], x.shape()[1]});
   }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override { return mask; }
+  bool looks_at_places() const override { return true; }
   /// `given`, of which what the masks of queries and keys, bool [batch, time], leave out is left out too.
   static Tensor joint_mask(const Tensor& given, const Tensor& of_queries, const Tensor& of_keys) {
     Tensor joint;
@@ -82,6 +83,7 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
 
   std::int64_t heads, key_heads, key_dim, value_dim;
   AttentionOptions options;
+  using Layer::note_lost_mask;
   using Layer::note_result;
 
  protected:
@@ -127,11 +129,13 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
   const NameScope scope(attention.name().empty() ? attention.kind() : std::string_view(attention.name()));
   const CallScope call(attention);
   const Tensor q = attention.computed(query), k = attention.computed(key), v = attention.computed(value);
-  const Tensor of_query = AttentionLayer::of_places(CallScope::mask_of(q), q);
-  const Tensor of_value = AttentionLayer::of_places(CallScope::mask_of(v), v);
-  Tensor of_keys = AttentionLayer::of_places(CallScope::mask_of(k), k);
+  const Tensor of_query = AttentionLayer::of_places(SequenceMask::of(q), q);
+  const Tensor of_value = AttentionLayer::of_places(SequenceMask::of(v), v);
+  Tensor of_keys = AttentionLayer::of_places(SequenceMask::of(k), k);
   if (of_value.defined() && value.node() != key.node())
     of_keys = of_keys.defined() ? logical_and(of_keys, of_value) : of_value;
+  if (!mask.mask.defined())
+    for (const Tensor& each : {q, k, v}) attention.note_lost_mask(each);
   const Tensor y = attention.attend(q, k, v, AttentionLayer::joint_mask(mask.mask, of_query, of_keys));
   attention.note_result(q, of_query, y);
   return y;

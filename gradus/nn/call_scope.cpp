@@ -3,7 +3,6 @@
 #include <atomic>
 #include "gradus/function/trace.h"
 #include "gradus/nn/layer.h"
-#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -28,25 +27,6 @@ CallScope::CallScope(Kind kind, const Layer* entry) : outer_(current()), kind_(k
 }
 
 CallScope::~CallScope() { current() = outer_; }
-
-Tensor CallScope::mask_of(const Tensor& x) {
-  if (!current()) return {};
-  const auto& masks = current()->masks_;
-  for (auto each = masks.rbegin(); each != masks.rend(); ++each)
-    if (each->first.node() == x.node()) return each->second;
-  return {};
-}
-
-void CallScope::set_mask(const Tensor& x, Tensor mask) {
-  if (current()) current()->masks_.emplace_back(x, std::move(mask));
-}
-
-Tensor CallScope::spread(const Tensor& mask, const Shape& places) {
-  if (!mask.defined() || mask.shape().rank() >= places.rank()) return mask;
-  Tensor each = mask;
-  while (each.shape().rank() < places.rank()) each = expand_dims(each, -1);
-  return broadcast_to(each, places);
-}
 
 bool CallScope::is_call() { return current() && current()->kind_ == Kind::call; }
 

@@ -1,11 +1,11 @@
-/// CallScope: data that the layers of one call pass on beside tensors: masks, and the losses that the call adds.
+/// CallScope: the outermost call of a layer on a thread, and the losses that it adds.
 #pragma once
 #include <mutex>
 #include <optional>
-#include <utility>
 #include <vector>
 #include "gradus/base/nesting.h"
 #include "gradus/graph/tensor.h"
+#include "gradus/nn/masks.h"
 #include "gradus/nn/outermost_call.h"
 
 namespace gradus {
@@ -21,13 +21,6 @@ class CallScope {
   ~CallScope();
   CallScope(const CallScope&) = delete;
 
-  /// The mask of `x`: bool, in its first dimensions; false: does not count. Empty: all count.
-  static Tensor mask_of(const Tensor& x);
-  /// Sets the mask of `x` for the layers that get it within this call.
-  static void set_mask(const Tensor& x, Tensor mask);
-  /// `mask` for the places of x, its first dimensions. If the mask has fewer dimensions, it holds for all places within
-  /// one; if it has more, it stays as it is.
-  static Tensor spread(const Tensor& mask, const Shape& places);
   /// True within a call, false within a trial.
   static bool is_call();
 
@@ -40,8 +33,6 @@ class CallScope {
   CallScope* const outer_;
   const Kind kind_;
   std::optional<OutermostCall> outermost_;
-  /// Keeps the tensors that masks belong to, so their addresses are not used again.
-  std::vector<std::pair<Tensor, Tensor>> masks_;
 };
 
 /// A model's call and the rest of the step: the loss may run layers and read Variables that are not the model's.

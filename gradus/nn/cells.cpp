@@ -66,10 +66,8 @@ struct GatedCell final : CellLayer, Described {
     if (!options.use_bias || (which == 1 && !two)) return y;
     return two ? y + parameter(2)[which] : y + parameter(2);
   }
-  Tensor activated(const Tensor& x) const { return options.activation ? (*options.activation)(x) : tanh(x); }
-  Tensor gated(const Tensor& x) const {
-    return options.recurrent_activation ? (*options.recurrent_activation)(x) : sigmoid(x);
-  }
+  Tensor activated(const Tensor& x) const { return options.activation(x); }
+  Tensor gated(const Tensor& x) const { return options.recurrent_activation(x); }
 
   RecurrentOutput simple(const Tensor& from_input, const Tensor& h) const {
     const Tensor next = activated(from_input + matmul(h, parameter(1)));
@@ -264,6 +262,7 @@ struct RNNLayer final : Cloned<RNNLayer>, Described {
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
     return options.return_sequences ? in_order_of_steps(mask, options.go_backwards) : Tensor();
   }
+  bool looks_at_places() const override { return true; }
   RecurrentOutput run_from(const Tensor& x, const RecurrentInput& input) const {
     const CellLayer& steps = cell_behind(cell);
     require(x.shape().rank() == 3, "RNN ", name(), ": the input is ", x.spec(), ", expected [batch, time, inputs]");
@@ -277,6 +276,7 @@ struct RNNLayer final : Cloned<RNNLayer>, Described {
                         steps.gives_its_state(), input.mask},
                        [&](const Tensor& place, In state) { return entered(steps, place, state); });
   }
+  using Layer::note_lost_mask;
   using Layer::note_result;
   RecurrentCell cell;
   RNNOptions options;
@@ -327,6 +327,7 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
     return options.return_sequences ? in_order_of_steps(mask, options.go_backwards) : Tensor();
   }
+  bool looks_at_places() const override { return true; }
   /// What the input gives to the gates is one convolution for all places.
   Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
     check(x.spec());
@@ -365,10 +366,7 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
     return shape;
   }
   RecurrentOutput step(const Tensor& from_input, In state) const {
-    const auto activated = [&](const Tensor& x) { return options.activation ? (*options.activation)(x) : tanh(x); };
-    const auto gate = [&](const Tensor& x) {
-      return options.recurrent_activation ? (*options.recurrent_activation)(x) : sigmoid(x);
-    };
+    const Activation &activated = options.activation, &gate = options.recurrent_activation;
     const std::int64_t n = settings.filters;
     const Tensor all = from_input + convolution(state[0], this->parameter(1), {.padding = Padding::same});
     const Tensor c = gate(part(all, 1, n)) * state[1] + gate(part(all, 0, n)) * activated(part(all, 2, n));
@@ -438,7 +436,8 @@ RecurrentOutput RNN::with_state(const Tensor& given, const RecurrentInput& input
   const CallScope call(layer);
   const Tensor x = layer.computed(given);
   RecurrentInput whole = input;
-  if (!whole.mask.defined()) whole.mask = mask_of_places(x, CallScope::mask_of(x));
+  if (!whole.mask.defined()) whole.mask = mask_of_places(x, SequenceMask::of(x));
+  if (!whole.mask.defined()) layer.note_lost_mask(x);
   RecurrentOutput result = layer.run_from(x, whole);
   layer.note_result(x, whole.mask, result.output);
   return result;

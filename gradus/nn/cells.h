@@ -1,6 +1,5 @@
 /// Recurrent layers built from cells, and convolutional LSTMs, with Keras's defaults.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 #include "gradus/nn/convolutions.h"
@@ -13,8 +12,8 @@ struct CellOptions {
   bool use_bias = true;          // the cell has a bias
   bool unit_forget_bias = true;  // LSTM: the bias of the forget gate f starts at 1
   bool reset_after = true;       // GRU: gate r applies after the recurrent product; the bias is [2, 3 * units]
-  std::optional<Activation> activation = {};                      // tanh by default
-  std::optional<Activation> recurrent_activation = {};            // activation of the gates; sigmoid by default
+  Activation activation = tanh;  // of the state
+  Activation recurrent_activation = sigmoid;                      // of the gates
   Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
   Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
   Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};  // penalties on the variables
@@ -74,8 +73,8 @@ template <class Size> struct ConvLSTMOptionsOf {
   Size dilation = 1;                 // dilation of the input's convolution
   /// As for RNN and cells.
   bool return_sequences = false, go_backwards = false, use_bias = true, unit_forget_bias = true;
-  std::optional<Activation> activation = {};                      // tanh by default
-  std::optional<Activation> recurrent_activation = {};            // activation of the gates; sigmoid by default
+  Activation activation = tanh;                                   // of the state
+  Activation recurrent_activation = sigmoid;                      // of the gates
   Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
   Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
   /// Penalties on the variables and the result.

@@ -171,21 +171,28 @@ Tensor class_counts(const std::string& metric, std::int64_t classes, std::option
   return concat({total(positive * is_true), total(positive * weight), total(is_true), reshape(misfits, {1})});
 }
 
-double f_beta(std::span<const double> totals, const FBetaOptions& options) {
+std::vector<double> f_beta(std::span<const double> totals, const FBetaOptions& options) {
   const std::size_t n = totals.size() / 3;
   const double square = options.beta * options.beta;
   const auto score = [&](double hits, double predicted, double occurring) {
     const double precision = ratio(hits, predicted), recall = ratio(hits, occurring);
     return ratio((1 + square) * precision * recall, square * precision + recall);
   };
+  std::vector<double> each;
   double hits = 0, predicted = 0, occurring = 0, sum = 0, weighted = 0;
   for (std::size_t k = 0; k < n; ++k) {
     const double one = score(totals[k], totals[n + k], totals[2 * n + k]);
     hits += totals[k], predicted += totals[n + k], occurring += totals[2 * n + k];
+    each.push_back(one);
     sum += one, weighted += one * totals[2 * n + k];
   }
-  if (options.average == ClassAverage::micro) return score(hits, predicted, occurring);
-  return options.average == ClassAverage::macro ? sum / static_cast<double>(n) : ratio(weighted, occurring);
+  switch (options.average) {
+    case ClassAverage::none: return each;
+    case ClassAverage::macro: return {sum / static_cast<double>(n)};
+    case ClassAverage::micro: return {score(hits, predicted, occurring)};
+    case ClassAverage::weighted: return {ratio(weighted, occurring)};
+  }
+  throw InternalError("an average that does not exist");
 }
 
 std::int64_t checked_classes(const std::string& metric, std::int64_t classes) {
@@ -296,7 +303,8 @@ struct OfClasses : Metric {
             [=](std::span<const double> totals) {
               check_misfits(name, totals.back(), no_probabilities);
               return f_beta(totals, options);
-            }) {
+            },
+            0) {
     check_options(name, options);
   }
 };

@@ -85,17 +85,19 @@ struct RecallAtPrecision : Metric {
   explicit RecallAtPrecision(double precision, OperatingPointOptions options = {});
 };
 
-/// Average over classes: of the scores, of all counts, or of the scores weighted by how often a class occurs.
-enum class ClassAverage { macro, micro, weighted };
+/// Average over classes: none, one score a class; of the scores; of all counts; or of the scores weighted by how often
+/// a class occurs.
+enum class ClassAverage { none, macro, micro, weighted };
 /// Options of FBetaScore and F1Score.
 struct FBetaOptions {
-  ClassAverage average = ClassAverage::macro;  // average over classes
-  double beta = 1;                             // weight of recall against precision
-  std::optional<double> threshold = {};        // a prediction above it is positive; by default the largest one is
+  ClassAverage average = ClassAverage::none;  // average over classes; none: results() gives one score a class
+  double beta = 1;                            // weight of recall against precision
+  std::optional<double> threshold = {};       // a prediction above it is positive; by default the largest one is
   static constexpr auto ranges() { return std::array{Allowed::positive("beta"), Allowed::share("threshold")}; }
 };
-/// F-beta score (1 + beta^2) precision recall / (beta^2 precision + recall) of [batch, classes]: the mean over classes
-/// (macro), from the counts of all classes (micro), or the mean weighted by how often a class occurs.
+/// F-beta score (1 + beta^2) precision recall / (beta^2 precision + recall) of [batch, classes]: of each class, the
+/// mean over classes (macro), from the counts of all classes (micro), or the mean weighted by how often a class occurs.
+/// In logs that of class 2 is fbeta_score_2.
 struct FBetaScore : Metric {
   explicit FBetaScore(std::int64_t num_classes, FBetaOptions options = {});
 };

@@ -37,6 +37,7 @@ struct ScoreLayer final : Cloned<ScoreLayer> {
   Tensor call(const Tensor& x) const override { return attend(x, x, x, {}, {}); }
   Tensor call_masked(const Tensor& x, const Tensor& mask) const override { return attend(x, x, x, mask, mask); }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override { return mask; }
+  bool looks_at_places() const override { return true; }
 
   Tensor attend(const Tensor& query, const Tensor& value, const Tensor& key, const Tensor& of_query,
                 const Tensor& of_value) const {
@@ -45,7 +46,7 @@ struct ScoreLayer final : Cloned<ScoreLayer> {
             ": the query is ", query.spec(), ", the key ", key.spec(), ", the value ", value.spec(),
             ": expected [batch, queries, width], [batch, keys, width] and [batch, keys, ...]");
     Tensor seen;
-    if (of_value.defined()) seen = expand_dims(CallScope::spread(of_value, {v[0], v[1]}), 1);
+    if (of_value.defined()) seen = expand_dims(spread_mask(of_value, {v[0], v[1]}), 1);
     if (options.causal) {
       const Tensor before = expand_dims(range(q[1]), 1) >= range(k[1]);
       seen = seen.defined() ? logical_and(seen, before) : before;
@@ -54,11 +55,12 @@ struct ScoreLayer final : Cloned<ScoreLayer> {
     const Tensor weights = seen.defined() ? masked_softmax(scores, seen, -1) : softmax(scores);
     const Tensor result = matmul(with_dropout(weights), value);
     if (!of_query.defined()) return result;
-    return where(expand_dims(CallScope::spread(of_query, {q[0], q[1]}), -1), result, fill_like(result, 0));
+    return where(expand_dims(spread_mask(of_query, {q[0], q[1]}), -1), result, fill_like(result, 0));
   }
 
   bool additive;
   DotAttentionOptions options;
+  using Layer::note_lost_mask;
   using Layer::note_result;
 
  protected:
@@ -96,8 +98,9 @@ Tensor AttentionModule::operator()(const Tensor& query, const Tensor& value, con
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
   const CallScope call(layer);
   const Tensor q = layer.computed(query), v = layer.computed(value), k = layer.computed(key);
-  const Tensor of_query = CallScope::mask_of(q);
-  const Tensor y = layer.attend(q, v, k, of_query, CallScope::mask_of(v));
+  const Tensor of_query = SequenceMask::of(q);
+  for (const Tensor& each : {q, v}) layer.note_lost_mask(each);
+  const Tensor y = layer.attend(q, v, k, of_query, SequenceMask::of(v));
   layer.note_result(q, of_query, y);
   return y;
 }

@@ -1,12 +1,12 @@
 /// Parts that recurrent layers, their cells and recurrent convolutions share: gates, the first value of the bias, and
 /// options under Keras's names.
 #pragma once
-#include <optional>
 #include <string>
 #include <string_view>
 #include "gradus/nn/call_scope.h"
 #include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -35,7 +35,7 @@ template <class Options> Tensor first_bias(CellKind kind, std::int64_t units, co
 
 /// The mask that earlier layers gave to x, for its places: bool [batch, time].
 inline Tensor mask_of_places(const Tensor& x, const Tensor& mask) {
-  return x.shape().rank() < 2 ? mask : CallScope::spread(mask, {x.shape()[0], x.shape()[1]});
+  return x.shape().rank() < 2 ? mask : spread_mask(mask, {x.shape()[0], x.shape()[1]});
 }
 /// The mask, bool [batch, time] or [batch], of a sequence that is returned in the order of the steps.
 inline Tensor in_order_of_steps(const Tensor& mask, bool go_backwards) {
@@ -44,16 +44,17 @@ inline Tensor in_order_of_steps(const Tensor& mask, bool go_backwards) {
 
 /// `made`, with the options that all of them have.
 template <class Options> LayerConfig with_gates(LayerConfig made, CellKind kind, const Options& options) {
-  const auto activation = [](const std::optional<Activation>& given, const char* otherwise) {
-    return given ? OptionValue(*given) : OptionValue(std::string(otherwise));
+  const auto activation = [](const Activation& given, Tensor (*f)(const Tensor&), const char* name) {
+    return given.is(f) ? OptionValue(std::string(name)) : OptionValue(given);
   };
   const auto add = [&](const char* name, OptionValue value) { made.options.push_back({name, std::move(value)}); };
   add("use_bias", options.use_bias);
   add("kernel_regularizer", options.kernel_regularizer);
   add("recurrent_regularizer", options.recurrent_regularizer);
   add("bias_regularizer", options.bias_regularizer);
-  add("activation", activation(options.activation, "tanh"));
-  if (kind != CellKind::simple_rnn) add("recurrent_activation", activation(options.recurrent_activation, "sigmoid"));
+  add("activation", activation(options.activation, tanh, "tanh"));
+  if (kind != CellKind::simple_rnn)
+    add("recurrent_activation", activation(options.recurrent_activation, sigmoid, "sigmoid"));
   if (kind == CellKind::lstm) add("unit_forget_bias", options.unit_forget_bias);
   if constexpr (requires { options.reset_after; })
     if (kind == CellKind::gru) add("reset_after", options.reset_after);

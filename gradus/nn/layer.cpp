@@ -89,20 +89,23 @@ void Layer::run_for(std::span<const Spec> inputs, CallMode mode) {
   if (inputs.size() == 1) output_of(inputs[0], mode);
 }
 
-/// A mask belongs to a tensor. One that is handed through by a layer that drops its mask becomes another.
+/// A mask belongs to a tensor. One that is handed through by a layer that gives it another mask, or none, becomes
+/// another.
 Tensor Layer::run(const Tensor& x) const {
   const HostFloats floats;
   const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
   const CallScope this_call(*this);
-  const Tensor input = casts_input() ? computed(x) : x, mask = CallScope::mask_of(input);
+  const Tensor input = casts_input() ? computed(x) : x, mask = SequenceMask::of(input);
+  note_lost_mask(input);
   Tensor y = mask.defined() ? call_masked(input, mask) : call(input);
-  if (mask.defined() && y.node() == input.node() && !compute_mask(input, mask).defined()) y = as_argument(y);
+  if (y.node() == input.node() && compute_mask(input, mask).node() != mask.node()) y = without_mask(y);
   note_result(input, mask, y);
   return y;
 }
 
 void Layer::note_result(const Tensor& x, const Tensor& mask, const Tensor& y) const {
-  if (Tensor of_result = compute_mask(x, mask); of_result.defined()) CallScope::set_mask(y, std::move(of_result));
+  if (const Tensor of_result = compute_mask(x, mask); of_result.defined()) SequenceMask::set(y, of_result);
+  else if (SequenceMask::is_used() && children().empty()) SequenceMask::follow(y, x);
   note_activity(activity_regularizer_, y);
 }
 
@@ -118,7 +121,7 @@ Tensor Layer::computed(const Tensor& x) const {
   const HostFloats floats;
   if (!policy_ || !is_floating(x.dtype()) || x.dtype() == policy_->compute) return x;
   const Tensor narrow = cast(x, policy_->compute);
-  if (Tensor mask = CallScope::mask_of(x); mask.defined()) CallScope::set_mask(narrow, std::move(mask));
+  if (const Tensor mask = SequenceMask::of(x); mask.defined()) SequenceMask::set(narrow, mask);
   return narrow;
 }
 

@@ -36,11 +36,14 @@ class Layer {
   virtual void build_for(std::span<const Spec> inputs);
   /// The result for `x`; the layer is built.
   virtual Tensor call(const Tensor& x) const = 0;
-  /// call() for layers that read the mask of their input (CallScope).
+  /// call() for layers that read the mask of their input (nn/masks.h).
   virtual Tensor call_masked(const Tensor& x, const Tensor&) const { return call(x); }
   /// The mask of call()'s result for `x` with this mask, which may be empty; empty: none. Layers that hold others leave
   /// it to those.
   virtual Tensor compute_mask(const Tensor&, const Tensor&) const { return {}; }
+  /// True if a place of the result depends on which places of the input count. Such a layer says so once if it gets a
+  /// value whose mask was lost.
+  virtual bool looks_at_places() const { return false; }
   /// The layers inside, in order.
   virtual std::vector<std::shared_ptr<Layer>> children() const { return {}; }
 
@@ -192,6 +195,11 @@ class Layer {
   void note_activity(const Regularizer& regularizer, const Tensor& y) const;
   /// The work after call(): the mask of its result, and its penalty. run() does it.
   void note_result(const Tensor& x, const Tensor& mask, const Tensor& y) const;
+  /// The notice that the mask of `x` was lost, once, by a layer that looks at places.
+  void note_lost_mask(const Tensor& x) const {
+    if (SequenceMask::is_lost(x) && looks_at_places())
+      lost_mask_.note(called(), x, "give the mask: layer(x, {.mask = m})");
+  }
   Variable& variable(std::size_t i) const { return own_[i]; }
   /// The variable's value in the dtype that the layer computes in.
   Tensor parameter(std::size_t i) const { return computed(variable(i)); }
@@ -224,6 +232,7 @@ class Layer {
   std::vector<Regularizer> own_regularizers_;
   Regularizer activity_regularizer_;
   mutable CallLosses call_losses_;
+  LostMaskNotice lost_mask_;
 };
 
 /// Warns once per process about a gradient through a layer whose result depends on the mode, if the mode was not given.

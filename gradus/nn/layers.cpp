@@ -132,7 +132,7 @@ std::shared_ptr<Layer> sequential_of(std::vector<Module> layers, const ModelOpti
   for (Module& layer : layers) made->add(std::move(layer));
   made->rename(options.name, !options.name.empty());
   made->set_prefix("");
-  if (options.policy != float32) made->set_policy(options.policy);
+  if (options.policy.value() != float32) made->set_policy(options.policy.value());
   return made;
 }
 

@@ -151,6 +151,18 @@ Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<
   return broadcast_to(reshape(weight, beside), x.shape());
 }
 
+Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction) {
+  if (!mask.defined()) return sample_weight;
+  if (!sample_weight.defined()) return cast(mask, computed_in(prediction));
+  const DType t = is_floating(sample_weight.dtype()) ? sample_weight.dtype() : computed_in(prediction);
+  const int rank = std::max(sample_weight.shape().rank(), mask.shape().rank());
+  const auto spread = [&](Tensor x) {
+    while (x.shape().rank() < rank) x = expand_dims(x, -1);
+    return x;
+  };
+  return multiply_no_nan(spread(cast(sample_weight, t)), cast(spread(mask), t));
+}
+
 Tensor is_left_out(const Tensor& weight) { return weight.dtype() == boolean ? logical_not(weight) : equal(weight, 0); }
 
 Tensor labels_that_count(const Tensor& y, const Tensor& weight) {
@@ -177,12 +189,25 @@ Loss LossFunction::of(const Tensor& y, const Tensor& prediction, const Tensor& s
   return Loss::mean(losses, fitted_weight("loss", weight, losses));
 }
 
+Loss LossFunction::weighed(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
+  return of(widened(y), widened(prediction), sample_weight);
+}
+
+Tensor LossFunction::with_mask(const Tensor& prediction, const Tensor& sample_weight) const {
+  if (!SequenceMask::is_used()) [[likely]]
+    return sample_weight;
+  const Tensor mask = SequenceMask::of(prediction);
+  if (!mask.defined() && !sample_weight.defined())
+    lost_mask_.note("a loss", prediction, "give the places that count as sample_weight: loss(y, prediction, weight)");
+  return joint_weight(sample_weight, mask, prediction.dtype());
+}
+
 Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction) const {
-  return of(widened(y), widened(prediction), {});
+  return weighed(y, prediction, with_mask(prediction, {}));
 }
 
 Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
-  return of(widened(y), widened(prediction), sample_weight);
+  return weighed(y, prediction, with_mask(prediction, sample_weight));
 }
 
 CategoricalCrossentropy::CategoricalCrossentropy(bool logits, SmoothingOptions options)

@@ -11,6 +11,7 @@
 #include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/gradients/loss.h"
+#include "gradus/nn/masks.h"
 
 namespace gradus {
 
@@ -56,12 +57,17 @@ Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction);
 
 /// A loss function as a value. sample_weight has one number per example, or one per row of axis 0. An example with a
 /// weight of exactly 0, or with an ignored label, is left out. Whatever its y and prediction are (NaN, infinite, no
-/// class), value and gradients are those of the other examples, and its own gradient is 0.
+/// class), value and gradients are those of the other examples, and its own gradient is 0. A mask of the prediction
+/// leaves out its places in the same way, as in Keras.
 class LossFunction {
  public:
   /// The mean over examples, with the number of examples as weight, or with the sum of sample_weight.
   Loss operator()(const Tensor& y, const Tensor& prediction) const;
   Loss operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
+
+  // For the rooms of the library.
+  /// The loss with this weight, which may be empty, whatever the mask of the prediction.
+  Loss weighed(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
 
  protected:
   /// Gives one number per example.
@@ -80,8 +86,10 @@ class LossFunction {
 
  private:
   Loss of(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
+  Tensor with_mask(const Tensor& prediction, const Tensor& sample_weight) const;
   Rule rule_;
   Examples examples_;
+  LostMaskNotice lost_mask_;
 };
 
 /// Options of crossentropies with label smoothing.
@@ -156,6 +164,8 @@ void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction
 /// `weight` in the shape of x, which is y or a prediction. It stands for x's first dimensions, or for those that are
 /// not in `taken_over`. Empty if it does not fit.
 Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<std::vector<int>>& taken_over = {});
+/// The weight, if any, of the places where the mask, if any, holds. It has the larger number of dimensions of both.
+Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction);
 /// bool: true where the weight is exactly 0.
 Tensor is_left_out(const Tensor& weight);
 /// y with 0 for integers of weight 0, which need not be labels. If the weight is empty or does not fit: y itself.

@@ -26,18 +26,18 @@ Tensor with_mask(Tensor result, const std::vector<Tensor>& inputs) {
   const int rank = result.shape().rank();
   int dimensions = 0;
   for (const Tensor& input : inputs) {
-    const Tensor mask = CallScope::mask_of(input);
+    const Tensor mask = SequenceMask::of(input);
     if (!mask.defined()) return result;
     dimensions = std::max(dimensions, rank - input.shape().rank() + mask.shape().rank());
   }
   Tensor joint;
   for (const Tensor& input : inputs) {
-    const Tensor mask = beside(CallScope::mask_of(input), input.shape().rank(), rank, dimensions);
+    const Tensor mask = beside(SequenceMask::of(input), input.shape().rank(), rank, dimensions);
     joint = joint.defined() ? logical_or(joint, mask) : mask;
   }
   Shape places = result.shape();
   while (places.rank() > dimensions) places.erase(-1);
-  CallScope::set_mask(result, broadcast_to(joint, places));
+  SequenceMask::set(result, broadcast_to(joint, places));
   return result;
 }
 
@@ -77,18 +77,18 @@ Tensor Concatenate::operator()(const std::vector<Tensor>& inputs) const {
   Tensor result = concat(inputs, axis);
   int dimensions = 0;
   for (const Tensor& input : inputs)
-    if (const Tensor mask = CallScope::mask_of(input); mask.defined())
+    if (const Tensor mask = SequenceMask::of(input); mask.defined())
       dimensions = std::max(dimensions, mask.shape().rank());
   if (dimensions == 0) return result;
   std::vector<Tensor> masks;
   for (const Tensor& input : inputs) {
     Shape places = input.shape();
     while (places.rank() > dimensions) places.erase(-1);
-    const Tensor mask = CallScope::mask_of(input);
-    masks.push_back(mask.defined() ? CallScope::spread(mask, places) : fill(places, 1, boolean));
+    const Tensor mask = SequenceMask::of(input);
+    masks.push_back(mask.defined() ? spread_mask(mask, places) : fill(places, 1, boolean));
   }
   const int at = result.shape().normalized(axis);
-  CallScope::set_mask(result, at < dimensions ? concat(masks, at) : any_of(masks));
+  SequenceMask::set(result, at < dimensions ? concat(masks, at) : any_of(masks));
   return result;
 }
 

@@ -57,7 +57,7 @@ Tensor agrees(const Tensor& y, const Tensor& prediction, double threshold) {
 struct Metric::State {
   std::string name;
   Gather gather;
-  Finish finish;
+  FinishAll finish;
   Totals totals;
 };
 
@@ -83,6 +83,10 @@ Metric::Metric(std::string name, Rule rule, int)
             return totals[1] == 0 ? std::numeric_limits<double>::quiet_NaN() : totals[0] / totals[1];
           }) {}
 Metric::Metric(std::string name, std::int64_t count, Gather gather, Finish finish)
+    : Metric(
+          std::move(name), count, std::move(gather),
+          [finish = std::move(finish)](std::span<const double> totals) { return std::vector{finish(totals)}; }, 0) {}
+Metric::Metric(std::string name, std::int64_t count, Gather gather, FinishAll finish, int)
     : state_(std::make_unique<State>(State{std::move(name), std::move(gather), std::move(finish), Totals(count)})) {
   require(!state_->name.empty(), "Metric: it needs a name");
 }
@@ -104,7 +108,14 @@ void Metric::update(const Tensor& y, const Tensor& prediction, const Tensor& sam
   living(state_).totals.add(living(state_).gather(labels, classes, sample_weight));
 }
 
-double Metric::result() const { return living(state_).finish(living(state_).totals.values()); }
+double Metric::result() const {
+  const std::vector<double> all = results();
+  require(all.size() == 1, name(), ": it has ", all.size(),
+          " results, one a class: results() gives all; for their mean ",
+          "make it with {.average = ClassAverage::macro}");
+  return all[0];
+}
+std::vector<double> Metric::results() const { return living(state_).finish(living(state_).totals.values()); }
 void Metric::reset() { living(state_).totals.reset(); }
 
 const std::string& Metric::name() const { return living(state_).name; }

@@ -5,11 +5,19 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/function/variable.h"
 #include "gradus/nn/losses.h"
 
 namespace gradus {
+
+namespace detail {
+/// Keras's functions of these names: here metrics are objects.
+struct MetricName {
+  template <class... T> void operator()(const T&...) const = delete;  // an object: SparseCategoricalAccuracy()
+};
+}  // namespace detail
 
 /// A metric as a value: copies accumulate on their own. In a traced function an update is part of the program.
 class Metric {
@@ -22,7 +30,8 @@ class Metric {
                  return f(y, prediction);
                }),
                0) {}
-  Metric(const char*) = delete;  // metrics are objects: SparseCategoricalAccuracy()
+  Metric(const char*) = delete;         // metrics are objects: SparseCategoricalAccuracy()
+  Metric(detail::MetricName) = delete;  // metrics are objects: SparseCategoricalAccuracy()
   Metric(const Metric& other);
   Metric(Metric&& other) noexcept;
   Metric& operator=(Metric other) noexcept;
@@ -33,8 +42,11 @@ class Metric {
   /// Adds a batch. sample_weight: one number per example, or one per row of axis 0. Examples of weight 0 do not count,
   /// not even NaN or a label that is no class.
   void update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight);
-  /// The metric over all that was added; waits. NaN if nothing was added.
+  /// The metric over all that was added; waits. NaN if nothing was added. InvalidArgument for a metric of several
+  /// numbers, such as one a class.
   double result() const;
+  /// All its numbers: as result(), or one a class.
+  std::vector<double> results() const;
   /// Starts over.
   void reset();
   /// The name in logs.
@@ -52,6 +64,9 @@ class Metric {
   /// Gives the result from the totals.
   using Finish = std::function<double(std::span<const double> totals)>;
   Metric(std::string name, std::int64_t count, Gather gather, Finish finish);
+  /// Gives several results from the totals.
+  using FinishAll = std::function<std::vector<double>(std::span<const double> totals)>;
+  Metric(std::string name, std::int64_t count, Gather gather, FinishAll finish, int);
 
  private:
   struct State;
@@ -92,5 +107,8 @@ struct BinaryAccuracy : Metric {
 struct MeanAbsoluteError : Metric {
   MeanAbsoluteError();
 };
+
+/// Keras's names of functions, which are no metrics here: those are objects, as SparseCategoricalAccuracy().
+inline constexpr detail::MetricName binary_accuracy{}, categorical_accuracy{}, sparse_categorical_accuracy{};
 
 }  // namespace gradus

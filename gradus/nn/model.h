@@ -61,6 +61,13 @@ constexpr bool is_called_as<Net, A...> = []<std::size_t... i>(std::index_sequenc
   return IsMode<std::tuple_element_t<sizeof...(i), All>> && std::invocable<Net, const std::tuple_element_t<i, All>&...>;
 }(std::make_index_sequence<sizeof...(A) - 1>());
 
+/// Arguments that a Model<Net> takes itself.
+template <class Net, class... A> constexpr bool OfModel = false;
+template <class Net, class A>
+constexpr bool OfModel<Net, A> = std::convertible_to<A, Net> || std::derived_from<std::remove_cvref_t<A>, Module>;
+template <class Net, class A, class Options>
+constexpr bool OfModel<Net, A, Options> = std::convertible_to<A, Net> && std::convertible_to<Options, ModelOptions>;
+
 inline Tensor computed(const Layer& layer, const Tensor& x) { return layer.computed(x); }
 const auto& computed(const Layer&, const auto& x) { return x; }
 
@@ -110,10 +117,14 @@ template <class Net, class... A> using call_result_t = typename detail::net_resu
 /// model stay in place, so that references to them hold.
 template <class Net> struct Model : Module {
   Model() : Module(made()) {}
+  // A mistake: compilers quote the line.
+  template <class... A>
+    requires(sizeof...(A) > 0 && !detail::OfModel<Net, A...> && std::constructible_from<Net, A...>)
+  explicit Model(A&&...) = delete;  // the struct is made first: Model model(Net(arguments))
   explicit Model(Net net, ModelOptions options = {})
       : Module(std::make_shared<detail::NetLayerOf<Net>>(std::move(net))) {
     if (!options.name.empty()) set_name(options.name);
-    if (options.policy != float32) set_policy(options.policy);
+    if (options.policy.value() != float32) set_policy(options.policy.value());
   }
 
   /// The result for these inputs; a mode comes last: model(a, b), model(a, b, training). The first call builds.

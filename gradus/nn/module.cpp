@@ -147,8 +147,10 @@ std::vector<Tensor> Module::losses() const {
 Tensor Module::compute_mask(const Tensor& x, const Tensor& mask) const {
   const TrialScope trial;
   const ModeScope mode(CallMode::inference);
-  if (mask.defined()) CallScope::set_mask(x, mask);
-  return CallScope::mask_of((*this)(x));
+  if (!mask.defined()) return SequenceMask::of((*this)(x));
+  const Tensor masked = without_mask(x);
+  SequenceMask::set(masked, mask);
+  return SequenceMask::of((*this)(masked));
 }
 const std::string& Module::name() const { return layer_behind().name(); }
 std::string Module::summary() const { return summary_of(layer_behind()); }

@@ -55,6 +55,10 @@ class Module {
   /// Sets the dtypes in which this layer, and those within that have no policy of their own, compute and keep
   /// variables. Inputs are cast. InvalidArgument once it is built, unless its variables are of that dtype.
   void set_policy(const Policy& policy);
+  void set_policy(const char* name) { set_policy(policy_named(name)); }
+  // Mistakes: compilers quote the line.
+  template <class... T>
+  void export_object(const T&...) const = delete;  // a function is exported: function(step).export_object(stem, specs)
   /// The present loss scale; 1 unless the policy scales.
   double loss_scale() const;
   /// The name.

@@ -81,7 +81,7 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
     Tensor mean = moving_mean, variance = moving_variance;
     if (is_training() && is_trainable()) {
       const Tensor wide = cast(x, mean.dtype());
-      const Tensor counts = CallScope::spread(mask, places_within(x)), own = any_place(x, counts);
+      const Tensor counts = spread_mask(mask, places_within(x)), own = any_place(x, counts);
       const bool is_joint = options.synchronized && number_of_shards() > 0;
       const Tensor any = is_joint && own.defined() ? all_reduce_sum(cast(own, i32)) > 0 : own;
       const Moments batch = is_joint ? moments_of_all(wide, counts) : moments_of(wide, counts);

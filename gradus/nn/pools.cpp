@@ -37,6 +37,7 @@ struct SpatialLayer final : Cloned<SpatialLayer>, Described {
     check(x.spec());
     return of_masked ? of_masked(x, mask) : f(x);
   }
+  bool looks_at_places() const override { return static_cast<bool>(of_masked); }
   std::function<Tensor(const Tensor& x, const Tensor& mask)> of_masked = {};
   std::string_view name_of_layer, name_of_kind;
   int spatial;
@@ -85,7 +86,7 @@ std::shared_ptr<Layer> global_average_1d(bool keepdims) {
       std::make_shared<SpatialLayer>(name, "global_average_pooling1d", 1, Options{{"keepdims", keepdims}}, mean);
   layer->of_masked = [keepdims](const Tensor& x, const Tensor& mask) {
     return in_computed_dtype(x, [&](const Tensor& wide) {
-      const Tensor counts = expand_dims(CallScope::spread(mask, {x.shape()[0], x.shape()[1]}), -1);
+      const Tensor counts = expand_dims(spread_mask(mask, {x.shape()[0], x.shape()[1]}), -1);
       const ReduceOptions over{.axis = {1}, .keepdims = keepdims};
       const Tensor number = reduce_sum(cast(counts, wide.dtype()), over);
       return divide_no_nan(reduce_sum(where(counts, wide, fill_like(wide, 0)), over), number);

@@ -1,15 +1,24 @@
 /// Layers without variables over spatial dimensions, channels last, with Keras's defaults: pooling, padding,
 /// upsampling.
 #pragma once
+#include <concepts>
 #include <optional>
 #include "gradus/nn/convolutions.h"
 #include "gradus/ops/resize.h"
 
 namespace gradus {
 
+/// A size that may be left out: 2, or {2, 2}.
+template <class Size> class OptionalSize : public std::optional<Size> {
+ public:
+  using std::optional<Size>::optional;
+  template <class... N>
+    requires(sizeof...(N) > 1 && std::constructible_from<Size, N...>)
+  OptionalSize(N... sizes) : std::optional<Size>(Size(sizes...)) {}
+};
 /// Options of pooling layers.
 template <class Size> struct PoolOptionsOf {
-  std::optional<Size> strides = {};  // none: the size of the pool
+  OptionalSize<Size> strides = {};   // none: the size of the pool
   Padding padding = Padding::valid;  // padding around the input
 };
 /// Options with one spatial dimension.

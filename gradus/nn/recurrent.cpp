@@ -51,6 +51,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
     return options.return_sequences ? in_order_of_steps(mask, options.go_backwards) : Tensor();
   }
+  bool looks_at_places() const override { return !is_part; }
   RecurrentOutput run_from(const Tensor& x, const RecurrentInput& input) const {
     require(x.shape().rank() == 3, kind(), " ", name(), ": the input is ", x.spec(),
             ", expected [batch, time, inputs]");
@@ -69,6 +70,8 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   CellKind cell;
   std::int64_t units;
   RecurrentOptions options;
+  bool is_part = false;  // of a layer that speaks for it
+  using Layer::note_lost_mask;
   using Layer::note_result;
 
  private:
@@ -96,8 +99,8 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
     if (input.mask.defined()) how.mask = transpose(input.mask);
     if (!input.initial_state.empty()) how.initial_state = input.initial_state[0];
     if (input.initial_state.size() > 1) how.initial_cell = input.initial_state[1];
-    if (options.activation) how.activation = how.cell_activation = *options.activation;  // of the cell too, as Keras
-    if (options.recurrent_activation) how.recurrent_activation = *options.recurrent_activation;
+    how.activation = how.cell_activation = options.activation;  // of the cell too, as Keras
+    how.recurrent_activation = options.recurrent_activation;
     return cell == CellKind::lstm  ? lstm(x, weights, how)
            : cell == CellKind::gru ? gru(x, weights, how)
                                    : simple_rnn(x, weights, how);
@@ -113,7 +116,8 @@ RecurrentOutput entered(const RecurrentLayer& layer, const Tensor& given, Recurr
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
   const CallScope call(layer);
   const Tensor x = layer.computed(given);
-  if (!input.mask.defined()) input.mask = mask_of_places(x, CallScope::mask_of(x));
+  if (!input.mask.defined()) input.mask = mask_of_places(x, SequenceMask::of(x));
+  if (!input.mask.defined()) layer.note_lost_mask(x);
   RecurrentOutput result = layer.run_from(x, input);
   layer.note_result(x, input.mask, result.output);
   return result;
@@ -136,6 +140,7 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
     forward = std::make_shared<RecurrentLayer>(*given);
     backward = std::make_shared<RecurrentLayer>(*given);
     backward->options.go_backwards = !forward->options.go_backwards;
+    forward->is_part = backward->is_part = true;
     forward->options.zero_output_for_mask = backward->options.zero_output_for_mask = true;
     const std::string name = given->has_own_name() ? given->name() : std::string(given->kind());
     forward->rename("forward_" + name, true);
@@ -162,6 +167,7 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
     return both(x, {.mask = mask_of_places(x, mask)});
   }
   Tensor compute_mask(const Tensor& x, const Tensor& mask) const override { return forward->compute_mask(x, mask); }
+  bool looks_at_places() const override { return true; }
   Tensor both(const Tensor& x, const RecurrentInput& input) const {
     require(input.initial_state.empty(), "Bidirectional: it takes a mask alone; call its layers for initial states");
     const Tensor a = entered(*forward, x, input).output;
@@ -176,6 +182,7 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
     throw InternalError("a merge mode that does not exist");
   }
   BidirectionalOptions options;
+  using Layer::note_lost_mask;
   using Layer::note_result;
   std::shared_ptr<RecurrentLayer> forward, backward;
 };
@@ -204,7 +211,7 @@ struct TimeDistributedLayer final : ClonedMasked<TimeDistributedLayer>, Describe
       Shape of_places = mask.shape();
       of_places.erase(1);
       of_places.set(0, all[0]);
-      CallScope::set_mask(places, reshape(mask, of_places));
+      SequenceMask::set(places, reshape(mask, of_places));
     }
     const Tensor y = layer.layer_behind().run(places);
     Shape divided = y.shape();
@@ -235,7 +242,8 @@ Tensor Bidirectional::operator()(const Tensor& x, const RecurrentInput& input) c
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
   const CallScope call(layer);
   const Tensor given = layer.computed(x);
-  const Tensor mask = input.mask.defined() ? input.mask : mask_of_places(given, CallScope::mask_of(given));
+  const Tensor mask = input.mask.defined() ? input.mask : mask_of_places(given, SequenceMask::of(given));
+  if (!mask.defined()) layer.note_lost_mask(given);
   const Tensor y = layer.both(given, {.mask = mask, .initial_state = input.initial_state});
   layer.note_result(given, mask, y);
   return y;

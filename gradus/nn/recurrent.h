@@ -3,7 +3,6 @@
 /// InvalidArgument unless units is positive and dropout at least 0 and below 1; in a call unless x is floating and
 /// inputs is known.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 #include "gradus/base/ranges.h"
@@ -11,6 +10,7 @@
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
 #include "gradus/nn/regularizers.h"
+#include "gradus/ops/elementwise.h"
 
 namespace gradus {
 
@@ -23,8 +23,8 @@ struct RecurrentOptions {
   bool use_bias = true;           // the layer has a bias
   bool unit_forget_bias = true;   // LSTM: the bias of the forget gate f starts at 1
   bool reset_after = true;        // GRU: gate r applies after the recurrent product; the bias is [2, 3 * units]
-  std::optional<Activation> activation = {};                      // tanh by default
-  std::optional<Activation> recurrent_activation = {};            // activation of the gates; sigmoid by default
+  Activation activation = tanh;   // of the state
+  Activation recurrent_activation = sigmoid;                      // of the gates
   Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
   Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
   Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};  // penalties on the variables

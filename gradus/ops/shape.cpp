@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include "gradus/graph/context.h"
+#include "gradus/graph/mask.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/size_choice.h"
@@ -67,7 +68,12 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   return x.shape() == wanted ? x : apply(ReshapeOp{wanted}, x);
 }
 
-Tensor as_argument(const Tensor& x) { return apply(ReshapeOp{x.shape()}, x); }
+Tensor as_argument(const Tensor& x) {
+  const Tensor same = apply(ReshapeOp{x.shape()}, x);
+  if (const Tensor places = SequenceMask::of(x); places.defined()) [[unlikely]]
+    SequenceMask::set(same, places);
+  return same;
+}
 
 Tensors as_arguments(In tensors) {
   Tensors result;
@@ -195,7 +201,14 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
   require(parts[0].shape().rank() > 0, "concat: part 0 is ", parts[0].spec(),
           ", which has no dimension to join along; use stack");
   const int at = from_end(parts[0], axis);
-  return parts.size() == 1 ? parts[0] : gradus::apply(Concat{at}, In(parts));
+  if (parts.size() == 1) return parts[0];
+  const Tensor joined = gradus::apply(Concat{at}, In(parts));
+  const bool in_time = SequenceMask::is_used() && at == 1 - joined.shape().rank();
+  const auto has_mask = [](const Tensor& part) {
+    return SequenceMask::of(part).defined() || SequenceMask::is_lost(part);
+  };
+  if (in_time && std::ranges::any_of(parts, has_mask)) SequenceMask::lose(joined);
+  return joined;
 }
 
 Tensor stack(const std::vector<Tensor>& parts, int axis) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <type_traits>
 #include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
@@ -39,12 +40,31 @@ class Schedule {
   std::function<Tensor(const Tensor&)> function_;
 };
 
+/// A number of steps: any number, whole or not.
+class Steps {
+ public:
+  constexpr Steps() = default;
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  constexpr Steps(Number steps) : steps_(static_cast<double>(steps)) {}
+  /// The number.
+  constexpr operator double() const { return steps_; }
+
+  // For the rooms of the library.
+  constexpr bool is_constant() const { return true; }
+  constexpr double constant() const { return steps_; }
+
+ private:
+  double steps_ = 0;
+};
+
 /// Options of CosineDecay.
 struct CosineDecayOptions {
-  double initial_learning_rate, decay_steps;  // rate at step 0; steps of the decay
-  double alpha = 0;                           // share of the rate that is left at the end
-  double warmup_steps = 0;                    // steps of the warmup; 0: none
-  double warmup_target = 0;                   // rate at the end of the warmup
+  double initial_learning_rate;  // rate at step 0
+  Steps decay_steps;             // steps of the decay
+  double alpha = 0;              // share of the rate that is left at the end
+  Steps warmup_steps = 0;        // steps of the warmup; 0: none
+  double warmup_target = 0;      // rate at the end of the warmup
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate alpha warmup_steps warmup_target"),
                       Allowed::positive("decay_steps")};
@@ -60,10 +80,11 @@ struct CosineDecay : Schedule {
 
 /// Options of CosineDecayRestarts.
 struct CosineDecayRestartsOptions {
-  double initial_learning_rate, first_decay_steps;  // rate at step 0; steps of the first period
-  double t_mul = 2;                                 // factor on the length from period to period
-  double m_mul = 1;                                 // factor on the height of the wave from period to period
-  double alpha = 0;                                 // share of initial_learning_rate that is always left
+  double initial_learning_rate;  // rate at step 0
+  Steps first_decay_steps;       // steps of the first period
+  double t_mul = 2;              // factor on the length from period to period
+  double m_mul = 1;              // factor on the height of the wave from period to period
+  double alpha = 0;              // share of initial_learning_rate that is always left
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate alpha"),
                       Allowed::positive("first_decay_steps m_mul"), Allowed::at_least(1, "t_mul")};
@@ -78,10 +99,11 @@ struct CosineDecayRestarts : Schedule {
 
 /// Options of PolynomialDecay.
 struct PolynomialDecayOptions {
-  double initial_learning_rate, decay_steps;  // rate at step 0; steps of the decay
-  double end_learning_rate = 1e-4;            // rate at the end
-  double power = 1;                           // exponent; 1: linear
-  bool cycle = false;                         // multiply decay_steps until it reaches the step; else the end stays
+  double initial_learning_rate;     // rate at step 0
+  Steps decay_steps;                // steps of the decay
+  double end_learning_rate = 1e-4;  // rate at the end
+  double power = 1;                 // exponent; 1: linear
+  bool cycle = false;               // multiply decay_steps until it reaches the step; else the end stays
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate end_learning_rate"),
                       Allowed::positive("decay_steps power")};
@@ -95,8 +117,10 @@ struct PolynomialDecay : Schedule {
 
 /// Options of InverseTimeDecay.
 struct InverseTimeDecayOptions {
-  double initial_learning_rate, decay_steps, decay_rate;  // terms of the formula
-  bool staircase = false;                                 // count whole multiples of decay_steps only
+  double initial_learning_rate;  // term of the formula
+  Steps decay_steps;             // term of the formula
+  double decay_rate;             // term of the formula
+  bool staircase = false;        // count whole multiples of decay_steps only
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate decay_rate"), Allowed::positive("decay_steps")};
   }
@@ -131,8 +155,10 @@ struct OneCycle : Schedule {
 
 /// Options of ExponentialDecay.
 struct ExponentialDecayOptions {
-  double initial_learning_rate, decay_steps, decay_rate;  // terms of the formula
-  bool staircase = false;                                 // count whole multiples of decay_steps only
+  double initial_learning_rate;  // term of the formula
+  Steps decay_steps;             // term of the formula
+  double decay_rate;             // term of the formula
+  bool staircase = false;        // count whole multiples of decay_steps only
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate"), Allowed::positive("decay_steps decay_rate")};
   }

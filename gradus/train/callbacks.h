@@ -31,11 +31,11 @@ Callback reduce_lr_on_plateau(ReduceLROnPlateauOptions options = {});
 struct ModelCheckpointOptions {
   std::string monitor = {};                   // as in EarlyStoppingOptions
   MonitorMode mode = MonitorMode::automatic;  // whether less or more is better
-  bool save_best_only = true;                 // false: save after every epoch
+  bool save_best_only = false;                // save after an epoch that is the best so far; else after every one
 };
-/// Saves weights as safetensors after each epoch that is the best so far; with save_best_only = false after every one.
-/// The file appears whole or not at all. "{epoch}" in its name becomes the number of the epoch, from 0. For trainings
-/// that resume see FitOptions::checkpoints. InvalidArgument for a path that names no file, and at the end of an epoch
+/// Saves weights as safetensors after each epoch; with save_best_only after each one that is the best so far. The file
+/// appears whole or not at all. "{epoch}" in its name becomes the number of the epoch, from 0. For trainings that
+/// resume see FitOptions::checkpoints. InvalidArgument for a path that names no file, and at the end of an epoch
 /// without the number `monitor`. Unavailable where the file may not be written, ResourceExhausted on a full disk.
 Callback model_checkpoint(const std::filesystem::path& file, ModelCheckpointOptions options = {});
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "gradus/base/given.h"
 #include "gradus/base/ranges.h"
 #include "gradus/data/pipeline.h"
 #include "gradus/nn/module.h"
@@ -20,9 +21,19 @@ struct CheckpointOptions {
   int max_to_keep = 3;                    // older checkpoints are removed; 0: all are kept
   std::int64_t every_steps = 0;           // for fit: also after each so many updates; 0: only at the ends of epochs
   std::size_t max_shard_bytes = 2 * GiB;  // larger contents are divided among several files
+  detail::Given given = {};               // never set: as an option of fit they are left out by default
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("max_to_keep every_steps"), Allowed::positive("max_shard_bytes")};
   }
+
+  // For the rooms of the library.
+  /// True unless they are those of FitOptions that nobody has given. The rest is as of a std::optional.
+  explicit operator bool() const { return given.value; }
+  bool has_value() const { return given.value; }
+  CheckpointOptions* operator->() { return this; }
+  const CheckpointOptions* operator->() const { return this; }
+  const CheckpointOptions& operator*() const { return *this; }
+  void reset() { given.value = false; }
 };
 
 /// Result of Checkpoints::restore.

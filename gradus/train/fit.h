@@ -40,11 +40,12 @@ struct FitOptions {
   /// normalized by its own mean and variance, and updates the moving statistics once, as in every library that
   /// accumulates. Layers of noise draw anew for each part.
   std::int64_t micro_batch = 0;
-  std::optional<PrefetchOptions> prefetch = {};  // batches are made ahead so, in place of what the data set says
-  /// Resumes bit for bit from the newest checkpoint, whatever initial_epoch is. Saves in the background at the ends of
-  /// epochs and where the training is stopped. The state of callbacks is part of it. Earlier epochs are neither
-  /// repeated nor recorded. Losses within a resumed epoch are those of the whole epoch.
-  std::optional<CheckpointOptions> checkpoints = {};
+  /// Batches are made ahead so: {.buffers = 2}, in place of what the data set says.
+  PrefetchOptions prefetch = detail::not_given<PrefetchOptions>();
+  /// {.directory = "run"}: resumes bit for bit from the newest checkpoint, whatever initial_epoch is. Saves in the
+  /// background at the ends of epochs and where the training is stopped. The state of callbacks is part of it. Earlier
+  /// epochs are neither repeated nor recorded. Losses within a resumed epoch are those of the whole epoch.
+  CheckpointOptions checkpoints = detail::not_given<CheckpointOptions>();
   FunctionOptions function = {};  // options of the compiled step
   /// On what the step runs: each batch is divided into shards. Validation runs on it, too. Of several processes each
   /// reads its rows of a batch, where the data set can be read by rows (Strategy::distribute). The first one shows

@@ -97,7 +97,11 @@ double PassTotals::loss() const {
 std::vector<std::pair<std::string, double>> PassTotals::metrics() const {
   const HostFloats floats;
   std::vector<std::pair<std::string, double>> results;
-  for (const Metric& metric : metrics_) results.emplace_back(metric.name(), metric.result());
+  for (const Metric& metric : metrics_) {
+    const std::vector<double> all = metric.results();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      results.emplace_back(all.size() == 1 ? metric.name() : text(metric.name(), '_', i), all[i]);
+  }
   return results;
 }
 

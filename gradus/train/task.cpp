@@ -27,18 +27,6 @@ void fail_weighted_loss(bool only_mask) {
                                   : text("sample_weight is said", remedy));
 }
 
-Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction) {
-  if (!mask.defined()) return sample_weight;
-  if (!sample_weight.defined()) return cast(mask, computed_in(prediction));
-  const DType t = is_floating(sample_weight.dtype()) ? sample_weight.dtype() : computed_in(prediction);
-  const int rank = std::max(sample_weight.shape().rank(), mask.shape().rank());
-  const auto widened = [&](Tensor x) {
-    while (x.shape().rank() < rank) x = expand_dims(x, -1);
-    return x;
-  };
-  return multiply_no_nan(widened(cast(sample_weight, t)), cast(widened(mask), t));
-}
-
 Tensor without_left_out(const Tensor& x, const Tensor& weight) {
   const Tensor beside = is_floating(x.dtype()) ? weight_beside(weight, x) : Tensor();
   if (!beside.defined()) return x;

@@ -10,6 +10,7 @@
 #include "gradus/data/element.h"
 #include "gradus/gradients/loss.h"
 #include "gradus/nn/layer.h"
+#include "gradus/nn/losses.h"
 #include "gradus/nn/module.h"
 
 namespace gradus {
@@ -96,8 +97,6 @@ namespace detail {
 /// Throws: elements of `fields` fields do not fit, with or without a weight.
 [[noreturn]] void fail_fields(std::size_t fields, std::size_t inputs, bool sample_weight);
 [[noreturn]] void fail_weighted_loss(bool only_mask);
-/// The weight, if any, of the places where the mask, if any, holds. It has the larger number of dimensions of both.
-Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction);
 /// x with 0 for values that are not finite in examples of weight 0, so that they reach no gradient of the model.
 Tensor without_left_out(const Tensor& x, const Tensor& weight);
 /// Adds the penalties that the model's layers ask for, and clears them.
@@ -113,8 +112,10 @@ Examined examine(const M& model, const L& loss, In fields) {
   Examined result{.y = fields[inputs]};
   if constexpr (inputs + 2 == N) result.sample_weight = fields[inputs + 1];
   if constexpr (std::same_as<decltype(prediction), Tensor>)
-    result.sample_weight = joint_weight(result.sample_weight, CallScope::mask_of(prediction), prediction.dtype());
+    result.sample_weight = joint_weight(result.sample_weight, SequenceMask::of(prediction), prediction.dtype());
   if (!result.sample_weight.defined()) result.loss = loss(result.y, prediction);
+  else if constexpr (std::derived_from<L, LossFunction>)
+    result.loss = loss.weighed(result.y, prediction, result.sample_weight);
   else if constexpr (std::is_invocable_r_v<Loss, const L&, Tensor, decltype(prediction), Tensor>)
     result.loss = loss(result.y, prediction, result.sample_weight);
   else fail_weighted_loss(inputs + 2 != N);

@@ -41,7 +41,7 @@ TEST(Advise, PrefetchHidesASlowSource) {
   EXPECT_TRUE(prefetch.worth_it) << prefetch.reason;
   EXPECT_LT(prefetch.ratio_high, 0.1);
   EXPECT_EQ(prefetch.max_relative_difference, 0);
-  ASSERT_TRUE(advice.options.prefetch.has_value());
+  ASSERT_TRUE(static_cast<bool>(advice.options.prefetch));
   EXPECT_NE(advice.dataset->pipeline().ahead().buffers, 0);
   EXPECT_GE(advice.pairs, 8);  // of the whole
   EXPECT_LT(advice.seconds_after, 0.1 * advice.seconds_before);

@@ -441,7 +441,7 @@ TEST_F(FaultTable, AFullDiskOfRank0EndsAll) {
     fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(inputs(), y).batch(12),
         {.epochs = 1000,
          .callbacks = {fills},
-         .checkpoints = {{.directory = folder.path()}},
+         .checkpoints = {.directory = folder.path()},
          .strategy = strategy,
          .verbose = false});
   });

@@ -25,7 +25,7 @@ std::string train(const std::filesystem::path& folder, int epochs, const Divisio
   std::string problem;
   try {
     fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(ones({16, 3}), ones({16, 2})).batch(8),
-        {.epochs = epochs, .checkpoints = {{.directory = folder}}, .strategy = strategy, .verbose = false});
+        {.epochs = epochs, .checkpoints = {.directory = folder}, .strategy = strategy, .verbose = false});
   } catch (const InvalidArgument& error) { problem = error.what(); }
   return testing::internal::GetCapturedStderr() + problem;
 }

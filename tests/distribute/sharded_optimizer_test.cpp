@@ -235,7 +235,7 @@ Trained fitted(const Strategy& strategy, int epochs, const std::filesystem::path
   const Tensor x = random::normal({60, 130}, {.seed = 1}), y = random::normal({60, 3}, {.seed = 2});
   fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(x, y).shuffle().batch(16),
       {.epochs = epochs,
-       .checkpoints = {{.directory = folder, .max_to_keep = 0, .every_steps = 3}},
+       .checkpoints = {.directory = folder, .max_to_keep = 0, .every_steps = 3},
        .strategy = strategy,
        .verbose = false});
   strategy.gather(optimizer.variables());

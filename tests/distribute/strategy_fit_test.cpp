@@ -91,7 +91,7 @@ TEST(StrategyFit, GoesOnWithAnotherNumberOfReplicas) {
     Adam optimizer({.learning_rate = 1e-2});
     fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(x, y).shuffle().batch(16),
         {.epochs = epochs,
-         .checkpoints = {{.directory = folder}},
+         .checkpoints = {.directory = folder},
          .strategy = MirroredStrategy({.devices = devices(replicas), .micro_shards = 4}),
          .verbose = false});
     return values_of(model.variables() + optimizer.variables(), 0);

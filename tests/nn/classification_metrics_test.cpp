@@ -82,11 +82,18 @@ TEST(ClassificationMetrics, OfClasses) {
   for (const ClassAverage average : {ClassAverage::macro, ClassAverage::micro, ClassAverage::weighted}) {
     F1Score one(3, {.average = average});
     one.update(targets, scores);
-    EXPECT_NEAR(one.result(), f1[static_cast<int>(average)], 1e-6);
+    EXPECT_NEAR(one.result(), f1[static_cast<int>(average) - 1], 1e-6);
     FBetaScore two(3, {.average = average, .beta = 2, .threshold = 0.3f});
     two.update(targets, scores);
-    EXPECT_NEAR(two.result(), f2[static_cast<int>(average)], 1e-6);
+    EXPECT_NEAR(two.result(), f2[static_cast<int>(average) - 1], 1e-6);
   }
+  F1Score each(3);  // as Keras's, one score a class
+  each.update(targets, scores);
+  const std::vector<double> of_classes = each.results();
+  ASSERT_EQ(of_classes.size(), 3u);
+  EXPECT_NEAR((of_classes[0] + of_classes[1] + of_classes[2]) / 3, f1[0], 1e-6);
+  EXPECT_NE(of_classes[0], of_classes[2]);
+  expect_says(error_of<InvalidArgument>([&] { each.result(); }), "f1_score: it has 3 results, one a class");
 }
 
 TEST(ClassificationMetrics, Others) {
@@ -152,7 +159,8 @@ TEST(ClassificationMetrics, PredictionsOutsideOfProbabilitiesAreRefused) {
       metric.update(constant({0, 1, 1}), constant({0.0, 0.5, 1.0}));
       EXPECT_NO_THROW(metric.result()) << each.name();
     }
-  FBetaScore of_threshold(2, {.threshold = 0.5}), of_largest(2);
+  const FBetaOptions mean{.average = ClassAverage::macro}, at_half{.average = ClassAverage::macro, .threshold = 0.5};
+  FBetaScore of_threshold(2, at_half), of_largest(2, mean);
   for (Metric* metric : {static_cast<Metric*>(&of_threshold), static_cast<Metric*>(&of_largest)})
     metric->update(constant({{1, 0}, {0, 1}}), constant({{3.0, -1.0}, {0.5, 2.0}}));
   EXPECT_THROW(of_threshold.result(), InvalidArgument);

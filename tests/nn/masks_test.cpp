@@ -5,6 +5,7 @@
 #include <limits>
 #include "gradus/gradus.h"
 #include "gradus/nn/call_scope.h"
+#include "gradus/graph/mask.h"
 #include "gradus/nn/cell_layer.h"
 #include "tests/errors.h"
 
@@ -20,9 +21,9 @@ struct Passed {
 /// What `layer` makes of x with this mask.
 Passed passed(const Module& layer, const Tensor& x, const Tensor& mask) {
   const TrialScope trial;
-  CallScope::set_mask(x, mask);
+  SequenceMask::set(x, mask);
   const Tensor y = layer(x);
-  return {y, CallScope::mask_of(y)};
+  return {y, SequenceMask::of(y)};
 }
 
 struct Examined {
@@ -202,11 +203,11 @@ TEST_F(MaskedLayers, LayersThatMixPlacesDropThem) {
 TEST_F(MaskedLayers, OneThatIsDroppedStaysOnTheInput) {
   const Tensor x = noise({2, 3, 4}, 1), mask = first_places({3, 1}, 3);
   const TrialScope trial;
-  CallScope::set_mask(x, mask);
+  SequenceMask::set(x, mask);
   const Lambda same([](const Tensor& given) { return given; });
   const Tensor y = same(x);
-  EXPECT_FALSE(CallScope::mask_of(y).defined());
-  EXPECT_TRUE(CallScope::mask_of(x).defined());
+  EXPECT_FALSE(SequenceMask::of(y).defined());
+  EXPECT_TRUE(SequenceMask::of(x).defined());
 }
 
 TEST_F(MaskedLayers, OfReversedSequencesAreReversed) {
@@ -256,22 +257,22 @@ TEST_F(MaskedLayers, OfSeveralTensorsAreJoined) {
   const Tensor of_b = constant({{false, true, false}, {true, false, false}});
   const Tensor of_row = constant({{true}, {false}});
   const TrialScope trial;
-  CallScope::set_mask(a, of_a);
-  CallScope::set_mask(b, of_b);
-  CallScope::set_mask(row, of_row);
-  EXPECT_TRUE(bitwise_equal(CallScope::mask_of(Add()(a, b)), logical_or(of_a, of_b)));
-  EXPECT_TRUE(bitwise_equal(CallScope::mask_of(Multiply()(a, row)), logical_or(of_a, broadcast_to(of_row, {2, 3}))));
-  EXPECT_FALSE(CallScope::mask_of(Add()(a, noise({2, 3, 4}, 4))).defined());
-  EXPECT_TRUE(bitwise_equal(CallScope::mask_of(Concatenate{}(a, b)), logical_or(of_a, of_b)));
-  EXPECT_TRUE(bitwise_equal(CallScope::mask_of(Concatenate{1}(a, b)), concat({of_a, of_b}, 1)));
-  EXPECT_TRUE(bitwise_equal(CallScope::mask_of(Concatenate{0}(a, b)), concat({of_a, of_b}, 0)));
-  EXPECT_TRUE(bitwise_equal(CallScope::mask_of(Concatenate{1}(a, noise({2, 1, 4}, 5))),
+  SequenceMask::set(a, of_a);
+  SequenceMask::set(b, of_b);
+  SequenceMask::set(row, of_row);
+  EXPECT_TRUE(bitwise_equal(SequenceMask::of(Add()(a, b)), logical_or(of_a, of_b)));
+  EXPECT_TRUE(bitwise_equal(SequenceMask::of(Multiply()(a, row)), logical_or(of_a, broadcast_to(of_row, {2, 3}))));
+  EXPECT_FALSE(SequenceMask::of(Add()(a, noise({2, 3, 4}, 4))).defined());
+  EXPECT_TRUE(bitwise_equal(SequenceMask::of(Concatenate{}(a, b)), logical_or(of_a, of_b)));
+  EXPECT_TRUE(bitwise_equal(SequenceMask::of(Concatenate{1}(a, b)), concat({of_a, of_b}, 1)));
+  EXPECT_TRUE(bitwise_equal(SequenceMask::of(Concatenate{0}(a, b)), concat({of_a, of_b}, 0)));
+  EXPECT_TRUE(bitwise_equal(SequenceMask::of(Concatenate{1}(a, noise({2, 1, 4}, 5))),
                             concat({of_a, ones({2, 1}, boolean)}, 1)));
   const Tensor image = noise({2, 3, 3, 4}, 6);  // its mask is of the batch and the rows, not of the last but one
-  CallScope::set_mask(image, of_a);
-  EXPECT_TRUE(bitwise_equal(CallScope::mask_of(Concatenate{2}(image, image)), of_a));
-  EXPECT_TRUE(bitwise_equal(CallScope::mask_of(Add()(image, image)), of_a));
-  EXPECT_FALSE(CallScope::mask_of(Dot{}(a, b)).defined());
+  SequenceMask::set(image, of_a);
+  EXPECT_TRUE(bitwise_equal(SequenceMask::of(Concatenate{2}(image, image)), of_a));
+  EXPECT_TRUE(bitwise_equal(SequenceMask::of(Add()(image, image)), of_a));
+  EXPECT_FALSE(SequenceMask::of(Dot{}(a, b)).defined());
 }
 
 /// A query that nothing is left for to look at gives zeros, not what the padding holds.
@@ -279,7 +280,7 @@ TEST_F(MaskedLayers, AttentionToNothingIsZero) {
   const Tensor query = noise({1, 2, 4}, 1), value = noise({1, 3, 4}, 2);
   for (const bool additive : {false, true}) {
     const TrialScope trial;
-    CallScope::set_mask(value, zeros({1, 3}, boolean));
+    SequenceMask::set(value, zeros({1, 3}, boolean));
     AttentionModule layer =
         additive ? AttentionModule(AdditiveAttention()) : AttentionModule(Attention({.use_scale = true}));
     layer.set_policy({f64, f64});

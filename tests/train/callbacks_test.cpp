@@ -82,7 +82,9 @@ TEST(EarlyStopping, AsKeras) {
   };
   for (std::size_t i = 0; i < cases.size(); ++i) {
     Pretended training;
-    const Callback callback = early_stopping(cases[i].options);
+    EarlyStoppingOptions options = cases[i].options;
+    options.restore_best_weights = true;
+    const Callback callback = early_stopping(options);
     for (int again = 0; again < 2; ++again) {  // it starts over with each training
       EXPECT_EQ(training.run(callback, cases[i].losses), cases[i].stopped) << i;
       EXPECT_EQ(training.weight(), cases[i].best) << i;
@@ -93,12 +95,14 @@ TEST(EarlyStopping, AsKeras) {
 TEST(EarlyStopping, WatchesWhatItIsTold) {
   Pretended training;
   const std::vector<double> rising{0.1, 0.2, 0.3, 0.25, 0.2, 0.1};
-  EXPECT_EQ(training.run(early_stopping({.patience = 2, .monitor = "accuracy"}), rising, 0, true), 4);
+  EXPECT_EQ(training.run(early_stopping({.patience = 2, .restore_best_weights = true, .monitor = "accuracy"}), rising,
+                         0, true),
+            4);
   EXPECT_EQ(training.weight(), 2);
   EXPECT_EQ(
       training.run(early_stopping({.patience = 2, .monitor = "accuracy", .mode = MonitorMode::min}), rising, 0, true),
       2);
-  EXPECT_EQ(training.run(early_stopping({.patience = 2, .restore_best_weights = false}), {1, 2, 3}), 2);
+  EXPECT_EQ(training.run(early_stopping({.patience = 2}), {1, 2, 3}), 2);
   EXPECT_EQ(training.weight(), 2) << "the last weights stay";
   const double nan = std::nan("");
   EXPECT_EQ(training.run(early_stopping({.patience = 2}), {3, nan, 2, nan, nan, 1}), 4) << "NaN is no improvement";
@@ -143,10 +147,10 @@ TEST(ModelCheckpoint, TheBestOrAll) {
   std::filesystem::create_directories(directory.path());
   Pretended training, loaded;
   const auto best = directory.path() / "best.safetensors";
-  training.run(model_checkpoint(best), {3, 1, 2, 5});
+  training.run(model_checkpoint(best, {.save_best_only = true}), {3, 1, 2, 5});
   load_safetensors(best, loaded.model);
   EXPECT_EQ(loaded.weight(), 1);
-  training.run(model_checkpoint(directory.path() / "at_{epoch}.safetensors", {.save_best_only = false}), {3, 1, 2});
+  training.run(model_checkpoint(directory.path() / "at_{epoch}.safetensors"), {3, 1, 2});
   for (int epoch = 0; epoch < 3; ++epoch) {
     load_safetensors(directory.path() / text("at_", epoch, ".safetensors"), loaded.model);
     EXPECT_EQ(loaded.weight(), epoch);

@@ -206,7 +206,7 @@ TEST(Fit, EarlyStopping) {
     for (Variable& v : log.model.variables())
       if (log.epoch > 2) v.assign(v.value() * -2);
   };
-  const Callback stopping = early_stopping({.patience = 2});
+  const Callback stopping = early_stopping({.patience = 2, .restore_best_weights = true});
   const History history =
       fit(model, optimizer, toy.loss, toy.training,
           {.epochs = 50, .validation = toy.validation, .callbacks = {spoil, stopping}, .verbose = false});

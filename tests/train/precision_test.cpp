@@ -65,7 +65,7 @@ TEST(MixedPrecision, StepsCountAlikeInATrainingThatGoesOn) {
       log.stop = log.stop || log.step == last;
     }};
     fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(x, problem.y).batch(16),
-        {.epochs = 2, .callbacks = {counting}, .checkpoints = {{.directory = directory}}, .verbose = false});
+        {.epochs = 2, .callbacks = {counting}, .checkpoints = {.directory = directory}, .verbose = false});
   }
   EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8}));
 }

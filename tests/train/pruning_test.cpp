@@ -117,10 +117,10 @@ TEST(Pruning, ResumesInTheBitsOfTheUndisturbed) {
     set_seed(5);
     Training part;
     Callback stopping{.on_step_end = [stop](const StepLog& log) { log.stop = log.stop || log.step == stop; }};
-    part.run({.epochs = 5, .callbacks = {prune(part), stopping}, .checkpoints = {{.directory = directory}}});
+    part.run({.epochs = 5, .callbacks = {prune(part), stopping}, .checkpoints = {.directory = directory}});
     set_seed(99);
     Training rest;
-    rest.run({.epochs = 5, .callbacks = {prune(rest)}, .checkpoints = {{.directory = directory}}});
+    rest.run({.epochs = 5, .callbacks = {prune(rest)}, .checkpoints = {.directory = directory}});
     const Variables a = all_of(straight), b = all_of(rest);
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -157,7 +157,7 @@ TEST(Pruning, GoesTogetherWithLossScalingPartsAndBestWeights) {
   SGD optimizer({.learning_rate = 0.1, .momentum = 0.9, .global_clipnorm = 1});
   fit(model, optimizer, SparseCategoricalCrossentropy(from_logits), data,
       {.epochs = 4,
-       .callbacks = {early_stopping({.patience = 10}),
+       .callbacks = {early_stopping({.patience = 10, .restore_best_weights = true}),
                      prune_low_magnitude(model, {.final_sparsity = 0.5, .end_step = 8, .frequency = 2})},
        .micro_batch = 6,
        .verbose = false});

@@ -32,7 +32,8 @@ struct Training {
         options{.epochs = 8,
                 .metrics = {MeanAbsoluteError()},
                 .validation = validation,
-                .callbacks = {early_stopping({.patience = 3, .monitor = "validation_mean_absolute_error"})},
+                .callbacks = {early_stopping(
+                    {.patience = 3, .restore_best_weights = true, .monitor = "validation_mean_absolute_error"})},
                 .verbose = false} {
     if (!scheduled)
       options.callbacks.push_back(reduce_lr_on_plateau({.factor = 0.5, .patience = 1, .min_delta = 0.02}));
@@ -60,14 +61,14 @@ TEST(Resume, FromAnyStepInTheBitsOfTheUndisturbed) {
       set_seed(11);
       for (const std::int64_t stop : stops) {
         Training part(scheduled);
-        part.options.checkpoints = {{.directory = directory}};
+        part.options.checkpoints = {.directory = directory};
         part.options.callbacks.push_back(
             {.on_step_end = [stop](const StepLog& log) { log.stop = log.stop || log.step == stop; }});
         part.run();
         set_seed(99);  // whatever happens between
       }
       Training rest(scheduled);
-      rest.options.checkpoints = {{.directory = directory}};
+      rest.options.checkpoints = {.directory = directory};
       const History history = rest.run();
       expect_same(straight, rest);
       ASSERT_GT(history.loss.size(), 0u);
@@ -84,10 +85,10 @@ TEST(Resume, WhatIsDoneIsNotDoneAgain) {
   const TestDirectory directory("resume_done");
   set_seed(11);
   Training first(false);
-  first.options.checkpoints = {{.directory = directory}};
+  first.options.checkpoints = {.directory = directory};
   const std::size_t epochs = first.run().loss.size();
   Training again(false);
-  again.options.checkpoints = {{.directory = directory}};
+  again.options.checkpoints = {.directory = directory};
   EXPECT_EQ(again.run().loss.size(), 0u);
   EXPECT_EQ(again.optimizer.iterations(), static_cast<std::int64_t>(epochs) * 5);
   expect_same(first, again);  // the best weights included
@@ -100,13 +101,13 @@ TEST(Resume, EveryFewSteps) {
   straight.run();
   set_seed(11);
   Training failing(true);
-  failing.options.checkpoints = {{.directory = directory, .every_steps = 2}};
+  failing.options.checkpoints = {.directory = directory, .every_steps = 2};
   failing.options.callbacks.push_back({.on_step_end = [](const StepLog& log) {
     if (log.step == 13) throw Unavailable("the power");
   }});
   EXPECT_THROW(failing.run(), Unavailable);
   Training rest(true);
-  rest.options.checkpoints = {{.directory = directory, .every_steps = 2}};
+  rest.options.checkpoints = {.directory = directory, .every_steps = 2};
   std::int64_t first = 0;
   rest.options.callbacks.push_back({.on_step_end = [&](const StepLog& log) {
     if (first == 0) first = log.step;
@@ -120,7 +121,7 @@ TEST(Resume, TrialsLeaveTheDiskAlone) {
   const TestDirectory directory("resume_trial");
   Training training(true);
   training.options.fast_dev_run = 2;
-  training.options.checkpoints = {{.directory = directory}};
+  training.options.checkpoints = {.directory = directory};
   training.options.callbacks.push_back(csv_logger(directory.path() / "log.csv"));
   training.options.callbacks.push_back(model_checkpoint(directory.path() / "best.safetensors"));
   const History history = training.run();
@@ -131,7 +132,7 @@ TEST(Resume, TrialsLeaveTheDiskAlone) {
 
 TEST(Resume, AFullDiskEndsTheTraining) {
   Training training(true);
-  training.options.checkpoints = {{.directory = "/proc/no/such/place"}};
+  training.options.checkpoints = {.directory = "/proc/no/such/place"};
   EXPECT_THROW(training.run(), Unavailable);
 }
 

@@ -104,13 +104,13 @@ TEST(UnknownLength, ResumesWithinAnEpoch) {
     set_seed(11);
     for (const std::int64_t stop : {3, 12}) {
       Training part;
-      part.options.checkpoints = {{.directory = directory, .every_steps = 2}};
+      part.options.checkpoints = {.directory = directory, .every_steps = 2};
       part.options.callbacks = {stop_after(stop)};
       part.run(dataset);
       set_seed(99);
     }
     Training rest;
-    rest.options.checkpoints = {{.directory = directory}};
+    rest.options.checkpoints = {.directory = directory};
     EXPECT_EQ(rest.run(dataset).loss, std::vector<double>(whole.loss.begin() + 2, whole.loss.end()));
     expect_same(straight, rest);
   }
@@ -191,14 +191,14 @@ TEST(StepsPerEpoch, ResumeAnywhere) {
       for (const std::int64_t stop : stops) {
         Training part;
         part.options.steps_per_epoch = 4;
-        part.options.checkpoints = {{.directory = directory, .every_steps = 2}};
+        part.options.checkpoints = {.directory = directory, .every_steps = 2};
         part.options.callbacks = {stop_after(stop)};
         part.run(dataset);
         set_seed(99);
       }
       Training rest;
       rest.options.steps_per_epoch = 4;
-      rest.options.checkpoints = {{.directory = directory}};
+      rest.options.checkpoints = {.directory = directory};
       const History history = rest.run(dataset);
       EXPECT_EQ(history.loss, std::vector<double>(whole.loss.begin() + stops.back() / 4, whole.loss.end()));
       expect_same(straight, rest);
@@ -216,23 +216,23 @@ TEST(StepsPerEpoch, ResumeBehindTheLastStep) {
   set_seed(11);
   Training failing;
   failing.options.steps_per_epoch = 4;
-  failing.options.checkpoints = {{.directory = directory, .every_steps = 4}};
+  failing.options.checkpoints = {.directory = directory, .every_steps = 4};
   failing.options.callbacks = {{.on_epoch_end = [](const EpochLog&) { throw Unavailable("the power"); }}};
   EXPECT_THROW(failing.run(counted()), Unavailable);
   Training rest;
   rest.options.steps_per_epoch = 4;
-  rest.options.checkpoints = {{.directory = directory}};
+  rest.options.checkpoints = {.directory = directory};
   EXPECT_EQ(rest.run(counted()).loss, whole.loss);
   expect_same(straight, rest);
   Training other;
   other.options.epochs = 9;
   other.options.steps_per_epoch = 4;
-  other.options.checkpoints = {{.directory = directory}};
+  other.options.checkpoints = {.directory = directory};
   other.options.callbacks = {stop_after(19)};
   other.run(counted());
   Training fewer;
   fewer.options = {.epochs = 9, .steps_per_epoch = 2, .verbose = false};
-  fewer.options.checkpoints = {{.directory = directory}};
+  fewer.options.checkpoints = {.directory = directory};
   expect_says(error_of([&] { fewer.run(counted()); }), "steps_per_epoch is 2");
 }
 

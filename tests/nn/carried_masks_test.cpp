@@ -1,0 +1,254 @@
+/// Masks go with tensors: a table of layers (those that read, pass on, stop and make masks) by ways of calling them.
+/// However a layer is called, result and mask are those of the model's call. Where a plain op lost a mask, a layer that
+/// looks at places, or a loss, says so once.
+#include <gtest/gtest.h>
+#include "gradus/gradus.h"
+#include "gradus/graph/context.h"
+#include "gradus/graph/mask.h"
+#include "tests/errors.h"
+
+namespace gradus {
+namespace {
+
+/// What a layer makes of the mask of its input, as Keras's layer of this name: supports_masking and compute_mask.
+enum class Gives { mask, turned_mask, nothing };
+struct Row {
+  std::string name;
+  Module layer;
+  Gives gives;
+  bool reads = true;  // its result depends on the mask
+};
+
+std::vector<Row> rows() {
+  const RecurrentOptions all{.return_sequences = true},
+      back{.return_sequences = true, .go_backwards = true, .zero_output_for_mask = true};
+  return {{"simple_rnn", SimpleRNN(3), Gives::nothing},
+          {"gru", GRU(3), Gives::nothing},
+          {"gru of all", GRU(3, all), Gives::mask},
+          {"lstm", LSTM(3), Gives::nothing},
+          {"lstm of all", LSTM(3, all), Gives::mask},
+          {"lstm backwards", LSTM(3, back), Gives::turned_mask},
+          {"bidirectional", Bidirectional(GRU(3, all)), Gives::mask},
+          {"rnn", RNN(GRUCell(3)), Gives::nothing},
+          {"rnn of all", RNN(LSTMCell(3), {.return_sequences = true}), Gives::mask},
+          {"attention", Attention(), Gives::mask},
+          {"additive attention", AdditiveAttention(), Gives::mask},
+          {"multi head attention", MultiHeadAttention(2, 3), Gives::mask},
+          {"grouped query attention", GroupedQueryAttention(2, 4, 2), Gives::mask},
+          {"mean", GlobalAveragePooling1D(), Gives::nothing},
+          {"softmax over time", Softmax(1), Gives::mask},
+          {"unit normalization over time", UnitNormalization({1}), Gives::mask},
+          {"distributed", TimeDistributed(Dense(3)), Gives::mask, false},
+          {"dense", Dense(3), Gives::mask, false},
+          {"dropout", Dropout(0.5), Gives::mask, false},
+          {"relu", ReLU(), Gives::mask, false},
+          {"identity", Identity(), Gives::mask, false},
+          {"batch normalization", BatchNormalization(), Gives::mask, false},
+          {"layer normalization", LayerNormalization(), Gives::mask, false},
+          {"position", PositionEmbedding(16), Gives::mask, false},
+          {"masking", Masking(), Gives::mask, false},
+          {"masked and read", Sequential{Dense(4), GRU(3)}, Gives::nothing},
+          {"nested", Sequential{Sequential{Dense(4)}, GRU(3, all)}, Gives::mask},
+          {"flatten", Flatten(), Gives::nothing, false},
+          {"reshape", Reshape({4, 6}), Gives::nothing, false},
+          {"permute", Permute({2, 1}), Gives::nothing, false},
+          {"convolution", Conv1D(3, 2), Gives::nothing, false},
+          {"max pooling", MaxPooling1D(2), Gives::nothing, false},
+          {"average pooling", AveragePooling1D(2), Gives::nothing, false},
+          {"rms normalization", RMSNormalization(), Gives::nothing, false},
+          {"lambda", Lambda([](const Tensor& x) { return x; }), Gives::nothing, false}};
+}
+
+struct Net {
+  Embedding look{9, 4, {.mask_zero = true}};
+  Module layer;
+  Tensor encode(const Tensor& words) const { return layer(look(words)); }
+  Tensor operator()(const Tensor& words) const { return encode(words); }
+};
+
+class CarriedMasks : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  void SetUp() override { set_seed(5); }
+  static Tensor words() {
+    return constant({{3, 5, 1, 0, 0, 0}, {2, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 5, 6}, {7, 8, 0, 0, 0, 0}});
+  }
+  const Row row = rows()[GetParam()];
+};
+
+TEST_P(CarriedMasks, AreThoseOfTheModelsCall) {
+  const Model<Net> model(Net{.layer = row.layer});
+  const Tensor x = words(), counts = not_equal(x, 0), want = model(x), mask = model.compute_mask(x);
+  ASSERT_EQ(mask.defined(), row.gives != Gives::nothing);
+  if (row.name != "masking" && mask.defined()) {
+    EXPECT_TRUE(bitwise_equal(mask, row.gives == Gives::turned_mask ? reverse(counts, {1}) : counts));
+  }
+  const Tensor embedded = model->look(x), without = model->layer(Lambda([](const Tensor& e) { return e; })(embedded));
+  EXPECT_EQ(row.reads, !bitwise_equal(without, want));
+
+  const auto check = [&](const char* way, const Tensor& y) {
+    EXPECT_TRUE(bitwise_equal(y, want)) << way;
+    const Tensor own = SequenceMask::of(y);
+    ASSERT_EQ(own.defined(), mask.defined()) << way;
+    if (mask.defined()) { EXPECT_TRUE(bitwise_equal(own, mask)) << way; }
+  };
+  check("model", model(x));
+  check("method", model->encode(x));
+  check("layer by layer", model->layer(embedded));
+  const Tensor seen = model->look(x);
+  seen.to_vector<float>();
+  check("looked at in between", model->layer(seen));
+  check("moved", model->layer(model->look(x).to(cpu(0))));
+  check("Sequential", Sequential{shared(model->look), shared(model->layer)}(x));
+  const auto encode = function([&](Tensor w) { return model->encode(w); });
+  check("function", encode(x));
+  check("function again", encode(x));
+  const auto look = function([&](Tensor w) { return model->look(w); });
+  const auto read = function([&](Tensor e) { return model->layer(e); });
+  check("over borders of functions", read(look(x)));
+  check("over borders of functions again", read(look(x)));
+  check("function in a function", function([&](Tensor w) { return read(look(w)); })(x));
+  check("run eagerly", function([&](Tensor w) { return model->encode(w); }, {.run_eagerly = true})(x));
+  {
+    const RecordingScope recorded;
+    check("recorded", model->encode(x));
+  }
+}
+
+TEST_P(CarriedMasks, InVectorizedMapAndStrategies) {
+  const Model<Net> model(Net{.layer = row.layer});
+  const Tensor x = words(), want = model(x);
+  const auto near = [&](const char* way, const Tensor& y) {
+    ASSERT_EQ(y.shape(), want.shape()) << way;
+    EXPECT_LE(reduce_max(abs(y - want)).item(), 1e-6) << way;
+  };
+  const auto encode = [&](const Tensor& w) { return model->encode(w); };
+  const Tensor both = vectorized_map(encode, stack({x, reverse(x, {0})}));
+  near("vectorized_map", both[0]);
+  near("vectorized_map, reversed", reverse(both[1], {0}));
+  const Tensor stacked = model->look(stack({x, x}));
+  near("rows of masked tensors", vectorized_map([&](const Tensor& e) { return model->layer(e); }, stacked)[1]);
+  MirroredStrategy strategy({.devices = {cpu(0), cpu(1)}});
+  near("strategy", strategy.run([&](Tensor w) { return model->encode(w); }, x).concat());
+  near("masked arguments", strategy.run([&](Tensor e) { return model->layer(e); }, model->look(x)).concat());
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, CarriedMasks, testing::Range(std::size_t{0}, rows().size()), [](const auto& info) {
+  std::string name = rows()[info.param].name;
+  std::ranges::replace(name, ' ', '_');
+  return name;
+});
+
+/// What is written to standard error while `work` runs.
+template <class Work> std::string said_by(const Work& work) {
+  testing::internal::CaptureStderr();
+  work();
+  return testing::internal::GetCapturedStderr();
+}
+
+bool looks_at_places(const Layer& layer) {
+  return layer.looks_at_places() ||
+         std::ranges::any_of(layer.children(), [](const auto& child) { return looks_at_places(*child); });
+}
+
+class LostMasks : public ::testing::Test {
+ protected:
+  void SetUp() override { set_seed(5); }
+  const Tensor words = constant({{3, 5, 1, 0}, {2, 0, 0, 0}});
+  Embedding look{9, 4, {.mask_zero = true}};
+};
+
+TEST_F(LostMasks, AreSaidOnceByEachLayerThatLooksAtPlaces) {
+  for (const Row& row : rows()) {
+    const bool looks = looks_at_places(row.layer.layer_behind());
+    if (row.name == "position" || row.name == "reshape") continue;  // of another length
+    row.layer(look(words));                                         // builds it, which computes what waits
+    const std::string said = said_by([&] { row.layer(look(words) * 2).to_vector<float>(); });
+    EXPECT_EQ(said.find("takes all places") != std::string::npos, looks) << row.name << said;
+    if (looks) { expect_says(said, "by `multiply`"); }
+    EXPECT_EQ(said_by([&] { row.layer(look(words) * 2); }), "") << row.name;
+  }
+}
+
+TEST_F(LostMasks, AreNotSaidWhereTheMaskIsThereOrIsGivenOrNeverWas) {
+  const Embedding plain(9, 4);
+  const Tensor mask = not_equal(words, 0);
+  EXPECT_EQ(said_by([&] {
+              GRU(3)(look(words));
+              GRU(3)(Rescaling(2)(look(words)));
+              GRU(3)(Add()(look(words), Dense(4)(look(words))));
+              GRU(3)(look(words) * 2, {.mask = mask});
+              GRU(3)(plain(words) * 2);
+              GRU(3)(Lambda([](const Tensor& e) { return e * 2; })(look(words)));
+              const Tensor keys = look(words), weights = softmax(matmul(plain(words), transpose(keys)));
+              GRU(3)(matmul(weights, keys));  // as many queries as keys
+              GRU(3)(RepeatVector(4)(GRU(3)(look(words))) * 2);
+              GlobalAveragePooling1D()(Conv1D(3, 2)(look(words)) * 2);
+              MeanSquaredError()(zeros({2}), reduce_mean(GRU(3)(look(words)), {.axis = {-1}}));
+              MeanSquaredError()(zeros({2, 4, 1}), Dense(1)(look(words)));
+              MeanSquaredError()(zeros({2, 4, 1}), Dense(1)(look(words)) * 2, cast(mask, f32));
+            }),
+            "");
+}
+
+TEST_F(LostMasks, AreSaidInEveryWay) {
+  const auto twice = [&](Tensor w) { return look(w) * 2; };
+  const auto says = [&](const char* way, const auto& work) {
+    EXPECT_NE(said_by(work).find("takes all places"), std::string::npos) << way;
+  };
+  twice(words);
+  says("looked at in between", [&] {
+    const Tensor seen = twice(words);
+    seen.to_vector<float>();
+    GRU(3)(seen + 1);
+  });
+  GRU a(3), b(3), c(3), d(3);
+  says("function", [&] { function([&](Tensor w) { return a(twice(w)); })(words); });
+  says("over a border", [&] { b(function([&](Tensor w) { return twice(w); })(words)); });
+  says("into a function", [&] { function([&](Tensor e) { return c(e); })(twice(words)); });
+  says("vectorized_map", [&] { vectorized_map([&](Tensor w) { return d(twice(w)); }, stack({words, words})); });
+  MirroredStrategy strategy({.devices = {cpu(0), cpu(1)}});
+  GRU e(3);
+  says("strategy", [&] { strategy.run([&](Tensor w) { return e(twice(w)); }, words); });
+  says("concat", [&] { GRU(3)(concat({look(words), look(words)}, 1)); });
+  says("matmul", [&] { GRU(3)(matmul(look(words), ones({4, 5}))); });
+  says("a layer behind", [&] { GRU(3)(Dense(5)(look(words) * 2)); });
+  says("rows", [&] { GRU(3)(slice_axis(look(words), 1, 0, 2, "part")); });
+  says("a loss", [&] { MeanSquaredError()(zeros({2, 4, 1}), Dense(1)(look(words)) * 2); });
+}
+
+/// As in Keras, a loss leaves out the places that do not count, wherever it is called.
+TEST_F(LostMasks, LossesTakeTheMaskOfThePrediction) {
+  Sequential model{look, Dense(2)};
+  const Tensor y = random::normal({2, 4, 2}), weight = cast(not_equal(words, 0), f32);
+  const MeanSquaredError loss;
+  const Lambda drop([](const Tensor& x) { return x; });
+  const Tensor prediction = model(words), plain = drop(prediction);
+  EXPECT_EQ(loss(y, prediction).item(), loss(y, plain, weight).item());
+  EXPECT_NE(loss(y, prediction).item(), loss(y, plain).item());
+  EXPECT_EQ(loss(y, prediction, weight).item(), loss(y, plain, weight).item());
+  EXPECT_EQ(loss(y, prediction, constant({2.0f, 0.5f})).item(),
+            loss(y, plain, weight * constant({{2.0f}, {0.5f}})).item());
+  const auto step = function([&](Tensor w, Tensor t) { return loss(t, model(w)); });
+  EXPECT_EQ(step(words, y).item(), loss(y, prediction).item());
+  SGD optimizer({.learning_rate = 0});
+  const History history = fit(model, optimizer, loss, data::from_tensor_slices(words, y).batch(2), {.verbose = false});
+  EXPECT_FLOAT_EQ(static_cast<float>(history.loss.back()), static_cast<float>(loss(y, prediction).item()));
+}
+
+TEST_F(LostMasks, AreFreedWithTheirTensors) {
+  const GRU read(3, {.return_sequences = true});
+  const auto run = [&] {
+    for (int i = 0; i < 50; ++i) {
+      read(look(words)).to_vector<float>();
+      (look(words) * 2).to_vector<float>();
+      (void)look(words);
+    }
+  };
+  run();
+  const std::size_t before = memory_use().live_bytes;
+  run();
+  EXPECT_EQ(memory_use().live_bytes, before);
+}
+
+}  // namespace
+}  // namespace gradus
