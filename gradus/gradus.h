@@ -16,6 +16,7 @@
 
 // What compilers quote when something is wrong comes first: the paths by which it was included are shorter then.
 #include "gradus/base/other_names.h"
+#include "gradus/tensor/device.h"
 #include "gradus/graph/tensor.h"
 #include "gradus/function/variable.h"
 #include "gradus/nn/activation.h"

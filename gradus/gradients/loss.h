@@ -19,6 +19,8 @@ class Loss {
   /// 0 into NaN; the losses of nn/losses.h prevent it up to the prediction.) InvalidArgument unless both are floats of
   /// one spec.
   static Loss mean(const Tensor& per_example, const Tensor& sample_weight);
+  template <class... T>
+  static Loss weighted_mean(const T&...) = delete;  // a mean with weights is Loss::mean(per_example, weight)
   /// A plain number, with weight 1. InvalidArgument unless it is one float.
   static Loss of(const Tensor& scalar);
 

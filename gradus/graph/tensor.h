@@ -40,6 +40,7 @@ class Tensor {
   /// This tensor on another device: a copy, through which gradients flow, or the tensor itself if it is there already.
   /// The result stays on that device until it is copied again, and so does whatever is computed with it.
   Tensor to(const Device& device) const;
+  Tensor to(const char*) const = delete;  // devices are objects: x.to(gpu(0))
   /// The bytes of its elements.
   std::size_t bytes() const;
   /// The value of a single element; InvalidArgument of another number of elements.

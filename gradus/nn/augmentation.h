@@ -14,6 +14,7 @@ enum class FlipMode { horizontal, vertical, horizontal_and_vertical };
 struct RandomFlip : Module {
   RandomFlip() : RandomFlip(FlipMode::horizontal_and_vertical) {}
   explicit RandomFlip(FlipMode mode);
+  explicit RandomFlip(const char*) = delete;  // modes are FlipMode::horizontal, FlipMode::vertical
 };
 
 /// A range to draw from uniformly; one number f stands for {-f, f}. InvalidArgument unless -1 <= low <= high <= 1.

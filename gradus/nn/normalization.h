@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 #include "gradus/base/ranges.h"
+#include "gradus/base/other_names.h"
 #include "gradus/nn/module.h"
 #include "gradus/nn/regularizers.h"
 
@@ -54,6 +55,17 @@ struct RMSNormalization : Module {  // a mask of the input ends here, as in Kera
   explicit RMSNormalization(RMSNormalizationOptions options);
 };
 
+namespace detail {
+struct NoGroups {
+  NoGroups() = default;
+  template <class... T>
+    requires GivenValues<T...>
+  NoGroups(const T&...) {
+    static_assert((std::is_void_v<T> && ...), "there is no option groups: they come first, GroupNormalization(4)");
+  }
+};
+}  // namespace detail
+
 /// Options of GroupNormalization.
 struct GroupNormalizationOptions {
   int axis = -1;                                              // axis of the channels
@@ -61,6 +73,7 @@ struct GroupNormalizationOptions {
   bool center = true, scale = true;                           // the layer has beta; it has gamma
   std::string name = {};                                      // empty: by its class
   Regularizer beta_regularizer = {}, gamma_regularizer = {};  // penalties on the variables
+  detail::NoGroups groups = {};                               // never given: they are the first argument
   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::any("axis")}; }
 };
 /// Normalizes each example by the moments of groups of neighbouring channels (Wu and He 2018). -1 groups: one per
@@ -68,6 +81,7 @@ struct GroupNormalizationOptions {
 struct GroupNormalization : Module {
   GroupNormalization() : GroupNormalization(32) {}
   explicit GroupNormalization(std::int64_t groups, GroupNormalizationOptions options = {});
+  explicit GroupNormalization(GroupNormalizationOptions) = delete;  // groups come first: GroupNormalization(4)
 };
 
 /// x / |x|, with the Euclidean norm over `axis`. No variables.

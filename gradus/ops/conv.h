@@ -29,6 +29,7 @@ struct ConvolutionOptions {
 /// The number of groups follows from the channels: group g takes its C/groups channels to its F/groups filters.
 /// InvalidArgument where channels or windows do not fit.
 Tensor convolution(const Tensor& x, const Tensor& filters, const ConvolutionOptions& options = {});
+Tensor conv(const Tensor&, const Tensor&, const ConvolutionOptions& = {}) = delete;  // conv1d, conv2d, conv3d
 /// convolution of an input with one spatial dimension.
 Tensor conv1d(const Tensor& x, const Tensor& filters, const ConvolutionOptions& options = {});
 /// convolution of an input with two spatial dimensions.

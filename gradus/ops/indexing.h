@@ -12,6 +12,12 @@ namespace gradus {
 /// an OutOfRange at once. InvalidArgument for indices of another type and for a scalar x. The gradient adds up where an
 /// index is repeated.
 Tensor gather(const Tensor& x, const Tensor& indices, int axis = 0);
+namespace detail {
+struct NamedAxis {
+  int axis;
+};
+}  // namespace detail
+Tensor gather(const Tensor&, const Tensor&, detail::NamedAxis) = delete;  // by place: gather(x, indices, 1)
 /// indices: integers [places..., k], each a position in the first k dimensions of x: [n1 ... nk, inner...] ->
 /// [places..., inner...]. Ranges as for gather. InvalidArgument for indices of another type, and unless k is 1 to the
 /// number of dimensions of x.

@@ -42,4 +42,8 @@ template <std::invocable F> ProfileReport profile(F&& work) {
   return detail::profile_of([&] { static_cast<void>(std::forward<F>(work)()); });
 }
 
+template <class T>
+  requires(!std::invocable<T>)
+ProfileReport profile(T&&) = delete;  // give the work, not its result: profile([&] { step(x, y); })
+
 }  // namespace gradus

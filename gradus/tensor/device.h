@@ -91,6 +91,7 @@ class DeviceScope {
  public:
   /// Unavailable, which lists the devices that there are, if `device` is not there.
   [[nodiscard]] explicit DeviceScope(const Device& device);
+  explicit DeviceScope(const char*) = delete;  // devices are objects: DeviceScope scope(gpu(0))
   ~DeviceScope() { current_ = before_; }
   DeviceScope(const DeviceScope&) = delete;
 

@@ -294,5 +294,62 @@ int main() {
 #elif CASE == 81  // numbers beside tensors are numbers
   // says: NumberOrTensor
   greater(x, "0.5");
+#elif CASE == 82  // a strategy has no scope: Variables know it
+  // says: no scope is needed
+  MirroredStrategy().scope();
+#elif CASE == 83  // of a strategy with parameter servers alone
+  // says: a ParameterServerStrategy schedules; here strategy.run(step, x, y)
+  MirroredStrategy().schedule(step, x, y);
+#elif CASE == 84
+  // says: a ParameterServerStrategy joins; strategy.run returns when the step is done
+  MirroredStrategy().join();
+#elif CASE == 85  // a function is exported, not a model
+  // says: function(step).export_object(stem, specs)
+  model.export_object("predict", {{f32, {8, 4}}});
+#elif CASE == 86  // a device is an object
+  // says: devices are objects: x.to(gpu(0))
+  Tensor moved = x.to("gpu");
+#elif CASE == 87
+  // says: devices are objects: DeviceScope scope(gpu(0))
+  DeviceScope scope("gpu:0");
+#elif CASE == 88  // devices are an option
+  // says: MirroredStrategy({.devices = {cpu(0), cpu(1)}})
+  MirroredStrategy listed({cpu(0), cpu(1)});
+#elif CASE == 89
+  // says: there is no option replicas: one a device, .devices = {cpu(0), cpu(1)}
+  MirroredStrategy counted({.replicas = 2});
+#elif CASE == 90  // arguments one by one
+  // says: tensors one by one: strategy.run(step, x, y)
+  MirroredStrategy().run(step, {x, y});
+#elif CASE == 91  // the work, not its result
+  // says: give the work, not its result: profile([&] { step(x, y); })
+  profile(step(x, y));
+#elif CASE == 92  // modes are an enum
+  // says: modes are FlipMode::horizontal, FlipMode::vertical
+  RandomFlip flip("horizontal");
+#elif CASE == 93  // what is required is positional
+  // says: groups come first: GroupNormalization(4)
+  GroupNormalization grouped{{.groups = 4}};
+#elif CASE == 94  // a model takes a struct, not its arguments
+  // says: the struct is made first: Model model(Net(arguments))
+  struct Net {
+    Dense hidden{3};
+    Net() = default;
+    explicit Net(int n) : hidden(n) {}
+    Tensor operator()(Tensor a) const { return hidden(a); }
+  };
+  Model<Net> net(5);
+#elif CASE == 95
+  // says: by place: gather(x, indices, 1)
+  gather(x, y, {.axis = 1});
+#elif CASE == 96
+  // says: a mean with weights is Loss::mean(per_example, weight)
+  Loss weighted = Loss::weighted_mean(square(x), x);
+#elif CASE == 97  // metrics are objects
+  // says: metrics are objects: SparseCategoricalAccuracy()
+  fit(model, optimizer, loss_function, dataset, {.metrics = {sparse_categorical_accuracy}});
+#elif CASE == 98
+  // says: conv1d, conv2d, conv3d
+  conv(x, x);
 #endif
 }
