@@ -241,6 +241,7 @@ struct MirroredStrategy : Strategy {
   MirroredStrategy() : MirroredStrategy(MirroredOptions()) {}
   explicit MirroredStrategy(MirroredOptions options);
   template <std::size_t n>
+    requires(n > 1)                                         // GCC takes {.devices = {d}} for a list of one
   explicit MirroredStrategy(const Device (&)[n]) = delete;  // MirroredStrategy({.devices = {cpu(0), cpu(1)}})
 };
 
