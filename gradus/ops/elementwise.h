@@ -28,7 +28,7 @@ Tensor operator/(const Tensor& a, const Tensor& b);
 Tensor operator/(const Tensor& a, Scalar b);
 Tensor operator/(Scalar a, const Tensor& b);
 Tensor operator-(const Tensor& x);
-/// a - b * floor(a / b): zero, or with the sign of b. Integers: mod(x, 0) = x, as floor_divide(x, 0) = 0.
+/// a - b * floor(a / b), rounded once: zero, or with the sign of b. Integers: mod(x, 0) = x, floor_divide(x, 0) = 0.
 Tensor mod(const Tensor& a, const Tensor& b);
 Tensor mod(const Tensor& a, Scalar b);
 Tensor mod(Scalar a, const Tensor& b);
@@ -151,12 +151,12 @@ Tensor tanh(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
 /// max(x, 0). The gradient is 0 at 0 and at NaN.
 Tensor relu(const Tensor& x);
-/// Gaussian error linear unit: x Phi(x), with the normal distribution function Phi (by erf, not its tanh
-/// approximation).
+/// Gaussian error linear unit: x Phi(x), with the normal distribution function Phi (by erf and erfc, not its tanh
+/// approximation); 0 at -infinity.
 Tensor gelu(const Tensor& x);
 /// log(1 + exp(x)), without overflow.
 Tensor softplus(const Tensor& x);
-/// x sigmoid(x).
+/// x sigmoid(x); 0 at -infinity.
 Tensor silu(const Tensor& x);
 /// x for x >= 0, else exp(x) - 1.
 Tensor elu(const Tensor& x);

@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// sqrt(a^2 + b^2) without overflow. The gradient at (0, 0) is 0.
+/// sqrt(a^2 + b^2) without overflow; infinite if an operand is, also beside NaN. The gradient at (0, 0) is 0.
 Tensor hypot(const NumberOrTensor& a, const NumberOrTensor& b);
 /// log2(2^a + 2^b), without overflow.
 Tensor logaddexp2(const NumberOrTensor& a, const NumberOrTensor& b);

@@ -39,7 +39,7 @@ Tensor norm(const Tensor& x, ReduceOptions options = {});
 /// Running sums along `axis`, each including its own element.
 Tensor cumsum(const Tensor& x, int axis = 0);
 /// i32 index of the largest element along `axis`, the first among equals. NaN counts as the lowest number, as in
-/// TensorFlow. InvalidArgument if there is no element.
+/// TensorFlow. InvalidArgument if there is no element, OutOfRange if i32 does not number them.
 Tensor argmax(const Tensor& x, int axis = -1);
 /// i32 index of the smallest element along `axis`, the first among equals. NaN counts as the highest number.
 Tensor argmin(const Tensor& x, int axis = -1);
@@ -61,7 +61,7 @@ struct ArgOptions {
   bool select_last_index = false;  // take the last among equals, not the first
   DType output_type = i32;         // dtype of the indices
 };
-/// As argmax(x, axis), with more options.
+/// As argmax(x, axis), with more options. OutOfRange if output_type does not number the elements along the axis.
 Tensor argmax(const Tensor& x, ArgOptions options);
 /// As argmin(x, axis), with more options.
 Tensor argmin(const Tensor& x, ArgOptions options);

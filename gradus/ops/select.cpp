@@ -160,8 +160,8 @@ template <class T> Positions counted(std::span<const T> values, std::int64_t min
     largest = std::max(largest, value);
   }
   constexpr std::int64_t most = std::int64_t{1} << 40;
-  require<ResourceExhausted>(std::cmp_less(largest, most) && minlength < most, "bincount: ",
-                             std::cmp_less(largest, minlength) ? text(minlength) : text(+largest),
+  require<ResourceExhausted>(std::cmp_less(largest, most) && minlength < most,
+                             "bincount: ", std::cmp_less(largest, minlength) ? text(minlength) : text(+largest),
                              " would need as many bins");
   const std::int64_t needed = values.empty() ? 0 : static_cast<std::int64_t>(largest) + 1;
   Positions counts;

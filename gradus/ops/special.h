@@ -51,7 +51,8 @@ Tensor lgamma(const Tensor& x);
 Tensor digamma(const Tensor& x);
 /// The derivative of order `order` of digamma (digamma itself for 0): the order is structure, at most 60.
 Tensor polygamma(int order, const Tensor& x);
-/// Logarithm of the beta function: sum(lgamma(x)) - lgamma(sum(x)) along the last axis, which is removed.
+/// Logarithm of the beta function: sum(lgamma(x)) - lgamma(sum(x)) along the last axis, which is removed; its limit
+/// where poles of both cancel.
 Tensor lbeta(const Tensor& x);
 /// The modified Bessel function of the first kind of order 0.
 Tensor bessel_i0(const Tensor& x);
@@ -61,8 +62,8 @@ Tensor bessel_i0e(const Tensor& x);
 Tensor bessel_i1(const Tensor& x);
 /// exp(-|x|) bessel_i1(x), which does not overflow.
 Tensor bessel_i1e(const Tensor& x);
-/// The Bessel function of the first kind of order 0; absolute error 1e-15. 0 at both infinities. The sine in it takes
-/// |x| beyond 2^43 for 2^43.
+/// The Bessel function of the first kind of order 0; absolute error 1e-15. 0 at both infinities. Sizes beyond 2^43
+/// count as 2^43, where it is below 3e-7.
 Tensor bessel_j0(const Tensor& x);
 /// The Bessel function of the first kind of order 1, as exact as bessel_j0.
 Tensor bessel_j1(const Tensor& x);
@@ -111,7 +112,7 @@ Tensor reciprocal(const Tensor& x);
 Tensor squared_difference(const NumberOrTensor& a, const NumberOrTensor& b);
 /// x rounded towards zero. The gradient is 0.
 Tensor trunc(const Tensor& x);
-/// a - b * trunc(a / b): zero, or with the sign of a. Exact while |a / b| < 2^53. Integers: truncatemod(x, 0) = x.
+/// a - b * trunc(a / b): zero, or with the sign of a, exact. Integers: truncatemod(x, 0) = x.
 Tensor truncatemod(const NumberOrTensor& a, const NumberOrTensor& b);
 /// a^b of integers, which wrap around. For negative b it is 1 / a^-b truncated, and 0 for a = 0. InvalidArgument for
 /// floats.

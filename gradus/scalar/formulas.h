@@ -19,7 +19,7 @@ Value log1p(const Value& x);    // 0.76 0.80: log(1 + x)
 Value erf(const Value& x);      // 1.2 1.2
 /// x^y as IEEE 754 defines pow.
 Value pow(const Value& x, const Value& y);  // 0.50 1.4
-/// Exact reduction up to |x| = 2^43. Beyond, x counts as 2^43 with its sign. NaN for infinities.
+/// The reduction of x is exact enough for every finite x. NaN for infinities.
 Value sin(const Value& x);  // 0.50 0.76
 Value cos(const Value& x);  // 0.50 0.77
 Value tan(const Value& x);  // 0.50 2.1

@@ -43,7 +43,7 @@ enum class Opcode : std::uint8_t {
   shift_left,           // by b, 0 <= b < width
   shift_right,          // arithmetic of signed types
   shift_right_logical,  // zeros enter from the left
-  select,               // a ? b : c
+  select,               // a ? b : c. bits 1: a is rarely true (rare_parts.h)
   convert,  // to a float: one rounding to nearest even; float to integer: towards zero, saturating, NaN gives 0;
             // integer to narrower: wraps; to boolean: != 0
   bitcast,  // between types of one width
@@ -54,7 +54,7 @@ struct Instruction {
   Opcode op = Opcode::input;   // what it computes
   DType type = f32;            // of the result
   int a = -1, b = -1, c = -1;  // operands: numbers of earlier instructions; -1: none
-  std::uint64_t bits = 0;      // of a constant, as its type lies in memory; or the dimension of an extent
+  std::uint64_t bits = 0;      // of a constant, as its type lies in memory; dimension of an extent; 1: rare select
   bool operator==(const Instruction&) const = default;
 };
 

@@ -37,7 +37,6 @@ const std::map<std::string, std::string> open{
     {"cos", at_infinity},
     {"tan", at_infinity},
     {"silu of beta 2", at_infinity},
-    {"sinc", at_infinity},
     {"fresnel_cos", at_infinity},
     {"fresnel_sin", at_infinity},
     {"multiply", product},
