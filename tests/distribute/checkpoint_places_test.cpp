@@ -29,7 +29,7 @@ Trained train(const std::filesystem::path& directory, std::int64_t batch, std::i
     fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(x, y).batch(batch),
         {.epochs = 2,
          .callbacks = {counts},
-         .checkpoints = {{.directory = directory}},
+         .checkpoints = {.directory = directory},
          .strategy = strategy,
          .verbose = false});
   });
