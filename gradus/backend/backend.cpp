@@ -29,8 +29,9 @@ Backend& backend_of(DeviceKind kind) {
     find_devices(kind);
     backend = place.load(std::memory_order_acquire);
   }
-  require<Unavailable>(backend != nullptr, "device of kind ", kind, ": there is none; there are those of kind ",
-                       kinds_served(), device_finder() ? device_finder()->problems(kind) : "");
+  if (!backend) [[unlikely]]  // the words are made where they are needed alone
+    throw Unavailable(text("device of kind ", kind, ": there is none; there are those of kind ", kinds_served(),
+                           device_finder() ? device_finder()->problems(kind) : ""));
   return *backend;
 }
 

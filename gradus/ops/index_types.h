@@ -10,7 +10,8 @@ namespace gradus {
 /// for an open extent, since a program is the same for all sizes. InvalidArgument unless `asked`, the type of the
 /// result, is an integer type; OutOfRange unless it holds `most`, an extent, symbolic or not, or an extent less one.
 inline DType index_type(std::string_view op, DType asked, std::int64_t most) {
-  require(is_integer(asked), op, ": expected an integer type for indices, got ", asked);
+  require(is_integer(asked), op,
+          ": expected an integer type for indices (output_type, out_type, out_idx or dtype), got ", asked);
   require_held(op, asked, most);
   return most > std::numeric_limits<std::int32_t>::max() ? i64 : i32;
 }

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 #include "gradus/base/error.h"
@@ -13,6 +14,9 @@ namespace gradus {
 
 template <class T>
 concept PlainOption = std::same_as<T, double> || std::same_as<T, std::int64_t> || std::same_as<T, bool>;
+/// A class that stands for a number, as Steps.
+template <class T>
+concept NumberOption = std::is_class_v<T> && std::convertible_to<T, double>;
 
 /// Names and values of options.
 using NamedOptions = std::vector<std::pair<std::string, std::string>>;
@@ -35,6 +39,7 @@ template <class Options> NamedOptions named_options(const Options& options) {
   reflect::for_each_field(options, [&](std::string_view name, const auto& value) {
     using Field = std::remove_cvref_t<decltype(value)>;
     if constexpr (PlainOption<Field>) all.emplace_back(name, option_text(value));
+    else if constexpr (NumberOption<Field>) all.emplace_back(name, option_text(static_cast<double>(value)));
   });
   return all;
 }

@@ -229,7 +229,8 @@ Value dawsn_slope(const Value& given) {
 Real dawsn_slope(Real x) {
   const long double a = std::abs(static_cast<long double>(x.v));
   if (std::isnan(x.v)) return x;
-  if (a < 7) return {static_cast<double>(1 - 2 * a * static_cast<long double>(dawsn(Real(x.v, f64)).v)), x.type};
+  if (a < 7)
+    return {static_cast<double>(1 - 2 * a * static_cast<long double>(dawsn(Real(std::abs(x.v), f64)).v)), x.type};
   long double sum = 0, term = -1 / (2 * a * a);
   for (int k = 1; k < 30; ++k) sum += term, term *= (2 * k + 1) / (2 * a * a);
   return {static_cast<double>(sum), x.type};

@@ -63,21 +63,21 @@ std::vector<Row> bounded() {
 }
 
 std::vector<Row> thresholds() {
-  const auto hard = [](double x) { return std::isnan(x) || std::abs(x) <= 0.5 ? 0 : x; };
-  const auto soft = [](double x) { return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : 0; };
+  const auto hard = [](double x) { return std::abs(x) <= 0.5 ? 0 : x; };
+  const auto soft = [](double x) { return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : x * 0; };
   return {
-      activation("thresholded_relu", of(thresholded_relu), [](double x) { return x > 1 ? x : 0; },
+      activation("thresholded_relu", of(thresholded_relu), [](double x) { return x <= 1 ? 0 : x; },
                  {{{1}, {0}}, {{2}, {1}}}),
       activation(
           "threshold", [](const Tensor& x) { return threshold(x, 0.25, -2); },
-          [](double x) { return x > 0.25 ? x : -2; }, {{{0.25}, {0}}, {{1}, {1}}}),
+          [](double x) { return x <= 0.25 ? -2 : x; }, {{{0.25}, {0}}, {{1}, {1}}}),
       activation("hard_shrink", of(hard_shrink), hard, {{{0.5}, {0}}, {{-0.5}, {0}}, {{0.75}, {1}}}),
       activation("soft_shrink", of(soft_shrink), soft, {{{0.5}, {0}}, {{-0.5}, {0}}, {{0.75}, {1}}}),
       called("shrink", activation(
                            "shrink as in ONNX", [](const Tensor& x) { return shrink(x, {.bias = 1.5, .lambd = 0.5}); },
                            [](double x) { return x > 0.5    ? x - 1.5
                                                  : x < -0.5 ? x + 1.5
-                                                            : 0; }, {{{0.5}, {0}}})),
+                                                            : x * 0; }, {{{0.5}, {0}}})),
       activation("tanh_shrink", tanh_shrink, [](double x) { return x - std::tanh(x); }, {{{0}, {0}}}),
   };
 }
