@@ -72,10 +72,10 @@ TrainConfig config_of(const AdviseArguments& arguments) {
   return config;
 }
 
-/// As --apply has it.
+/// The lever's name as --apply spells it.
 std::string name_in_apply(const Lever& lever) { return lever.name == "batch size" ? "batch_size" : lever.name; }
 
-/// What would gain and is not taken.
+/// Tells which levers would gain and were not taken.
 void tell_what_is_left(const Applied& applied, const Advice& advice) {
   for (const Lever& lever : advice.levers)
     if (lever.worth_it && lever.changes_learning && std::ranges::count(advice.changes, lever.change) == 0)

@@ -19,8 +19,8 @@ struct AdviseArguments {
   std::optional<std::filesystem::path> data_directory = {};
   std::optional<std::int64_t> threads = {};
   std::vector<std::string> settings = {}, levers = {};
-  /// The file for a configuration, OUT.toml, and names of levers that change what is learned and are to be in it all
-  /// the same, as "batch_size,precision".
+  /// The file for a configuration, OUT.toml, and the names of levers that change the learned result and are included
+  /// all the same, as "batch_size,precision".
   std::vector<std::string> apply = {};
   bool json = false;
   bool ranks = false;  // what 1 to 1024 ranks would take, too, over the network of `gradus devices --network`, or:

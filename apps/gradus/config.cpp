@@ -236,8 +236,8 @@ LayerConfig read_layer(ConfigReader r) {
   return layer;
 }
 
-/// An option that is there or not: `key.options(name, options, otherwise, make)`, where keys that are left out are
-/// those of `otherwise`, and make() finds what is wrong. A run is to end with its best weights.
+/// An optional table: `key.options(name, options, otherwise, make)`. Keys that are left out have the values of
+/// `otherwise`, and make() validates the options. A run ends with its best weights by default.
 template <class Key> void visit_tables(CallbackConfig& c, const Key& key) {
   key.options("early_stopping", c.early_stopping, {.restore_best_weights = true},
               [](const auto& o) { (void)early_stopping(o); });

@@ -49,7 +49,7 @@ constexpr const char* remedy = "; allow the process more memory (ulimit -v, or t
   end("the compiler of kernels failed: ", reason);
 }
 
-/// An exception may not pass through LLVM: what it holds would be freed twice.
+/// An exception may not pass through LLVM, which would free its objects twice.
 void on_lack_of_memory() {
   if (cpu_backend::runs_llvm()) end("out of memory while kernels were compiled", remedy);
   throw std::bad_alloc();

@@ -1,5 +1,5 @@
-/// One loop waits for all: what ranks write and report, ranks that end or are stopped, signals, and a standard output
-/// that takes more.
+/// One loop waits for everything: output and reports of ranks, ranks that end or are stopped, signals, and a standard
+/// output that accepts more.
 #include "apps/gradus/launch.h"
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 /// How long ranks that are asked to end have, before they are killed.
 constexpr std::chrono::seconds patience{5};
-/// How often it looks whether a rank is stopped, and who is the cause of a failure.
+/// How often the launcher looks for stopped ranks and for the cause of a failure.
 constexpr std::chrono::milliseconds time_of_a_look{400};
 /// How long the output of ranks that were killed has, once the launcher was asked to end.
 constexpr std::chrono::milliseconds patience_with_readers{100};
@@ -78,7 +78,7 @@ class Launcher {
     is_ending_ = false;
     deadline_.reset();
     started_ = Clock::now();
-    reports_.read();  // the last ones of those that have ended
+    reports_.read();  // reports that ended ranks sent last
     moments_ = 0;
     first_end_.reset();
     first_failure_.reset();
@@ -167,7 +167,7 @@ class Launcher {
     next_word_ = *first_end_ + 2 * std::max<Clock::duration>(passed, times_.heartbeat);
   }
 
-  /// Ends all where one was the cause of a failure, and says which.
+  /// Ends all ranks once one was the cause of a failure, and says which.
   void judge() {
     if (is_ending_) return;
     const auto since = first_failure_ ? Clock::now() - *first_failure_ : Clock::duration::zero();
@@ -211,7 +211,7 @@ class Launcher {
     if (!rank.lives || ::waitid(P_PID, static_cast<id_t>(rank.process), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         ended.si_pid == 0)
       return;
-    take_reports();  // what it has said before its end
+    take_reports();  // the reports that it sent before its end
     const bool is_well = ended.si_code == CLD_EXITED && ended.si_status == 0;
     if (!is_well || is_ending_) rank.send(SIGKILL);  // what it has started ends with it
     ::waitpid(rank.process, nullptr, 0);             // no deadline: it has ended
@@ -225,7 +225,7 @@ class Launcher {
     if (!is_ending_) say_if_strangers();
   }
 
-  /// Each rank that does not know of the others does the work of all.
+  /// Reports ranks that do not know of each other: each does all of the work.
   void say_if_strangers() {
     if (count_ > 1 && notes_.is_of_strangers())
       say(text("none of the ", count_,
@@ -246,7 +246,7 @@ class Launcher {
     if (known.has_failed()) first_failure_ = first_failure_.value_or(now);
   }
 
-  /// Of parameter servers a worker may be killed. One that fails by itself has told the others, or has never come.
+  /// A worker of parameter servers may be killed. A worker that fails by itself has told the others, or never joined.
   bool others_do_its_steps(int process, const RankFate& known) const {
     return arguments_.servers > 0 && process > 0 && process < meeting_.ranks && known.signal != 0;
   }
@@ -305,10 +305,10 @@ class Launcher {
   const RankNotes notes_;
   std::vector<RankProcess> ranks_;  // parameter servers behind them
   const ReportSocket reports_;
-  std::vector<RankFate> fates_;  // of the same
+  std::vector<RankFate> fates_;  // by process: ranks, then parameter servers
   StoppedRanks stopped_;
   TimesOfRanks times_;
-  int moments_ = 0;  // at which something was noticed
+  int moments_ = 0;  // number of events noticed so far
   std::optional<Clock::time_point> first_end_, first_failure_;
   Clock::time_point next_word_, next_look_;
   int living_ = 0;
@@ -319,7 +319,7 @@ class Launcher {
   int asked_ = 0;  // by which signal
 };
 
-/// What stands before --, and is no option.
+/// Refuses words before -- that are no options.
 void check_extras(const LaunchArguments& arguments) {
   if (arguments.extras.empty()) return;
   const std::string& first = arguments.extras.front();

@@ -18,7 +18,7 @@ struct LaunchArguments {
   std::int64_t elastic = 0;            // with how few ranks: each restart takes one less; 0: with all of them
   std::optional<std::int64_t> port;    // where rank 0 is met; nothing: a free one
   std::vector<std::string> program{};  // and its arguments
-  std::vector<std::string> extras{};   // before --, which are no options
+  std::vector<std::string> extras{};   // words before -- that are no options
 };
 /// Starts the program once a rank and once a parameter server, passes on what the ranks write, and waits for all. One
 /// that fails ends the others. Gives the exit status, 128 and the signal after one that asked for the end.

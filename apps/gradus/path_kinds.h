@@ -1,4 +1,4 @@
-/// Paths that commands take: run directories and configurations, which are easily taken for each other.
+/// Paths that commands take: run directories and configurations, which users easily confuse.
 #pragma once
 #include <filesystem>
 #include <string>

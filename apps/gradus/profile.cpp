@@ -35,7 +35,7 @@ ProfileReport profiled_steps(Experiment& experiment, std::int64_t steps) {
   });
 }
 
-/// What levers are in a configuration.
+/// The key of a lever in a configuration.
 struct KeyOfLever {
   std::string_view lever, key;
 };

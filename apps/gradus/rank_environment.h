@@ -14,9 +14,9 @@ struct MeetingOfRanks {
   std::int64_t port = 0;
   std::string token = {};
   std::int64_t restart = 0;                     // how often ranks have been started before
-  std::string notes = {};                       // the file for what ranks tell the launcher
+  std::string notes = {};                       // the file for notes of ranks to the launcher
   std::vector<std::int64_t> server_ports = {};  // one a parameter server
-  std::string launcher = {};                    // where it hears of ranks; empty: nowhere
+  std::string launcher = {};                    // the socket for reports of ranks; empty: none
 
   int processes() const { return ranks + static_cast<int>(server_ports.size()); }
   /// "rank 2"; of processes after the ranks "parameter server 0".
@@ -26,11 +26,11 @@ struct MeetingOfRanks {
 /// Unavailable if there is none.
 MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port, int servers = 0);
 
-/// How long ranks wait for each other, as the user's GRADUS_CLUSTER says it.
+/// How long ranks wait for each other, according to the user's GRADUS_CLUSTER.
 struct TimesOfRanks {
   std::chrono::milliseconds timeout{}, heartbeat{};
 };
-/// Those of a Cluster that nobody has set where it says nothing that holds: then the ranks say so.
+/// The defaults of Cluster if GRADUS_CLUSTER has no valid times; the ranks then report the error.
 TimesOfRanks times_of_ranks(const MeetingOfRanks& meeting);
 
 /// The variables of this process, "NAME=value", without what other launchers say of ranks, and with GRADUS_CLUSTER,

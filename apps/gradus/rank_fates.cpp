@@ -11,12 +11,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// For the words of a rank that has failed and is not done with it.
+/// Time for the message of a rank that has failed and not ended yet.
 constexpr std::chrono::milliseconds patience_with_cause = 5s;
-/// For a failure that nobody has told of yet, where all that have ended followed another one.
+/// Time for a failure that no rank has reported yet, while all ended ranks followed another one.
 constexpr std::chrono::milliseconds patience_with_followers = 1s;
 
-/// Of the fates that `take` gives a moment, the first one, or -1.
+/// The index of the fate with the earliest moment, or -1; `take` gives a fate's moment, 0 if it has none.
 template <class Take> int first(std::span<const RankFate> fates, Take take) {
   int found = -1, earliest = std::numeric_limits<int>::max();
   for (std::size_t i = 0; i < fates.size(); ++i) {
@@ -34,7 +34,7 @@ int own_failure(const RankFate& fate) {
   return fate.has_failed() && fate.state != RankState::followed ? fate.ended : 0;
 }
 
-/// Of one that has ended with 0 while the others needed it.
+/// The moment of a rank's end with status 0 while the others needed it; 0 if that did not happen.
 int early_end(const RankFate& fate) { return fate.has_ended_well() && fate.state != RankState::left ? fate.ended : 0; }
 
 std::string early(const RankFate& fate) {

@@ -18,7 +18,7 @@ std::string RankNotes::path() const {
 }
 
 bool RankNotes::is_of_strangers() const {
-  std::array<char, 4096> notes{};  // two a process, of which the first ones tell
+  std::array<char, 4096> notes{};  // two a process; those of the first processes suffice
   const ssize_t count = descriptor_ < 0 ? 0 : ::pread(descriptor_, notes.data(), notes.size(), 0);
   const auto end = notes.begin() + std::max<ssize_t>(count, 0);
   const auto has = [&](LauncherNote note) { return std::find(notes.begin(), end, static_cast<char>(note)) != end; };

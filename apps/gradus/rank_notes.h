@@ -1,4 +1,4 @@
-/// What ranks tell their launcher (gradus/base/launcher_note.h), in a file of memory that ends with it.
+/// Notes of ranks to their launcher (gradus/base/launcher_note.h), in a file in memory that ends with the launcher.
 #pragma once
 #include <string>
 
@@ -10,9 +10,9 @@ class RankNotes {
   ~RankNotes();
   RankNotes(const RankNotes&) = delete;
 
-  /// Where processes of this user find the file; empty if there is none.
+  /// The path by which processes of this user open the file; empty if there is none.
   std::string path() const;
-  /// True if ranks have trained, and none has asked which of them it is.
+  /// True if ranks have trained, and no rank has asked for its number.
   bool is_of_strangers() const;
 
  private:

@@ -142,7 +142,7 @@ RankProcess start_rank(int rank, const std::vector<std::string>& program, const 
     ::_exit(1);
   }
   if (const std::optional<int> problem = problem_of(report)) {
-    ::waitpid(process, nullptr, 0);  // no deadline: it ends where it cannot become the program
+    ::waitpid(process, nullptr, 0);  // no deadline: the process ends if it cannot become the program
     fail(text(program[0], " cannot be started"), *problem);
   }
   return {rank,

@@ -22,7 +22,7 @@ std::string drawn_name() {
   return out;
 }
 
-/// Whether the kernel says that a process of this user, or of root, has sent it.
+/// True if the kernel names a process of this user, or of root, as the sender.
 bool is_of_this_user(msghdr& message) {
   for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr; each = CMSG_NXTHDR(&message, each)) {
     if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_CREDENTIALS) continue;

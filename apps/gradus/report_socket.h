@@ -1,4 +1,4 @@
-/// Where the launcher hears of its ranks (gradus/distribute/launcher_reports.h): a socket without a file.
+/// The launcher's socket for reports of its ranks (gradus/distribute/launcher_reports.h), without a file.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,16 +8,16 @@ namespace gradus::command {
 
 class ReportSocket {
  public:
-  /// Where no such socket can be made it has no name, and hears nothing.
+  /// If the socket cannot be made, its name is empty and it receives nothing.
   ReportSocket();
   ~ReportSocket();
   ReportSocket(const ReportSocket&) = delete;
 
-  /// What ranks are told: Cluster::launcher.
+  /// The name that ranks receive as Cluster::launcher.
   const std::string& name() const { return name_; }
   /// For poll; -1 if there is none.
   int descriptor() const { return socket_; }
-  /// Those that have come. Processes of other users are not heard.
+  /// Reports that have arrived. Reports of other users' processes are ignored.
   std::vector<RankReport> read() const;
 
  private:

@@ -1,16 +1,16 @@
-/// How long `gradus launch --restarts` waits before it starts all ranks again.
+/// The pause of `gradus launch --restarts` before it starts all ranks again.
 #pragma once
 #include <algorithm>
 #include <chrono>
 
 namespace gradus::command {
 
-/// Starts that end at once follow each other more and more slowly: after each the pause doubles, up to 30 s. One that
-/// has run for a while is followed by the shortest pause.
+/// The pause doubles, up to 30 s, after each start that ends at once. A start that has run for a while is followed by
+/// the shortest pause.
 class RestartPause {
  public:
   static constexpr std::chrono::milliseconds shortest{125}, longest{30'000};
-  static constexpr std::chrono::seconds soon{30};  // who ends before has ended at once
+  static constexpr std::chrono::seconds soon{30};  // a start that ends earlier has ended at once
 
   std::chrono::milliseconds after(std::chrono::steady_clock::duration lived) {
     if (lived >= soon) next_ = shortest;

@@ -46,7 +46,7 @@ RunClaim::~RunClaim() {
   std::error_code none;
   if (begun_ && !kept_ && !std::filesystem::exists(run_.checkpoints(), none)) {
     for (const auto& file : {run_.config(), run_.data(), run_.vocabulary()}) std::filesystem::remove(file, none);
-    if (run_.is_made_here()) rmdir(run_.path().c_str());  // if it is empty
+    if (run_.is_made_here()) rmdir(run_.path().c_str());  // only if it is empty
   }
   close(descriptor_);
 }

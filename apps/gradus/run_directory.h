@@ -8,7 +8,8 @@ namespace gradus::command {
 
 class RunDirectory {
  public:
-  /// Makes it. Unavailable says why that is not possible. `is_new`: it was made for this run just now.
+  /// Makes the directory. Unavailable gives the reason if that is not possible. `is_new`: it was made for this run just
+  /// now.
   explicit RunDirectory(std::filesystem::path directory, bool is_new = false);
 
   const std::filesystem::path& path() const { return directory_; }
@@ -42,8 +43,8 @@ class RunClaim {
   /// The directory becomes that of a training: Unavailable if one was begun there. A training that ends without a
   /// checkpoint was not.
   void begin_training();
-  /// The training has made a step. What one that began here and made none has written is removed, so that nothing of it
-  /// is taken for the next one's.
+  /// Notes that the training has made a step. A training that began here and made none has its files removed, so that
+  /// the next one does not take them for its own.
   void keep() { kept_ = true; }
 
  private:

@@ -1,5 +1,5 @@
-/// Which started processes are stopped, and for how long while the rest of the job went on: a pause of the whole job is
-/// nobody's fault, and neither is one of the launcher.
+/// Finds started processes that are stopped, and for how long while the rest of the job went on. A pause of the whole
+/// job, or of the launcher, does not count.
 #pragma once
 #include <sys/types.h>
 #include <chrono>
@@ -10,8 +10,8 @@
 
 namespace gradus::command {
 
-/// True if the kernel has stopped it for a signal (state T of /proc/N/stat); not under a debugger, which goes on by
-/// itself.
+/// True if a signal has stopped the process (state T of /proc/N/stat). A process under a debugger does not count, since
+/// the debugger continues it.
 bool is_stopped(pid_t process);
 
 class StoppedRanks {
@@ -20,8 +20,8 @@ class StoppedRanks {
   explicit StoppedRanks(Clock::time_point now = Clock::now())
       : time_(std::chrono::milliseconds(500), now), seen_(now) {}
 
-  /// To be called at least twice a second, with is_stopped of each that lives. Those that have been stopped for longer
-  /// than `timeout`, each once.
+  /// Processes that have been stopped for longer than `timeout`, each reported once. Call it at least twice a second,
+  /// with is_stopped set for each living process.
   std::vector<int> overdue(std::span<const RankFate> fates, std::chrono::milliseconds timeout,
                            Clock::time_point now = Clock::now());
 

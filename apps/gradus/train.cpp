@@ -48,8 +48,8 @@ RunDirectory run_directory_of(const TrainArguments& arguments) {
   return RunDirectory(make_run_directory(arguments.config.stem().string()), true);
 }
 
-/// True if there is a checkpoint to go on from; without one a run that is resumed begins anew. Where there are
-/// checkpoints and none of them is whole, that would be a loss.
+/// True if there is a checkpoint to go on from; without one a resumed run begins from the start. If checkpoints exist
+/// and all are damaged, it throws, since training from the start would lose them.
 bool has_checkpoint(const RunDirectory& run) {
   std::vector<std::string> damaged;
   const auto newest = CheckpointDirectory({.directory = run.checkpoints()}).read_newest(damaged);
@@ -59,7 +59,7 @@ bool has_checkpoint(const RunDirectory& run) {
   return newest.has_value();
 }
 
-/// A run that goes on keeps to the words, columns and characters that it began with.
+/// A resumed run keeps the words, columns and characters that it began with.
 Data load_data_of(const TrainConfig& config, const RunDirectory& run, bool goes_on) {
   std::error_code none;
   if (!goes_on || !std::filesystem::exists(run.data(), none)) return load_data(config.data);
@@ -170,7 +170,7 @@ int try_out(const TrainArguments& arguments, TrainConfig config, const Cluster& 
   return ok;
 }
 
-/// Numbers of words in a column of features are taken for quantities.
+/// Warns that the model takes the numbers of words in a feature column for quantities.
 void tell_of_words(const DataConfig& config, const DataFacts& facts) {
   for (const auto& [column, words] : facts.categories)
     if (column != config.label && words.size() > 2)

@@ -9,12 +9,12 @@ namespace {
 
 using advice_words::percent;
 
-constexpr double least_share = 0.01;  // that is worth a word
+constexpr double least_share = 0.01;  // smaller shares are not mentioned
 
 }  // namespace
 
 std::string account_of(const ProfileReport& report) {
-  const double all = report.seconds - report.compile;  // which is done once
+  const double all = report.seconds - report.compile;  // compiling happens once
   if (all <= 0) return {};
   std::array<std::pair<double, const char*>, 4> parts{{{report.compute, "computes"},
                                                        {report.input_wait, "waits for input"},

@@ -5,8 +5,8 @@
 
 namespace gradus {
 
-/// The parts of the time without compiling, from the largest on. If that is the wait for input, the stage that takes
-/// most of it, too. Empty for a report of nothing.
+/// The parts of the time without compiling, the largest first. If the largest is the wait for input, the sentence also
+/// names the slowest stage. Empty for an empty report.
 std::string account_of(const ProfileReport& report);
 
 }  // namespace gradus

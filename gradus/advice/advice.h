@@ -41,22 +41,23 @@ struct Lever {
   double ratio_low = 1, ratio_high = 1;
   std::string change;      // how to write it: "{.micro_batch = 64}"; empty: nothing to change
   bool is_in_use = false;  // the training has it already
-  /// What is learned is another with it: of another batch size, and of lower precision. Such a lever is taken only if
-  /// AdviseOptions::apply names it; every other one keeps what is learned.
+  /// True if the lever changes the learned result: another batch size, or lower precision. Such a lever is taken only
+  /// if AdviseOptions::apply names it.
   bool changes_learning = false;
 };
 
 /// What advise() found.
 struct Advice {
   std::vector<Lever> levers;  // in the order in which they were tried
-  FitOptions options;         // those that were given, with what is taken and stands in options of fit
-  /// The data set with what is taken and stands in the data set; prefetch stands in both.
+  FitOptions options;         // the given options, with the taken levers that are options of fit
+  /// The data set with the taken levers that belong to it; prefetch is in both.
   std::optional<AnyDataset> dataset = {};
-  /// How to write what is taken: what is worth it and keeps what is learned, or is named by AdviseOptions::apply.
+  /// How to write the taken levers: those that are worth it, and keep the learned result or are named by
+  /// AdviseOptions::apply.
   std::vector<std::string> changes = {};
-  /// Where the time of a step goes as it is, in words; empty if a step takes too long for a profile.
+  /// The parts of a step's time before any change, in words; empty if a step takes too long for a profile.
   std::string where_time_goes = {};
-  /// A step as it was, and with all that is taken together, as measured.
+  /// A step before any change, and with all taken levers together, as measured.
   double seconds_before = 0, seconds_after = 0;
   std::size_t bytes_before = 0, bytes_after = 0;  // as of a Lever
   double ratio_low = 1, ratio_high = 1;           // as of a Lever
@@ -64,8 +65,8 @@ struct Advice {
   double seconds = 0;                             // that the trials took
 
   // For the rooms of the library.
-  std::shared_ptr<const Setting> setting = {};  // with what is taken
-  /// Where the time goes, a table of the levers, then what all that is taken brings together.
+  std::shared_ptr<const Setting> setting = {};  // with all taken levers
+  /// Prints where the time goes, a table of the levers, and the gain of all taken levers together.
   friend std::ostream& operator<<(std::ostream& out, const Advice& advice);
 };
 
@@ -75,9 +76,9 @@ struct AdviseOptions {
   bool allow_lower_precision = false;  // try bf16 and float16, too
   /// The training as it is, such as its micro_batch. Trials have no metrics, validation, callbacks and checkpoints.
   FitOptions fit = {};
-  std::vector<std::string> levers = {};  // the names of those to be tried; none: all
-  /// Levers that change what is learned and are taken all the same if they are worth it: "batch size", "precision",
-  /// which is tried then, or one precision, "bf16" or "float16".
+  std::vector<std::string> levers = {};  // names of the levers to try; empty: all
+  /// Levers that are taken if they are worth it although they change the learned result: "batch size", "precision"
+  /// (lower precisions are then tried), or one precision, "bf16" or "float16".
   std::vector<std::string> apply = {};
   std::function<double()> clock = steady_seconds;  // in seconds
   static constexpr auto ranges() { return std::array{Allowed::positive("max_seconds")}; }
@@ -88,11 +89,11 @@ Advice advise(const Training& training, const AdviseOptions& options);
 }  // namespace detail
 
 /// Trains copies for some steps with each lever and without it, by turns, and compares. Levers are tried in the order
-/// of what a profile says that they could gain, so those of the data come first where a step waits for its input. What
-/// is taken stays while the others are tried, and in the end all of it is measured together. No lever leaves fewer than
+/// of their possible gain according to a profile, so those of the data come first if a step waits for its input. Taken
+/// levers stay while the others are tried, and in the end all of them are measured together. No lever leaves fewer than
 /// 20 updates an epoch, which is one pass over the data, however often they repeat. Model, optimizer, data set, random
 /// numbers, threads, switches and limits are as before when it returns or throws. A lever that fails is a row with its
-/// reason, and so is one that there is no time for.
+/// reason, and so is a lever for which no time is left.
 ///
 /// InvalidArgument for options that do not fit, and where fit throws one. DataError for an empty data set. Diverged if
 /// the loss of the first steps is not finite. ResourceExhausted if no trial has room in memory.

@@ -20,8 +20,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double profiled_seconds = 0.3;
-constexpr double least_part = 0.05;            // of the time, beside one of a lever that could gain all of it
-constexpr double read_part = 0.1;              // of the time, for reading before a trial
+constexpr double least_part = 0.05;            // least weight of a lever; one that could gain everything has 1
+constexpr double read_part = 0.1;              // share of the time, for reading before a trial
 constexpr std::int64_t batches_in_caches = 8;  // of a trial
 constexpr double least_whole_gain = 0.02;
 constexpr int most_halvings = 5;  // of a batch that has no room
@@ -192,7 +192,7 @@ class Advising {
     if (std::ranges::any_of(advice_.levers, [&](const Lever& row) { return row.name == kind.name; })) return false;
     return options_.levers.empty() || is_one_of(kind, options_.levers);
   }
-  /// Whether it is taken if it is worth it.
+  /// True if the lever is taken when it is worth it.
   bool may_take(const LeverKind& kind) const { return !kind.changes_learning() || is_one_of(kind, options_.apply); }
 
   std::vector<const LeverKind*> ordered() const {
@@ -201,8 +201,8 @@ class Advising {
     return order;
   }
 
-  /// Of each lever the share of the time that is left when it comes, by what it could gain. A part remains for the
-  /// whole in the end.
+  /// For each lever, its share of the time that is left at its turn, in proportion to its possible gain. A part remains
+  /// for the final measurement.
   std::vector<double> parts_of_time(const std::vector<const LeverKind*>& order) const {
     double left = least_part;
     std::vector<double> parts;
@@ -228,7 +228,7 @@ class Advising {
             .changes_learning = kind.changes_learning()};
   }
 
-  /// The training as it was before a lever that is not taken.
+  /// The training before a lever that is not taken.
   struct Kept {
     std::unique_ptr<Trial> trial;
     Setting setting;
@@ -236,7 +236,7 @@ class Advising {
     int adopted;
   };
 
-  /// `part`: of the time that is left.
+  /// `part`: the lever's share of the time that is left.
   void try_lever(const LeverKind& kind, double part) {
     circumstances_.has_time = current_->is_warm() && left() > 3 * current_seconds_;
     circumstances_.reading_seconds = read_part * left();
@@ -248,7 +248,7 @@ class Advising {
     std::optional<Kept> kept;
     bool leaves = false;
     for (const Proposal& proposal : proposals.tries) {
-      // What one lever leaves is for those that remain.
+      // Time that a lever does not use goes to the remaining ones.
       Tried tried = try_setting(kind, proposal, now() + part * left());
       if (!tried.trial || tried.shown.times.pairs() == 0) {
         if (row && row->worth_it) break;

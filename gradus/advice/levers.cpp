@@ -133,13 +133,14 @@ double gain_of_batch_size(const Circumstances& c) {
   return 0.5 * c.share(fixed) + 0.02;
 }
 
-/// The updates of an epoch. An epoch is one pass over the data, however often they repeat, and of fit's steps_per_epoch
-/// at most.
+/// The number of updates in an epoch. An epoch is one pass over the data, however often they repeat, and at most fit's
+/// steps_per_epoch.
 class Updates {
  public:
   explicit Updates(const Circumstances& c) : c_(c) {}
 
-  /// With batches of so many rows; of data that have to be read to be counted, as far as there was time to read.
+  /// The number of updates with batches of `size` rows. Rows of unknown number are counted by reading, as far as time
+  /// allows.
   std::int64_t with(std::int64_t size) {
     const std::int64_t steps = c_.options.fit.steps_per_epoch;
     const std::int64_t most = steps > 0 ? steps / std::max(size / c_.rows, std::int64_t{1}) : endless_length;
@@ -152,7 +153,7 @@ class Updates {
   }
   std::int64_t of_a_pass(std::int64_t size) {
     if (const auto counted = once(size).cardinality()) return *counted;
-    if (!c_.has_time) return endless_length;  // nor is there any for a trial
+    if (!c_.has_time) return endless_length;  // no time for a trial either
     if (rows_read_ < 0) rows_read_ = read_rows();
     return rows_read_ / size;
   }

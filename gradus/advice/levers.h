@@ -19,9 +19,9 @@ struct Circumstances {
   std::size_t temporaries = 0;  // bytes that a step keeps between its kernels; 0: not known
   double compile_seconds = 0;   // of the step
   bool has_time = true;         // for reading elements before a trial
-  double reading_seconds = 0;   // that such reading may take
+  double reading_seconds = 0;   // limit for that reading
 
-  /// A share of the time of a step without compiling, which is done once; 0 if no profile was taken.
+  /// The share of a step's time without compiling, which happens once; 0 if no profile was taken.
   double share(double seconds) const {
     const double steps = profile.seconds - profile.compile;
     return steps > 0 ? seconds / steps : 0;
@@ -59,21 +59,22 @@ struct LeverKind {
   bool is_another_training = false;  // whose losses are others
   bool reads_a_part = false;         // a trial reads some elements again and again, so its losses are others
   bool is_of_data = false;           // it changes how elements are made
-  bool is_of_step = false;           // it changes what a step does with its batch, and nothing before that
+  bool is_of_step = false;           // changes only the computation on a batch, nothing before it
 
-  /// What is learned is another with it.
+  /// True if the lever changes the learned result.
   bool changes_learning() const { return is_lower_precision || is_another_training; }
 };
 
 std::span<const LeverKind> lever_kinds();
-/// Whether this name means the lever, "batch_size" as "batch size"; "precision" is every lower one.
+/// True if this name means the lever: "batch_size" is "batch size", and "precision" is every lower precision.
 bool is_named(const LeverKind& kind, std::string_view name);
-/// The share of a step's time that it could gain at most: of a lever of the step, of what does not wait for input.
+/// The largest share of a step's time that the lever could gain; for a lever of the step, a share of the time that does
+/// not wait for input.
 double gain_of(const LeverKind& kind, const Circumstances& circumstances);
-/// All, from the one that could gain most.
+/// All levers, the one with the largest possible gain first.
 std::vector<const LeverKind*> by_gain(const Circumstances& circumstances);
 
-/// The updates that an epoch has at least with every larger batch that is proposed.
+/// The least number of updates in an epoch with any larger batch that is proposed.
 inline constexpr std::int64_t least_updates = 20;
 
 /// Whether what was found about a lever may be otherwise now: elements are made in another way since, and it is about

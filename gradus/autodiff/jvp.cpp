@@ -25,7 +25,7 @@ Tensor Pushforward::operator()(const Tensor& tangent) const {
 
 namespace {
 
-/// Of the walk back for a symbol. What takes values of all shards does so when it is applied.
+/// The context of the walk back for a symbol. An op that joins shards does so when it is applied.
 class WalkTrace final : public Context {
  public:
   Tensor over_shards(const AnyOp& op, const Tensor& part) override {

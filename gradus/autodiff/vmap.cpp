@@ -66,7 +66,7 @@ class RowTrace final : public Context {
   Tensor index_;
 };
 
-/// The masks of rows: those of all of them are taken apart as they are.
+/// Masks of single rows, each with the mask of all rows that it was taken from.
 class RowMasks {
  public:
   void add(const RowTrace& trace, const Tensor& all, const Tensor& row) {
@@ -81,7 +81,7 @@ class RowMasks {
   const std::vector<std::pair<Tensor, Tensor>>& rows() const { return rows_; }
 
  private:
-  std::vector<std::pair<Tensor, Tensor>> rows_;  // of one, of all
+  std::vector<std::pair<Tensor, Tensor>> rows_;  // the row's mask, the mask of all rows
 };
 
 /// What stands for a node outside of the trace.
@@ -112,7 +112,7 @@ class Rebuilding {
   }
 
  private:
-  /// The mask of all rows; what says that one was lost stays.
+  /// The mask of all rows; a marker of a lost mask stays as it is.
   Tensor of_all_rows(const Tensor& mask) const {
     if (!mask.defined()) return {};
     const Image image = image_of(mask.node());

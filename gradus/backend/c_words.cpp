@@ -1,4 +1,4 @@
-/// Tables of words, rules for families of macros, and what the C library of this machine exports.
+/// Tables of words, rules for families of macros, and the names that the C library of this machine exports.
 #include "gradus/backend/c_words.h"
 #include <dlfcn.h>
 #include <algorithm>
@@ -35,7 +35,7 @@ constexpr auto macros_and_types = std::to_array<std::string_view>(
      "lldiv_t", "max_align_t", "mbstate_t", "memory_order", "mtx_t", "nullptr_t", "once_flag", "ptrdiff_t",
      "sig_atomic_t", "size_t", "ssize_t", "thrd_t", "time_t", "tss_t", "wctrans_t", "wctype_t", "wint_t"});
 
-/// Macros and what no library need export.
+/// Macros, and names that libraries need not export.
 constexpr auto functions =
     std::to_array<std::string_view>({"at_quick_exit", "atexit",         "atomic_init", "carg",        "cimag",
                                      "conj",          "cproj",          "creal",       "fpclassify",  "isfinite",
@@ -46,7 +46,7 @@ constexpr auto functions =
 bool is_in(std::string_view name, const auto& table) { return std::ranges::find(table, name) != table.end(); }
 bool is_capital(char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
-/// Macros such as INT8_MAX, PRIu64, SIGINT, EINTR and FE_UPWARD: of each family C reserves all.
+/// Macros such as INT8_MAX, PRIu64, SIGINT, EINTR and FE_UPWARD: C reserves their whole families.
 bool is_of_a_family(std::string_view name) {
   const auto begins = [&](std::string_view with) { return name.size() > with.size() && name.starts_with(with); };
   if (begins("PRI") || begins("SCN")) return name.find_first_of("XMdiouxbB") == 3;
@@ -66,7 +66,7 @@ bool is_numbered_type(std::string_view name) {
   return name.starts_with("int") && name.find_first_of("0123456789mp_") == 3;
 }
 
-/// What the libraries that every program in C has export on this machine.
+/// True if the libraries of every C program export the name on this machine.
 bool is_exported(std::string_view name) {
   const std::string symbol(name);
   return std::ranges::any_of(std::array{"libc.so.6", "libm.so.6"}, [&](const char* library) {

@@ -1,15 +1,15 @@
-/// Names that mean something in C or C++, so that a header which declares one is no header.
+/// Names with a meaning in C or C++; a header that declares one does not compile.
 #pragma once
 #include <string_view>
 
 namespace gradus {
 
-/// A keyword of C or C++, a type or macro of C's headers, or a name that C reserves for them: it is no name of a
+/// True for a keyword of C or C++, a type or macro of C's headers, or a name that C reserves for them. It cannot name a
 /// variable or field.
 bool is_word_of_c(std::string_view name);
 
-/// That, or `main`, or a function of the C library: a function of this name would be none, or would take the place of
-/// the library's in the whole program.
+/// True also for `main` and functions of the C library. A function of this name does not compile, or replaces the
+/// library's in the whole program.
 bool is_function_of_c(std::string_view name);
 
 }  // namespace gradus

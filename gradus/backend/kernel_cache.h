@@ -9,8 +9,8 @@ namespace gradus {
 /// as it is at first unless the environment variable GRADUS_KERNEL_CACHE names a directory. Results are the same bits.
 ///
 /// A file serves one kind of processor and one version of the library; one that is damaged is made anew. The oldest go
-/// when there are more than 256 MiB. Files hold machine code, which is run: a directory that is made lets this user
-/// alone write. InvalidArgument if it cannot be made, or if other users own it or can write there, or above it.
+/// when there are more than 256 MiB. Files hold machine code, which is run, so a new directory lets only this user
+/// write. InvalidArgument if it cannot be made, or if other users own or can write it or a directory above it.
 void set_kernel_cache(const std::filesystem::path& directory);
 
 }  // namespace gradus

@@ -8,9 +8,9 @@
 namespace gradus {
 
 /// Loads the plugin in the file `path` under a name, by which device_named() and GRADUS_DEVICE know it, and returns its
-/// devices. A plugin that is loaded already is not loaded again, and is known by all of its names. Unavailable, with
-/// the reason, if that fails: no such file, one that is cut off, not a plugin, another version of the interface,
-/// functions that are missing, a client that cannot be made. InvalidArgument if another plugin has the name.
+/// devices. A plugin that is already loaded is not loaded again, and is known by all of its names. Unavailable gives
+/// the reason of a failure: no such file, a truncated file, not a plugin, another version of the interface, missing
+/// functions, a client that cannot be made. InvalidArgument if another plugin has the name.
 std::vector<Device> load_plugin(const std::string& path, const std::string& name);
 
 /// The device of a name: its text ("gpu:0", "cpu:1"), a kind ("gpu", "cuda", "tpu") or a plugin ("xla", "xla:1"), which

@@ -25,7 +25,7 @@ struct ActivityEvent {
   enum class Kind : std::uint8_t {
     kernel,         // a part of a kernel, on one thread; `name`: the program, `part`: its thunk
     run,            // a program, on the thread that started it; `part`: its threads; `own`: they wait so long
-    stage,          // elements of a stage of a dataset; `count`: how many; `part`: 1: they differ in each epoch
+    stage,          // elements of a dataset stage; `count`: their number; `part` 1: elements differ between epochs
     fetch,          // a reader takes an element; `part`: 1 if it was made ahead; `bytes`: the epoch
     making,         // a data thread makes an element
     compile,        // tracing and compiling
@@ -41,10 +41,10 @@ struct ActivityEvent {
   std::int32_t part = 0;
   std::uint64_t name = 0;
   std::int64_t begin = 0, end = 0;
-  std::int64_t own = 0;  // of this time: not in entries within; of a stage: not in other stages, nor compiling
+  std::int64_t own = 0;  // the part outside of entries within; of a stage: outside of other stages and compiling
   std::int64_t count = 1, bytes = 0;
   std::uint64_t flow = 0;  // of a batch, from its making to its use; 0: none
-  bool recurs = false;     // of a scope: within another one of its name; of a fetch: within another one
+  bool recurs = false;     // within another scope of its name; of a fetch: within another fetch
 };
 
 /// A thunk of a program as a profile names it.
@@ -113,7 +113,8 @@ class ActivityLog {
   ProfileListener& profile() const { return profile_; }
 
   // Entries.
-  /// `kind` and `name`: what end() will say, where an entry may be within another one of these, which counts alone.
+  /// `kind` and `name` are those of end(), for entries that may be nested within their like, of which only the outer
+  /// one counts.
   void begin(Activity activity, ActivityEvent::Kind kind = ActivityEvent::Kind::kernel, std::uint64_t name = 0) {
     const std::int64_t time = now();
     frames_.push_back({.begin = time, .before = switch_to(activity, time), .kind = kind, .name = name});
@@ -141,7 +142,7 @@ class ActivityLog {
     kernels_.push_back(event);
   }
   std::size_t depth() const { return frames_.size(); }
-  /// From now on programs run for this stage of a dataset, by its name; 0: for none. Returns the one before.
+  /// Assigns programs from now on to this stage of a dataset, by its name; 0: to none. Returns the stage before.
   std::uint64_t enter_stage(std::uint64_t name) { return std::exchange(stage_, name); }
   std::uint64_t stage() const { return stage_; }
   /// What was moved and lost counts for the entries around it.
@@ -216,13 +217,13 @@ class ActivityLog {
  private:
   struct Frame {
     std::int64_t begin = 0, children = 0, bytes = 0, waiting = 0;
-    std::int64_t of_others = 0;  // time within that is no stage's which reads this: other stages', and compiling
+    std::int64_t of_others = 0;  // time within that does not belong to the reading stage: other stages, and compiling
     double flops = 0;
     Activity before = Activity::host;
     ActivityEvent::Kind kind = ActivityEvent::Kind::kernel;
     std::uint64_t name = 0;
   };
-  /// A stage's time is not what the stages take that it reads; what its programs take is.
+  /// The time of stages that a stage reads is not its own; the time of its programs is.
   static bool is_of_others(ActivityEvent::Kind kind) {
     using Kind = ActivityEvent::Kind;
     return kind == Kind::stage || kind == Kind::compile || kind == Kind::communication;

@@ -23,7 +23,7 @@ std::string name_of(uid_t user) {
   return found->pw_name;
 }
 
-/// As many systems give each user a group of the user's name, so that folders let it write.
+/// Many systems give each user a group of the user's own name, so that folders are group-writable.
 bool is_of_this_user_alone(gid_t group) {
   std::array<char, 16384> place;
   struct group entry{};
@@ -50,7 +50,7 @@ std::string octal(mode_t mode) {
   return std::move(out).str();
 }
 
-/// Of one place on the way to what is asked; `is_last`: it itself.
+/// The problem of one place on the path; `is_last`: the place is the path's end.
 std::string problem_of(const fs::path& place, bool is_last) {
   struct stat status{};
   if (lstat(place.c_str(), &status) != 0) return text(place.string(), ": ", std::generic_category().message(errno));
@@ -66,7 +66,7 @@ std::string problem_of(const fs::path& place, bool is_last) {
               "` mends it, or name a folder of your own");
 }
 
-/// Only this user may write to what is made.
+/// Makes folders that only this user may write.
 std::string problem_of_making(const fs::path& named) {
   std::error_code problem;
   if (fs::is_directory(named, problem)) return {};

@@ -1,16 +1,17 @@
-/// Given: options that are an option of others, as .checkpoints = {.directory = d}. A std::optional of them would need
-/// further braces, and an error in them would not name the field; so they know themselves whether they are given.
+/// Given: marks option structs that are an option of another struct, as .checkpoints = {.directory = d}. In a
+/// std::optional they would need further braces, and an error in them would not name the field; so they know themselves
+/// whether they are given.
 #pragma once
 
 namespace gradus::detail {
 
-/// The last field of such options, which nobody sets.
+/// The last field of such option structs, which users never set.
 struct Given {
   bool value = true;
   bool operator==(const Given&) const = default;
 };
 
-/// Options of type T as long as nobody gives them.
+/// Options of type T that the user has not given.
 template <class T> T not_given() {
   T none{};
   none.given.value = false;

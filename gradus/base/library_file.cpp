@@ -16,7 +16,7 @@ template <class T> bool read_all(InputFile& file, std::span<T> out) {
   return file.read(std::as_writable_bytes(out)) == out.size_bytes();
 }
 
-/// The first byte behind all that is mapped; the size of the header alone if there is nothing.
+/// The first byte after all mapped segments; the size of the header if there are none.
 std::uint64_t needed_bytes(std::span<const Elf64_Phdr> segments) {
   std::uint64_t end = sizeof(Elf64_Ehdr);
   for (const Elf64_Phdr& each : segments)
@@ -46,6 +46,6 @@ std::string why_cut_off(const std::filesystem::path& path) try {
   if (!read_all(file, std::span(segments))) return {};
   const std::uint64_t needed = needed_bytes(segments);
   return needed > size ? cut_off(path, file.size(), needed) : std::string();
-} catch (const Error&) { return {}; }  // the loader says why it cannot be read
+} catch (const Error&) { return {}; }  // the loader reports that it cannot be read
 
 }  // namespace gradus

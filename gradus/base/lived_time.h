@@ -1,5 +1,5 @@
-/// LivedDeadline: a deadline that counts the time alone that this process has lived. A machine that is suspended, a job
-/// that is paused and a debugger stop the peers, too, whose answers nobody can expect meanwhile.
+/// LivedDeadline: a deadline that counts only the time in which this process ran. A suspended machine, a paused job or
+/// a debugger also stops the peers, which cannot answer meanwhile.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -7,8 +7,8 @@
 
 namespace gradus {
 
-/// Notices that its process has slept: whoever waits comes by at least every `slice`, and a gap of more than two of
-/// them was not lived.
+/// Notices that its process was stopped: a waiting loop calls missed() at least every `slice`, so a gap of more than
+/// two slices was not lived.
 class LivedTime {
  public:
   using Clock = std::chrono::steady_clock;
@@ -16,7 +16,7 @@ class LivedTime {
       : slice_(slice), seen_(now) {}
 
   Clock::duration slice() const { return slice_; }
-  /// How much of the time since the last call was not lived.
+  /// The part of the time since the last call in which the process did not run.
   Clock::duration missed(Clock::time_point now = Clock::now()) {
     const Clock::duration gap = now - std::exchange(seen_, now);
     return gap > 2 * slice_ ? gap - slice_ : Clock::duration::zero();
@@ -27,14 +27,14 @@ class LivedTime {
   Clock::time_point seen_;
 };
 
-/// Of whoever waits until it has passed: it waits until next(), looks, and asks again.
+/// For a loop that waits until next(), checks its condition, and asks has_passed() again.
 class LivedDeadline {
  public:
   using Clock = LivedTime::Clock;
   explicit LivedDeadline(Clock::time_point deadline, Clock::time_point now = Clock::now())
       : deadline_(deadline), time_(std::chrono::milliseconds(100), now) {}
 
-  /// Until when to wait at most before has_passed() is called again.
+  /// The latest time to wait until before the next call of has_passed().
   Clock::time_point next(Clock::time_point now = Clock::now()) const {
     return std::min(deadline_, now + time_.slice());
   }

@@ -1,4 +1,4 @@
-/// Threads that the library starts for itself.
+/// Threads that the library starts for its own work.
 #pragma once
 #include <string_view>
 #include <system_error>
@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// A thread that gets no signals. ResourceExhausted, which says `purpose`, where the system starts none.
+/// Starts a thread that receives no signals. ResourceExhausted, which names `purpose`, if the system cannot start one.
 template <class Thread = std::thread, class Body> Thread own_thread(std::string_view purpose, Body body) {
   const NoSignals quiet;
   try {

@@ -13,8 +13,8 @@ void set_num_threads(int n);
 int num_threads();
 
 /// While it lives, computations of this thread run on this thread alone, and num_threads() is 1 in it: for work that
-/// several threads do side by side. It changes no result. set_num_threads within it is an InvalidArgument. It ends on
-/// the thread that it began on; a notice tells of one that ends elsewhere, where it changes nothing.
+/// several threads do side by side. It changes no result. set_num_threads within it is an InvalidArgument. It has to
+/// end on the thread that it began on; ending elsewhere prints a notice and changes nothing.
 class OneThread {
  public:
   [[nodiscard]] OneThread();

@@ -1,4 +1,4 @@
-/// Fingerprints of a chain of stages, by which ranks that read a data set together see that it is one.
+/// Fingerprints of a chain of stages, by which ranks check that they read the same data set.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -6,13 +6,13 @@
 
 namespace gradus {
 
-/// Of one stage alone.
+/// The fingerprint of one stage alone.
 struct StageFingerprint {
   const Stage* stage;
-  std::uint64_t hash;  // of Stage::fingerprint() and the specs
+  std::uint64_t hash;  // hash of Stage::fingerprint() and the specs
 };
 
-/// Those of `last` and of all that it reads, sources first.
+/// The fingerprints of `last` and of all stages that it reads, sources first.
 std::vector<StageFingerprint> fingerprints_of(const Stage& last);
 
 }  // namespace gradus

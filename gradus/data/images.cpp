@@ -53,7 +53,7 @@ class ImagesStage : public Stage {
     }
     return hash;
   }
-  /// Of names and classes, and the sizes of the first and the last file.
+  /// Hashes names and classes, and the sizes of the first and the last file.
   std::uint64_t fingerprint() const override {
     std::uint64_t hash = pictures_.size();
     for (const Picture& picture : pictures_)

@@ -61,13 +61,13 @@ struct PrefetchOptions {
   int buffers = autotune;  // elements that may be ready
   /// Bytes that autotune may hold ready; it measures elements as they come.
   std::int64_t max_bytes = std::int64_t{32} << 20;
-  detail::Given given = {};  // never set: as an option of fit they are left out by default
+  detail::Given given = {};  // never set: marks options of fit that are left out
   static constexpr auto ranges() {
     return std::array{Allowed::at_least(autotune, "buffers"), Allowed::positive("max_bytes")};
   }
 
   // For the rooms of the library.
-  /// True unless they are those of FitOptions that nobody has given. The rest is as of a std::optional.
+  /// False only for the default of FitOptions. The other operators are those of a std::optional.
   explicit operator bool() const { return *this != detail::not_given<PrefetchOptions>(); }
   bool operator==(const PrefetchOptions&) const = default;
   const PrefetchOptions& operator*() const { return *this; }

@@ -20,7 +20,7 @@ bool makes_elements(const Stage& stage) {
          std::ranges::any_of(sources, [](const Stage* source) { return makes_elements(*source); });
 }
 
-/// Of sources that are read side by side the longest is read once, and the others as often as it takes.
+/// The longest of several sources that are read side by side is read once, and the others as often as needed.
 void repeat_shorter_ones(const std::vector<const Stage*>& sources, PipelineChanges changes,
                          std::vector<StagePointer>& copies) {
   std::int64_t longest = 0;

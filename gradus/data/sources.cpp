@@ -62,7 +62,7 @@ class SlicesStage : public Stage {
     for (const Rows& rows : arrays_) hash = rows.hash(hash);
     return hash;
   }
-  /// Of the first and the last row: all of them may be many.
+  /// Hashes the first and the last row only, since there may be many.
   std::uint64_t fingerprint() const override {
     std::uint64_t hash = static_cast<std::uint64_t>(arrays_[0].count());
     for (const Rows& rows : arrays_) hash = rows.hash_of_ends(hash);

@@ -185,12 +185,12 @@ class Stage : public std::enable_shared_from_this<Stage> {
   /// A hash of everything that decides about its elements besides name(), specs() and sources(). It is equal in every
   /// run, and keys caches on disk.
   virtual std::uint64_t identity() const { return 0; }
-  /// A hash of what ranks that read a data set together have alike: name(), and as much of identity() as costs little.
-  /// Not of what files of one content differ in from machine to machine, such as times and paths.
+  /// A hash of everything that is the same on ranks that read one data set together: name(), and the cheap parts of
+  /// identity(). It leaves out machine-dependent properties of equal files, such as times and paths.
   virtual std::uint64_t fingerprint() const;
-  /// What to do where ranks have another fingerprint.
+  /// The remedy if ranks have different fingerprints.
   virtual std::string_view remedy() const { return "make the same data set on every rank"; }
-  /// True if elements are chosen by a number, as of a rank.
+  /// True if a number, such as a rank, chooses the elements.
   virtual bool is_shard() const { return false; }
   /// True if the elements of every epoch are those of epoch 0, in the same order.
   virtual bool repeats_itself() const { return true; }
@@ -230,7 +230,7 @@ class DerivedStage : public Stage {
   const StagePointer source_;
 };
 
-/// remedy() of what reads arrays and files.
+/// The remedy() of stages that read arrays and files.
 inline constexpr std::string_view rows_of_source =
     "every rank reads the same rows; the strategy gives each its own of every batch";
 

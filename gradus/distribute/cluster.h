@@ -38,7 +38,7 @@ struct Credentials {
 
 /// The processes that train together, as one of them sees them.
 struct Cluster {
-  static constexpr int most_ranks = 16'384;  // that a cluster may have
+  static constexpr int most_ranks = 16'384;  // the largest number of ranks in a cluster
   static constexpr std::chrono::milliseconds usual_heartbeat{10'000};
 
   std::vector<std::string> workers = {};            // host:port of each rank, where they are known
@@ -48,12 +48,12 @@ struct Cluster {
   TaskType task = TaskType::worker;                 // what this process does
   int size = 0;                                     // how many ranks train; 0: as many as `workers` has
   std::string meeting_point = {};                   // host:port where rank 0 is met; empty: the first of `workers`
-  std::chrono::milliseconds heartbeat = usual_heartbeat;  // how often a rank says that it lives; see settled()
+  std::chrono::milliseconds heartbeat = usual_heartbeat;  // interval between a rank's signs of life; see settled()
   std::string interface = {};    // whose address peers are told; empty: the one that reaches the meeting
   Credentials credentials = {};  // shown at the meeting
   bool in_process = false;       // all ranks are threads of this process
   std::string source = {};       // what said so, as "TF_CONFIG"
-  std::string launcher = {};     // where `gradus launch` hears how this rank fares; empty: it has not started it
+  std::string launcher = {};     // the launcher's socket for this rank's reports; empty: not started by `gradus launch`
 
   /// What the environment of this process says, in the order of `cluster_of`. One rank if it says nothing.
   static Cluster from_environment();
@@ -70,8 +70,8 @@ struct Cluster {
   Address meeting() const;
   /// InvalidArgument says which field is wrong, what was expected and what was given.
   void check() const;
-  /// This cluster as strategies take it: where `timeout` is not longer than the usual heartbeat, and nobody has said
-  /// another one, the heartbeat is a quarter of `timeout`.
+  /// This cluster as strategies use it: if `timeout` is not longer than the usual heartbeat, and the heartbeat was not
+  /// set, the heartbeat is a quarter of `timeout`.
   Cluster settled() const;
   /// One line: who, how many, where, by what.
   std::string describe() const;

@@ -24,7 +24,7 @@ struct Said {
   std::optional<int> rank = {}, size = {};
   std::string meeting = {};
   bool is_guessed = false;
-  std::string_view missing = {};  // the variable that would say how many ranks there are
+  std::string_view missing = {};  // the variable that would give the number of ranks
 };
 
 // ---------------------------------------------------------------- JSON
@@ -143,8 +143,8 @@ class Launchers {
  public:
   explicit Launchers(const EnvironmentLookup& variable) : variable_(variable) {}
 
-  /// In the order in which they are believed. `others_say_rank`: a rank without a size counts for nothing, since it may
-  /// be anybody's.
+  /// The sources, the most trusted first. `others_say_rank`: a rank without a size is ignored, since its origin is
+  /// unknown.
   std::vector<Said> all(bool others_say_rank) const {
     std::vector<Said> out;
     const auto add = [&](std::optional<Said> said) {
@@ -165,7 +165,7 @@ class Launchers {
   }
 
  private:
-  /// A variable of a rank alone, whose size another source may know. Slurm sets SLURM_PROCID in scripts, too.
+  /// A variable that gives a rank alone; another source may know the size. Slurm sets SLURM_PROCID in scripts, too.
   std::optional<Said> lone_rank() const {
     for (const auto& [rank, size] : {std::pair{"RANK", "WORLD_SIZE"},
                                      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},

@@ -16,9 +16,9 @@ namespace {
 
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 
-/// Libraries put handlers in place of the program's when they are loaded, as UCX does for faults and, to stop for a
-/// debugger, for SIGHUP, which then ends nobody any more. All are taken back, but those for which a user has set UCX's
-/// variables.
+/// Libraries replace the program's signal handlers when they are loaded. UCX does so for faults, and for SIGHUP in
+/// order to wait for a debugger, so that SIGHUP no longer ends the process. All handlers are restored, except those for
+/// which a user has set UCX's variables.
 class KeptSignals {
  public:
   KeptSignals() {
@@ -35,7 +35,7 @@ class KeptSignals {
   KeptSignals(const KeptSignals&) = delete;
 
  private:
-  static constexpr int end = 32;  // those behind it are the C library's, or real-time signals
+  static constexpr int end = 32;  // later signals are the C library's, or real-time signals
   static bool is_fault(int signal) {
     constexpr std::array faults = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGPIPE};
     return std::ranges::find(faults, signal) != faults.end();

@@ -63,7 +63,7 @@ void say(const std::string& problem, char* why, std::size_t size) {
 
 class Server;
 
-/// To the functions of a server's owner, which outlives it.
+/// Guards calls into a server's owner, which may end before the server.
 class Gate {
  public:
   bool enter() {
@@ -76,7 +76,7 @@ class Gate {
     --inside_;
     changed_.notify_all();
   }
-  /// Nobody comes in any more; those inside have a second to go.
+  /// Admits no further calls; calls inside have a second to finish.
   void close() {
     std::unique_lock lock(mutex_);
     is_closed_ = true;
@@ -187,11 +187,11 @@ class Server : public grpc::CallbackGenericService {
 
   void stop(int milliseconds) {
     server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(milliseconds));
-    server_->Wait();  // no deadline: end_server leaves it behind
+    server_->Wait();  // no deadline: end_server abandons the thread if this does not return
   }
-  /// Calls what the owner has given, as long as it may be called.
+  /// Calls a function of the owner while the gate is open.
   template <class Told> void tell(Told told) {
-    const std::shared_ptr<Gate> gate = gate_;  // the answer to what is told may end the server
+    const std::shared_ptr<Gate> gate = gate_;  // the owner may end the server during the call
     if (!gate->enter()) return;
     told(settings_);
     gate->leave();
@@ -328,8 +328,8 @@ class Client {
       client.stub_->UnaryCall(&parts_->context, called, {}, &parts_->request, &parts_->reply,
                               [ending = ending_](grpc::Status status) { ending->done(std::move(status)); });
     }
-    /// What gRPC still uses stays for ever, as gRPC does not go on. Else it ends here, not on a thread of gRPC's, which
-    /// may not end a channel.
+    /// Objects that gRPC still uses are leaked, as gRPC never finishes them. Otherwise they end here, not on a thread
+    /// of gRPC's, which may not end a channel.
     ~Call() {
       const std::lock_guard lock(client_.mutex_);
       client_.under_way_.erase(this);
@@ -339,8 +339,8 @@ class Client {
 
     const grpc::ByteBuffer& reply() const { return parts_->reply; }
 
-    /// Waits, and cancels what is late. gRPC may lack the threads that would say that a call has ended, even one with a
-    /// deadline of its own: then nobody waits for it.
+    /// Waits, and cancels a late call. gRPC may lack the threads that would report the end of a call, even of one with
+    /// its own deadline; then the call is abandoned.
     grpc::Status end(int milliseconds) {
       LivedDeadline deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds));
       while (!ending_->wait_until(deadline.next(), true) && !deadline.has_passed()) {}
@@ -361,12 +361,12 @@ class Client {
     }
 
    private:
-    /// What gRPC uses until the end.
+    /// Objects that gRPC uses until the call's end.
     struct Parts {
       grpc::ClientContext context;
       grpc::ByteBuffer request, reply;
     };
-    /// Of gRPC's callback, too, which may come late.
+    /// The end of the call, shared with gRPC's callback, which may come late.
     class Ending {
      public:
       void done(grpc::Status status) {
@@ -379,7 +379,7 @@ class Client {
         is_awake_ = true;
         changed_.notify_all();
       }
-      /// True if the call has ended; `or_woken`: also once somebody has woken whoever waits.
+      /// True if the call has ended; `or_woken`: also if the waiting thread was woken.
       bool wait_until(std::chrono::steady_clock::time_point deadline, bool or_woken) {
         std::unique_lock lock(mutex_);
         return changed_.wait_until(lock, deadline, [&] { return status_ || (or_woken && is_awake_); });
@@ -411,8 +411,8 @@ class Client {
   bool is_cancelled_ = false;
 };
 
-/// Ends a server, on a thread of its own: where gRPC lacks threads it may never come to its end. Then it is left alone,
-/// and calls nothing of its owner any more.
+/// Ends a server, on a thread of its own: if gRPC lacks threads, the end may never come. Then the server is abandoned,
+/// and no longer calls its owner.
 void end_server(Server* server, int milliseconds) {
   struct Ending {
     std::mutex mutex;
@@ -429,7 +429,7 @@ void end_server(Server* server, int milliseconds) {
       ending->is_done = true;
       ending->changed.notify_all();
     }).detach();
-  } catch (const std::system_error&) { return gate->close(); }  // no thread can be made
+  } catch (const std::system_error&) { return gate->close(); }  // no thread can be started
   std::unique_lock lock(ending->mutex);
   const auto patience = std::chrono::milliseconds(milliseconds) + std::chrono::seconds(5);
   if (!ending->changed.wait_for(lock, patience, [&] { return ending->is_done; })) gate->close();
@@ -504,7 +504,7 @@ extern "C" __attribute__((visibility("default"))) const gradus::GrpcTable* gradu
     gpr_set_log_verbosity(GPR_LOG_SEVERITY_DEBUG);
     gpr_set_log_function(gradus::read_log);
   }
-  // Once, and never shut down: where gRPC lacks a thread its end waits for one without a deadline.
+  // Initializes gRPC once and never shuts it down: if gRPC lacks a thread, its shutdown waits without a deadline.
   static const bool is_begun = (grpc_init(), true);
   static_cast<void>(is_begun);
   return &gradus::table;

@@ -17,7 +17,7 @@ struct GrpcServerSettings {
   void* owner;     // what the functions below get
   void (*asked)(void* owner, std::uint64_t call, const char* bytes, std::size_t size, const char* peer);
   void (*left)(void* owner, std::uint64_t call);           // who asked has gone before there was an answer
-  void (*proven)(void* owner, const char* peer);           // it has the token
+  void (*proven)(void* owner, const char* peer);           // the peer has shown the token
   void (*refused)(void* owner, const char* peer);          // it has another token, or none
   void (*handshake_failed)(void* owner, const char* why);  // of TLS, with whom nobody knows
 };
@@ -34,9 +34,9 @@ enum class GrpcResult : int { answered, late, unconnected, unreachable, refused,
 struct GrpcTable {
   static constexpr std::uint32_t current = 5;
   std::uint32_t version;
-  /// A server of connections that it is given; null where it cannot be, and `why` says it.
+  /// Makes a server for connections handed to it; null on failure, with the reason in `why`.
   void* (*serve)(const GrpcServerSettings* settings, char* why, std::size_t why_size);
-  /// A connection that was accepted, which is the server's from now on.
+  /// Hands over an accepted connection, which the server owns from now on.
   void (*take)(void* server, int descriptor);
   void (*answer)(void* server, std::uint64_t call, const char* bytes, std::size_t size);
   /// Answers have so many milliseconds to arrive.

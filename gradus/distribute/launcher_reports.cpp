@@ -63,9 +63,9 @@ void LauncherReports::say(RankState state, std::string_view why) noexcept {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const std::size_t length = std::min(launcher_.size(), sizeof address.sun_path - 1);
-    std::memcpy(address.sun_path + 1, launcher_.data(), length);  // after a zero: no file
+    std::memcpy(address.sun_path + 1, launcher_.data(), length);  // the leading zero means that there is no file
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-    for (int attempt = 0; attempt < 100; ++attempt) {  // where others fill the launcher's queue it is soon read
+    for (int attempt = 0; attempt < 100; ++attempt) {  // a full queue of the launcher is soon read
       const auto sent = ::sendto(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
                                  reinterpret_cast<const sockaddr*>(&address), size);
       if (sent >= 0 || (errno != EAGAIN && errno != ENOBUFS && errno != EINTR)) return;

@@ -1,6 +1,6 @@
-/// LauncherReports: a rank tells the launcher that has started it on this machine where it stands with the others, so
-/// that the launcher can say which rank was the cause, and which ones only followed. One datagram a report to a socket
-/// of the abstract namespace; nobody waits for it, and where it does not arrive nothing else changes.
+/// LauncherReports: a rank reports its state among the others to the launcher that started it on this machine, so that
+/// the launcher can tell the rank that was the cause from those that only followed. Each report is one datagram to a
+/// socket of the abstract namespace; nothing waits for it, and a lost one changes nothing else.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -10,28 +10,28 @@
 
 namespace gradus {
 
-/// Where a rank stands. A failure is its own, or follows from that of others.
+/// The state of a rank. A failure is its own, or follows from that of others.
 enum class RankState { unknown, joins, together, left, failed, followed };
 
 struct RankReport {
   int process = 0;  // ranks, then parameter servers
-  int ranks = 0;    // of the group
+  int ranks = 0;    // of its group
   RankState state = RankState::unknown;
-  std::string why = {};  // of failures
+  std::string why = {};  // the reason of a failure
 
   std::string to_string() const;
-  /// Nothing where it is none.
+  /// The report in `written`; empty if it is none.
   static std::optional<RankReport> parse(std::string_view written);
   static constexpr std::size_t most_bytes = 8192;
 };
 
 class LauncherReports {
  public:
-  /// Says nothing where Cluster::launcher is empty.
+  /// Without Cluster::launcher it sends nothing.
   explicit LauncherReports(const Cluster& cluster);
   ~LauncherReports();
   LauncherReports(const LauncherReports&) = delete;
-  /// After a failure only the state of a new group counts. From any thread.
+  /// Sends a report. After a failure only the state of a new group is sent. From any thread.
   void say(RankState state, std::string_view why = {}) noexcept;
 
  private:

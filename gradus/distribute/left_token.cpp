@@ -47,7 +47,7 @@ class Opened {
   int descriptor_;
 };
 
-/// Ports are those of a network namespace; folders may be shared by several.
+/// Ports belong to a network namespace; folders may be shared by several.
 std::string name_of(const Address& where) {
   struct stat status{};
   const auto network = stat("/proc/self/ns/net", &status) == 0 ? status.st_ino : 0;
@@ -55,7 +55,7 @@ std::string name_of(const Address& where) {
   return text("meeting-", is_usual ? "" : where.host + "-", where.port, '-', network);
 }
 
-/// Tokens that this process has left, by the names of their files: a lock tells others alone that it is held.
+/// Tokens that this process has left, by file name: a process cannot see its own lock on a file.
 class OwnTokens {
  public:
   static OwnTokens& all() {
@@ -88,7 +88,7 @@ class OwnTokens {
   std::map<int, std::string> of_ports_;
 };
 
-/// Empty if nobody but this user reaches what `status` describes; else why that is not so.
+/// Empty if only this user can reach the file with this `status`; otherwise the reason.
 std::string problem_of(const struct stat& status, const std::string& what) {
   if (status.st_uid != geteuid()) return text(what, " belongs to user ", status.st_uid, ", not to user ", geteuid());
   if ((status.st_mode & 077) == 0) return {};
@@ -97,7 +97,8 @@ std::string problem_of(const struct stat& status, const std::string& what) {
   return text(what, " is open to other users (mode ", mode.str(), "): remove it");
 }
 
-/// The folder, if it is this user's alone; else `problem` says why not, but for one that is not there.
+/// The folder, if only this user can reach it; otherwise `problem` gives the reason, and is empty if the folder does
+/// not exist.
 Opened opened_folder(const fs::path& folder, std::string& problem) {
   Opened opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!opened) {
@@ -117,7 +118,8 @@ struct flock whole_file(short type) {
   return lock;
 }
 
-/// Written and locked under a name of its own, so that it appears whole and locked. Empty if all is well.
+/// Writes and locks the token under a temporary name and renames it, so that it appears whole and locked. Empty on
+/// success, otherwise the reason.
 std::string write_token(int folder, const std::string& name, const std::string& token, Opened& kept) {
   const std::string part = text(name, '.', getpid());
   unlinkat(folder, part.c_str(), 0);
@@ -138,7 +140,7 @@ std::string write_token(int folder, const std::string& name, const std::string& 
   return {};
 }
 
-/// The token in the file; nothing without one, or where whoever left it is gone.
+/// The token in the file; empty if there is none, or if the process that left it has ended.
 std::string read_token(int folder, const fs::path& path, std::string& problem) {
   const Opened file(openat(folder, path.filename().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status{};
@@ -165,7 +167,7 @@ std::string listed_folders() {
   return out;
 }
 
-/// Why there is no connection: as connecting itself says it, or that nobody has left a token.
+/// The reason why there is no connection: the error of connecting, or a missing token.
 std::string problem_at(const Address& where, const FoundToken& found) {
   const std::string port = std::to_string(where.port);
   addrinfo wanted{}, *all = nullptr;
@@ -203,7 +205,7 @@ class ClientWithLeftToken : public RpcClient {
         if (!answer && !client->problem().empty()) look_before_next();
         return answer;
       } catch (const LeftOff&) { throw; } catch (const TurnedAway&) {
-        // Another server may have come to this port, whose token appears a moment later.
+        // Another server may have started at this port, and its token appears a moment later.
         if (!looks_again(client) && (Clock::now() >= deadline || Clock::now() - begin > 1s)) throw;
       } catch (const Unavailable&) {
         look_before_next();
@@ -225,7 +227,7 @@ class ClientWithLeftToken : public RpcClient {
  private:
   static constexpr std::chrono::milliseconds pause{10};
 
-  /// Null if there is no token until then.
+  /// The client; null if no token appears before the deadline.
   std::shared_ptr<RpcClient> client_until(Deadline deadline) {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -245,12 +247,12 @@ class ClientWithLeftToken : public RpcClient {
       changed_.wait_until(lock, std::min(deadline, Clock::now() + pause));
     }
   }
-  /// A server that comes after one that has gone has another token.
+  /// A new server at this place has another token.
   void look_before_next() {
     const std::lock_guard lock(mutex_);
     looks_ = true;
   }
-  /// True if there is another token than that of `refused` now; waits a moment if not.
+  /// True if the token now differs from that of `refused`; otherwise waits a moment first.
   bool looks_again(const std::shared_ptr<RpcClient>& refused) {
     std::unique_lock lock(mutex_);
     if (client_ != refused) return true;
@@ -269,7 +271,7 @@ class ClientWithLeftToken : public RpcClient {
   std::condition_variable changed_;
   std::shared_ptr<RpcClient> client_;
   std::string token_, problem_;
-  bool looks_ = false;  // for another token, before it asks
+  bool looks_ = false;  // for another token before asking
   bool is_cancelled_ = false;
 };
 
@@ -325,7 +327,7 @@ LeftToken::~LeftToken() {
   if (const Opened folder = opened_folder(folder_, ignored);
       folder && fstat(file_, &own) == 0 && fstatat(folder.get(), name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
       own.st_ino == there.st_ino)
-    unlinkat(folder.get(), name_.c_str(), 0);  // not that of another server which has taken the place
+    unlinkat(folder.get(), name_.c_str(), 0);  // not the file of another server that has taken the place
   ::close(file_);
 }
 

@@ -45,7 +45,7 @@ std::string key_of(const sockaddr_storage& peer) {
   return text(written.data(), ' ', ntohs(v6.sin6_port));
 }
 
-/// Of "ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711" or "ipv6:[::1]:4711", where a scope may follow the address.
+/// Parses "ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711" or "ipv6:[::1]:4711"; a scope may follow the address.
 std::string key_of(std::string_view peer) {
   const std::size_t family = peer.find(':'), colon = peer.rfind(':');
   if (family == std::string_view::npos || colon <= family) return {};
@@ -58,12 +58,12 @@ std::string key_of(std::string_view peer) {
   return text(host, ' ', peer.substr(colon + 1));
 }
 
-/// A socket that listens, or the number of the error, negative.
+/// A listening socket, or the negative error number.
 int listening_at(const addrinfo& where, int port, bool takes_v4) {
   const int opened = socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (opened < 0) return -errno;
   const int yes = 1, only_v6 = takes_v4 ? 0 : 1;
-  setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);  // else a port is taken for a while after its server
+  setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);  // otherwise the port stays taken after its server
   if (where.ai_family == AF_INET6) setsockopt(opened, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof only_v6);
   sockaddr_storage address{};
   std::copy_n(reinterpret_cast<const char*>(where.ai_addr), where.ai_addrlen, reinterpret_cast<char*>(&address));
@@ -124,7 +124,7 @@ Listener::Listener(const Address& where) : most_(most_unproven(raise_descriptor_
     for (const addrinfo* each = found.get(); each != nullptr && problem != EADDRINUSE; each = each->ai_next) {
       if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
       const int opened = listening_at(*each, port_, takes_v4);
-      if (opened < 0) problem = -opened;  // of several addresses some may be none of this machine
+      if (opened < 0) problem = -opened;  // some of several addresses may not belong to this machine
       else listening_.push_back(opened), port_ = port_of(opened);
     }
   };
@@ -204,7 +204,7 @@ void Listener::run() {
   }
 }
 
-/// Until something is to be done though nothing happens. Under the lock.
+/// Milliseconds until the next work that no event announces; -1: none. Under the lock.
 int Listener::milliseconds_to_wait() {
   auto until = Clock::time_point::max();
   if (const auto first = oldest(); first != waiting_.end()) until = first->second.since + patience;
@@ -219,7 +219,7 @@ Listener::Waiting::iterator Listener::oldest() {
 }
 
 void Listener::drop(Waiting::iterator connection) {
-  shutdown(connection->second.descriptor, SHUT_RDWR);  // whoever has taken it sees its end
+  shutdown(connection->second.descriptor, SHUT_RDWR);  // the owner of the connection sees its end
   close(connection->second.descriptor);
   waiting_.erase(connection);
 }
@@ -276,7 +276,7 @@ void Listener::add(int accepted) {
   uses_.take(accepted);
 }
 
-/// Those that only wait go; where all belong here, a connection waits until somebody leaves.
+/// Drops connections that have not proven themselves in time; if all have, a new connection waits until one ends.
 void Listener::on_exhaustion() {
   pauses_until_ = Clock::now() + pause_without_descriptors;
   bool tells = false;

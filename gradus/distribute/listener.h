@@ -1,5 +1,5 @@
-/// Listener: the sockets at which a server listens, and the connections that have not shown yet that they are a rank's.
-/// Of these there are few at a time, and the oldest go first: so whoever only connects keeps no rank out.
+/// Listener: a server's listening sockets, and the connections that have not proven yet that they are a rank's. There
+/// are few of those at a time, and the oldest are dropped first, so that mere connections keep no rank out.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -17,18 +17,18 @@ namespace gradus {
 class Listener {
  public:
   using Clock = std::chrono::steady_clock;
-  /// How many connections may be unproven at a time, of a process that may have so many descriptors.
+  /// The largest number of unproven connections in a process with this many descriptors.
   static std::size_t most_unproven(std::size_t descriptors);
-  /// How long a connection has at least to prove itself, and at most.
+  /// The least and the longest time that a connection has to prove itself.
   static constexpr std::chrono::milliseconds grace{200}, patience{30'000};
 
   struct Uses {
-    std::function<void(int descriptor)> take;              // a connection was accepted: whoever takes it closes it
+    std::function<void(int descriptor)> take;              // receives an accepted connection and closes it
     std::function<void(const std::string& problem)> tell;  // for people: descriptors have run out
   };
 
-  /// Listens; connections wait until start(). At host "0.0.0.0" on all interfaces, by IPv4 and IPv6; at port 0 on any
-  /// that is free. Unavailable says why nobody can listen there.
+  /// Listens; connections wait until start(). Host "0.0.0.0" means all interfaces, by IPv4 and IPv6; port 0 means any
+  /// free one. Unavailable gives the reason if listening is not possible.
   explicit Listener(const Address& where);
   ~Listener();
   Listener(const Listener&) = delete;
@@ -36,23 +36,23 @@ class Listener {
 
   int port() const { return port_; }
   void start(Uses uses);
-  /// From any thread: the connection of this peer, as gRPC writes it ("ipv4:127.0.0.1:4711"), belongs here.
+  /// From any thread: marks the connection of this peer, in gRPC's notation ("ipv4:127.0.0.1:4711"), as proven.
   void prove(std::string_view peer);
-  /// Nothing is taken after it.
+  /// Stops; no connection is accepted afterwards.
   void stop();
-  /// How many connections are unproven now.
+  /// The number of unproven connections.
   std::size_t unproven();
 
  private:
   struct Unproven {
-    int descriptor;  // a second one: to end the connection that was handed on
+    int descriptor;  // a duplicate, to end the connection that was handed on
     Clock::time_point since;
   };
   using Waiting = std::map<std::string, Unproven>;  // by peer
 
   void run();
   void accept_from(int listening);
-  /// Whether there is room now for one more, which the oldest one may have to make.
+  /// True if there is room for one more connection; it may drop the oldest one.
   bool make_room();
   void add(int accepted);
   void on_exhaustion();
@@ -68,13 +68,13 @@ class Listener {
   std::mutex mutex_;
   Waiting waiting_;
   bool is_stopping_ = false;
-  bool has_told_ = false;                // that descriptors have run out
+  bool has_told_ = false;                // whether the lack of descriptors was reported
   Clock::time_point pauses_until_ = {};  // nothing is accepted before
   std::thread thread_;
 };
 
-/// As many descriptors as the system lets this process have, 65,536 at most: programs start with 1024 on many systems.
-/// How many it may have now.
+/// Raises the limit of descriptors to what the system allows, 65,536 at most, since many systems start programs with
+/// 1024. Returns the limit.
 std::size_t raise_descriptor_limit();
 
 }  // namespace gradus

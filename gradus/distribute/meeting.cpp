@@ -205,7 +205,7 @@ std::string Meeting::question(std::string_view kind) const {
   return written(out);
 }
 
-/// Before this rank has met the others, rank 0 may not have come yet, or still be at the end of the group before.
+/// Asks the desk. Before the ranks have met, rank 0 may not have started yet, or may still end the group before.
 Meeting::Heard Meeting::ask_desk(const std::string& question, Deadline deadline) {
   const bool joins = names_.empty();
   try {
@@ -250,7 +250,7 @@ std::string Meeting::await(std::string question, std::string_view wanted, std::s
       if (kind == "wait") missing = listed(strings(read, "missing"));
     }
     if (heard.is_early) std::this_thread::sleep_for(std::min<Clock::duration>(20ms, patience));
-    // The client counts the time alone that this process has lived; it may be a little late itself.
+    // The client counts only time in which this process ran; its answer may be a little late.
     waited += std::min<Clock::duration>(Clock::now() - asked, patience + 500ms);
     const std::string state = text(cluster_.ranks(), " ranks meet at ", place_, "; missing after ", seconds_of(waited),
                                    " s: ", missing, heard.problem.empty() ? "" : ": ", heard.problem);
@@ -397,7 +397,7 @@ std::optional<std::uint64_t> Meeting::fail(const std::string& why, bool by_peers
     const std::lock_guard lock(mutex_);
     by_peers = by_peers || !failure_.empty();
   }
-  reports_.say(by_peers ? RankState::followed : RankState::failed, why);  // before anybody follows
+  reports_.say(by_peers ? RankState::followed : RankState::failed, why);  // before any rank follows
   Json asked = parse_json(question("fail"), source);
   asked["why"] = why.substr(0, 4000);
   try {

@@ -44,15 +44,15 @@ class Meeting {
 
   /// From another thread, once, as soon as a rank is lost; at once if one was lost before.
   void on_failure(std::function<void(const std::string& why)> told);
-  /// From another thread, once a rank, when one has left in order; at once for those that have before. To be called
-  /// once.
+  /// Calls `told` from another thread, once for each rank that has left in order; at once for ranks that left before.
+  /// Call it only once.
   void on_left(std::function<void(int rank)> told);
-  /// Unavailable if a rank has left in order: then nothing more is done together.
+  /// Unavailable if a rank has left in order, after which the ranks do nothing together.
   void check_all_here() const;
   /// Unavailable if a rank is lost.
   void check() const;
-  /// Tells all others that this rank cannot go on; `by_peers`: since others have failed. The number of the last commit,
-  /// if rank 0 has answered, or rank 1 in its stead.
+  /// Tells all others that this rank cannot go on; `by_peers`: because others have failed. Returns the number of the
+  /// last commit, if rank 0 has answered, or rank 1 in its place.
   std::optional<std::uint64_t> fail(const std::string& why, bool by_peers = false) noexcept;
   /// Of rank 0: see MeetingDesk::decide.
   std::string decide(std::uint64_t number) { return desk_->decide(number); }
@@ -67,7 +67,7 @@ class Meeting {
  private:
   struct Heard {
     std::optional<std::string> answer = {};
-    std::string problem = {};  // why there is none of this meeting
+    std::string problem = {};  // the reason if this meeting does not happen
     bool is_early = false;     // ask again soon
   };
   Heard ask_desk(const std::string& question, Deadline deadline);
@@ -107,7 +107,7 @@ class Meeting {
   std::string doing_, failure_;
   LauncherReports reports_;
   std::function<void(const std::string&)> told_;
-  std::set<int> left_;  // in order
+  std::set<int> left_;  // ranks that left in order
   std::function<void(int)> left_told_;
   std::atomic<bool> is_leaving_ = false;
   std::thread beating_;

@@ -107,7 +107,7 @@ void MeetingDesk::note_told(const Question& question) {
   told_to_[static_cast<std::size_t>(question.rank)] = question.incarnation;
 }
 
-/// A rank that forms the group again, and is faster than this end of the group before.
+/// True if the rank forms the group again while this desk still ends the group before.
 bool MeetingDesk::has_come_again(const Question& question) const {
   const auto rank = static_cast<std::size_t>(question.rank);
   const auto was_another = [&](const std::string& known) { return !known.empty() && known != question.incarnation; };
@@ -293,7 +293,7 @@ void MeetingDesk::watch() {
     changed_.wait_for(lock, pause);
     Replies replies;
     const auto now = Clock::now();
-    // Where this process was stopped, the others may have been, too: the count of their silence goes on from here.
+    // If this process was stopped, the others may have been, too, so the time of their silence excludes the pause.
     if (const auto missed = time.missed(now); missed > Clock::duration::zero())
       for (Seat& seat : seats_) seat.last_sign += missed;
     const auto have_left = std::ranges::count_if(seats_, &Seat::has_left);

@@ -4,8 +4,8 @@
 ///
 /// A rank asks {"kind": "join" | "share" | "beat" | "fail" | "leave", "rank": 1, "incarnation": "...", ...}. The desk
 /// answers {"kind": "all here" | "shared" | "alive"} with what belongs to it, "wait" with the missing ranks, or
-/// "failed" with the reason, which every rank gets. A rank that joins anew after that hears "before": the next meeting
-/// will be at the same place.
+/// "failed" with the reason, which every rank gets. A rank that joins again after that receives "before": the next
+/// meeting will be at the same place.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -66,7 +66,7 @@ class MeetingDesk : public RpcHandler {
     std::string kind, topic;
     Clock::time_point until;
     Answer answer;
-    std::optional<int> knows_left = {};  // of one that beats: how many it knows to have left
+    std::optional<int> knows_left = {};  // of a heartbeat: the number of ranks that its sender knows to have left
   };
   struct Reply {
     Answer answer;
@@ -102,9 +102,9 @@ class MeetingDesk : public RpcHandler {
   std::deque<std::string> complete_;  // topics that stay for who asks again, as an answer was lost; newest last
   std::string failure_;
   std::uint64_t decided_ = 0;         // the last commit
-  std::vector<bool> told_;            // of the end, by rank
-  std::vector<std::string> told_to_;  // by rank: the incarnation that heard of the end when it came
-  bool ended_in_order_ = false;       // then it is none
+  std::vector<bool> told_;            // by rank: it has received the end
+  std::vector<std::string> told_to_;  // by rank: the incarnation that received the end
+  bool ended_in_order_ = false;       // no failure in that case
   bool is_complete_ = false, is_closing_ = false;
   std::thread watcher_;
 };

@@ -90,7 +90,7 @@ void ParameterServerGroup::meet() {
   const std::size_t workers = cluster_.in_process ? static_cast<std::size_t>(cluster_.ranks()) : 1;
   for (std::size_t i = 0; i < workers; ++i)
     members_.push_back(std::make_unique<StepMember>(asking(), joining, seat + i, incarnation_));
-  std::vector<std::jthread> joining_threads;  // joined, too, where one cannot be started
+  std::vector<std::jthread> joining_threads;  // also joins the started ones if another cannot be started
   for (std::size_t i = 1; i < workers; ++i)
     joining_threads.push_back(own_thread<std::jthread>("a worker of a simulated cluster", [this, i, &print] {
       try {
@@ -465,7 +465,7 @@ void ParameterServerGroup::schedule(const StepIdentity& identity, In batch, cons
   });
 }
 
-/// Until few enough steps wait to be computed. Each that is done begins the time anew, as in join().
+/// Waits until few enough steps are to be computed. Each finished step restarts the time, as in join().
 void ParameterServerGroup::await_room() {
   std::unique_lock lock(mutex_);
   const auto is_ready = [&] { return waiting_.size() <= lag_ + steps_ahead || !failure_.empty() || is_over_; };

@@ -269,7 +269,7 @@ void ReplicaGroup::check_same(std::span<const NamedNumber> numbers, const std::s
     check_same_number(each.value, text(when, ": ", each.name), "it has to be the same on every rank");
 }
 
-/// The first stage of which processes have other ones, if any has it as a shard; or whatever it is.
+/// Throws for the first stage that differs between processes; with `of_shards` only if it is a shard in some process.
 void ReplicaGroup::check_stages(std::span<const StageFingerprint> own, bool of_shards) {
   const auto differ = [&](std::uint64_t mine) {
     const std::vector<std::uint64_t> all = of_all(mine, "the stages of a data set that all read");
@@ -306,7 +306,7 @@ void ReplicaGroup::check_data(const Pipeline& batches) {
   for (const StageFingerprint& each : stages) hash = mix(hash, each.hash);
   const std::vector<std::uint64_t> hashes = of_all(hash, "a data set that all read");
   const bool is_same = std::ranges::all_of(hashes, [&](std::uint64_t each) { return each == hashes[0]; });
-  if (!is_same) check_stages(stages, true);  // before lengths, which differ for that reason
+  if (!is_same) check_stages(stages, true);  // before lengths, which would differ for the same reason
   const auto check = [&](std::optional<std::int64_t> number, const char* what) {
     const std::vector<std::uint64_t> all = of_all(number ? static_cast<std::uint64_t>(*number) + 1 : 0,
                                                   text("the number of ", what, " of a data set that all read"));
@@ -369,9 +369,9 @@ constexpr const char* same_batch =
 
 }  // namespace
 
-/// Of a batch that each process has all of, all bytes before the first step; then a sample, of which processes tell
-/// each other in the vote on the step. Where data sets are distributed, a batch that is none of their parts may be made
-/// of them by mistake: all bytes each time.
+/// Hashes a batch that every process has whole: all bytes before the first step, then a sample, which processes compare
+/// in the vote on the step. Where data sets are distributed, a batch that is not one of their parts may have been made
+/// of a part by mistake, so all of its bytes are hashed each time.
 void ReplicaGroup::compare_batch(In global, bool is_part) {
   hash_of_batch_ = 0;
   if (ranks() == 1) return;

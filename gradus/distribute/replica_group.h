@@ -30,14 +30,14 @@ class ReplicaGroup {
 
   /// Whether each process keeps a part of the state of optimizers.
   bool divides_state() const { return options_.divides_state; }
-  /// What each process says, by rank; all ask. `question`, for people: InvalidArgument on all where they ask different
-  /// ones, as "the rows of the next batch".
+  /// The values of all processes, by rank; all call it. `question`, for people, as "the rows of the next batch":
+  /// InvalidArgument on all if processes ask different ones.
   virtual std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view) { return {mine}; }
   /// True if `mine` holds in any process; all ask.
   bool any(bool mine);
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   void check_same(std::uint64_t value, const std::string& what, std::string_view question = "a common value");
-  /// The same of numbers, which the message tells: "fit: the first epoch is 3 on rank 0 and 5 on rank 1: ...".
+  /// As check_same, for numbers, which the message gives: "fit: the first epoch is 3 on rank 0 and 5 on rank 1: ...".
   void check_same_number(std::int64_t value, std::string_view name, std::string_view remedy);
   /// InvalidArgument that names the first of these of which processes have different ones; all ask.
   void check_same(std::span<const ShardRun::Common> values, const std::string& when = "strategy.run");
@@ -55,10 +55,10 @@ class ReplicaGroup {
   /// The process that computes this shard.
   int rank_of(int shard) const { return replica_of(shard) / own_replicas(); }
 
-  /// InvalidArgument that names the first of these numbers of which processes have different ones; all ask.
+  /// InvalidArgument that names the first of these numbers that differs between processes; all call it.
   void check_same(std::span<const NamedNumber> numbers, const std::string& when);
-  /// InvalidArgument, on all, unless this data set has as many elements and rows in each process, or in none a number
-  /// that is known, and is made by the same stages of the same source.
+  /// InvalidArgument, on all, unless this data set has the same known numbers of elements and rows in each process, or
+  /// unknown ones in all, and is made by the same stages of the same source.
   void check_data(const Pipeline& batches);
   /// These batches, which are checked, as this process reads them. `by_hand`:
   /// they are for calls of run().
@@ -69,9 +69,9 @@ class ReplicaGroup {
   virtual std::shared_ptr<const BatchReaders> readers() { return nullptr; }
   /// A call begins; it is over; it has failed.
   virtual void begin() {}
-  /// Of the batch of the call that has begun, where each process has all of it; else 0.
+  /// The hash of the current call's batch, if each process has the whole batch; else 0.
   std::uint64_t hash_of_batch() const { return hash_of_batch_; }
-  /// InvalidArgument, on all, unless these, by rank, are the same.
+  /// InvalidArgument, on all, unless these hashes, by rank, are the same.
   void check_batch_of_vote(std::span<const std::uint64_t> hashes);
   virtual void end() {}
   virtual void failed(const std::string&) noexcept {}

@@ -91,7 +91,7 @@ class GrpcServer : public RpcServer {
     } catch (const Unavailable& error) {
       throw Unavailable(text(problem, " at ", listens.to_string(), ": ", error.what()));
     }
-    // The port is this server's by now; whoever comes early waits until start().
+    // The port is this server's from here on; early clients wait until start().
     if (is_of_machine) left_token_ = std::make_unique<LeftToken>(Address{where.host, port()}, credentials.token);
     const GrpcServerSettings settings = {texts.pointers(), most_bytes_asked, this, &asked, &left, &proven,
                                          &refused,         &handshake_failed};
@@ -104,7 +104,7 @@ class GrpcServer : public RpcServer {
     };
     try {
       listener_->start({[this](int accepted) { grpc_.take(server_, accepted); }, tell});
-    } catch (const std::exception& error) {  // no thread can be had
+    } catch (const std::exception& error) {  // no thread can be started
       grpc_.stop(server_, 0);
       throw Unavailable(text(problem, " at ", listens.to_string(), ": ", error.what()));
     }
@@ -368,7 +368,7 @@ std::string own_host(const Address& meeting, const std::string& interface) {
 
 std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials, const std::string& what) {
   if (!needs_left_token(where, credentials)) return std::make_unique<GrpcClient>(where, credentials, what);
-  functions();  // what is missing is told now
+  functions();  // missing functions are reported now
   return client_with_left_token(where, what, [where, credentials, what](const std::string& token) {
     Credentials shown = credentials;
     shown.token = token;

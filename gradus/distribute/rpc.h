@@ -39,20 +39,20 @@ inline void send(const Replies& replies) {
   for (const auto& [answer, bytes] : replies) answer(bytes);
 }
 
-/// Says on standard error that `who` refuses a peer whose token is another, as RefusedQuestions has it.
+/// Writes to standard error that `who` refuses a peer with another token, as RefusedQuestions decides.
 void notice_turned_away(std::string_view who, std::string_view peer);
 
-/// What is said of questions without the token: of the first ones, then each time that there were twice as many, with
-/// their number: a stranger may ask thousands of times a second. From any thread.
+/// Reports on questions without the token: the first ones, then each time that their number has doubled, with the
+/// number, since a stranger may ask thousands of times a second. From any thread.
 class RefusedQuestions {
  public:
   static constexpr std::uint64_t always_told = 4;
-  /// For people; empty where nothing is to be said.
+  /// The line to report, for people; empty if there is none.
   std::string line(std::string_view who, std::string_view peer);
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::uint64_t> counts_;  // by who refuses
+  std::map<std::string, std::uint64_t> counts_;  // by the refusing server
 };
 
 /// What a server says of TLS handshakes that fail: each reason once, and a few of them, since whoever is turned away
@@ -106,9 +106,9 @@ inline constexpr int most_bytes_asked = 1 << 20, most_bytes_answered = 64 << 20;
 
 /// Unavailable where nobody can listen at `where`, InvalidArgument where a file of `credentials` cannot be read.
 /// `where` with another host than the loopback's listens on all interfaces, by IPv4 and IPv6, or on that of this name;
-/// with port 0 at this host alone, at any port that is free. `problem` opens the message where it cannot be. At the
-/// loopback, without a token and without certificates, it makes a token and leaves it for this user (left_token.h),
-/// where clients find it. Few connections that have not shown the token are open at a time (listener.h).
+/// with port 0 at this host alone, at any free port. `problem` opens the message of a failure. At the loopback, without
+/// a token and without certificates, it makes a token and leaves it for this user (left_token.h), where clients find
+/// it. Few connections without the token are open at a time (listener.h).
 std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& interface,
                                        const Credentials& credentials, RpcHandler& handler,
                                        const std::string& problem = "rank 0 cannot hold the meeting");

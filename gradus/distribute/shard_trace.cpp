@@ -46,8 +46,8 @@ bool is_of_sums(const Node& made) {
   return false;
 }
 
-/// A tape looks at nothing that is older than it: to it the earlier sum of an equal number is a constant. A number that
-/// follows from sizes is one anyway.
+/// True if an earlier sum of an equal number may be used again. A tape knows no value that is older than it, and would
+/// take the earlier sum for a constant. A number that follows from sizes is a constant anyway.
 bool may_stand_for(const Tensor& sum, const Tensor& part) {
   const ReadListener* const tape = CallContext::here().listener;
   return tape == nullptr || tape->knows(sum) || known_fill(part);

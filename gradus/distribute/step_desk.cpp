@@ -435,7 +435,7 @@ void StepDesk::watch() {
   while (!is_closing_) {
     changed_.wait_for(lock, pause);
     const auto now = Clock::now();
-    if (const auto missed = time.missed(now); missed > Clock::duration::zero())  // the others may have slept, too
+    if (const auto missed = time.missed(now); missed > Clock::duration::zero())  // others may have been stopped, too
       for (Seat& seat : seats_) seat.last_sign += missed;
     if (terms_.is_watching && is_complete_ && failure_.empty())
       for (Seat& seat : seats_)

@@ -93,7 +93,7 @@ std::string StepMember::await(const std::string& question, StepAnswer wanted, st
     const auto asked = Clock::now(), until = std::min(begin + patience, asked + cluster_.heartbeat);
     const auto answer = ask(question, until);
     const auto now = Clock::now();
-    if (now > until + 500ms) begin += now - until, next_report += now - until;  // not lived, as its client has noticed
+    if (now > until + 500ms) begin += now - until, next_report += now - until;  // excludes a pause of this process
     if (answer) {
       MessageReader reader(*answer, source);
       const StepAnswer kind = kind_of(reader);

@@ -57,10 +57,10 @@ template <class... R> struct replica_result<std::tuple<R...>> {
 /// The result of a strategy for a step that gives R.
 template <class R> using replica_result_t = typename replica_result<R>::type;
 
-/// A number and what it is, for the rooms of the library.
+/// A number with its name, for the rooms of the library.
 struct NamedNumber {
-  std::string name;    // what errors call it
-  std::int64_t value;  // what it is here
+  std::string name;    // its name in errors
+  std::int64_t value;  // its value in this process
 };
 
 /// How a strategy of one's own adds: one part a replica in, in their order; their sum for each replica out.
@@ -197,7 +197,7 @@ class Strategy {
   /// The value of a variable, whole, on rank 0; on others it is empty. All ranks call it.
   Tensor value_on_first_rank(const Variable& variable) const;
   void check_same(std::uint64_t value, const std::string& what) const;
-  /// The same of a number called `name`, which the message tells, by rank, before `remedy`.
+  /// As check_same, for a number called `name`; the message gives its value on each rank before `remedy`.
   void check_same_number(std::int64_t value, std::string_view name, std::string_view remedy) const;
   /// InvalidArgument, on all processes, which begins with `when` and names the first of these numbers that differs,
   /// with its values.
@@ -243,7 +243,7 @@ struct MirroredOptions {
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
   bool shard_optimizer = false;      // as of MultiWorkerOptions; replicas of one process share one state anyway
   bool bf16_sums = false;            // as of MultiWorkerOptions, with the same bits
-  detail::NoReplicas replicas = {};  // never given: devices say it
+  detail::NoReplicas replicas = {};  // never set: the number of devices decides
   static constexpr auto ranges() { return std::array{Allowed::within(0, 16'384, "micro_shards")}; }
 };
 

@@ -58,7 +58,7 @@ bool Exchange::is_done() {
   return under_way_.empty();
 }
 
-/// What is on its way has a second, in which this rank has looked for it.
+/// Messages under way from a rank that has left get one second, in which this rank has looked for them.
 void Exchange::check_left() {
   const auto gone =
       std::ranges::find_if(under_way_, [&](const TransferPointer& each) { return transport_->has_left(each->peer); });

@@ -81,11 +81,11 @@ class Transport {
   /// for this rank are told `why` where the transport can.
   virtual void close(const std::string& why) noexcept = 0;
 
-  /// A peer has done all its work and left: nothing comes from it but what is on its way. From any thread.
+  /// Notes that a peer has done all its work and left: only messages under way still arrive from it. From any thread.
   void note_left(int rank);
   bool has_left(int rank) const;
   bool has_any_left() const { return has_any_left_; }
-  /// True once the work of the group has failed here since a peer is gone, silent or has failed: from any thread.
+  /// True once the work of the group has failed here because a peer is gone, silent or failed. From any thread.
   bool is_failed_by_peers() const { return is_failed_by_peers_; }
   void note_failed_by_peers() { is_failed_by_peers_ = true; }
 
@@ -128,11 +128,11 @@ class Exchange {
   Transport* transport_;
   std::string doing_;
   std::vector<TransferPointer> under_way_;
-  std::optional<Deadline> is_missed_ = {};  // what a peer sent before it left has come by then
-  int looks_ = 0;                           // since a peer is known to have left
+  std::optional<Deadline> is_missed_ = {};  // by then all messages of peers that have left have arrived
+  int looks_ = 0;                           // checks since a peer is known to have left
 };
 
-/// What follows the name of a rank that others wait for in vain.
+/// The text after the name of a rank for which others wait in vain.
 inline constexpr std::string_view has_left_in_order =
     " has left in order: it has done all that it had to do, while this rank goes on. Every rank trains as many epochs, "
     "makes as many steps and asks for the same results";

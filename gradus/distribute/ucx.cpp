@@ -27,9 +27,9 @@ const UcxTable& functions() {
   return table;
 }
 
-/// For people: where POSIX segments lie there may be little room, as in containers. Empty: there is enough.
+/// For people: the folder of POSIX segments may have little room, as in containers. Empty if it has enough.
 std::string lack_of_shared_memory() {
-  constexpr std::uint64_t needed = 8 << 20;  // of a rank, which takes 4.3 MB for what it receives
+  constexpr std::uint64_t needed = 8 << 20;  // per rank, which takes 4.3 MB for receiving
   struct statvfs place{};
   if (statvfs("/dev/shm", &place) != 0) return {};
   const std::uint64_t left = std::uint64_t{place.f_bavail} * place.f_frsize;
@@ -37,8 +37,8 @@ std::string lack_of_shared_memory() {
   return text(": /dev/shm has ", left >> 10, " KiB left, and each rank needs 5 MiB there (docker run --shm-size)");
 }
 
-/// An address as peers get it: its length and checksum before it. UCX reads what it is given without a look at where it
-/// ends.
+/// An address as sent to peers: its length and checksum come first, since UCX reads an address without checking its
+/// length.
 std::string with_checksum(std::string_view address) {
   const std::array<std::uint64_t, 2> head{address.size(), hash_of(address)};
   return std::string(reinterpret_cast<const char*>(head.data()), sizeof head).append(address);
@@ -70,7 +70,7 @@ class UcxTransport : public Transport {
                                   this,
                                   &done,
                                   &lost};
-    own_thread("messages by UCX", [] {}).join();  // UCX ends its process where it gets none
+    own_thread("messages by UCX", [] {}).join();  // UCX ends its process if it cannot start threads
     std::array<char, 256> why{};
     void* const opened = ucx_.open(&settings, why.data(), why.size());
     require<Unavailable>(opened != nullptr, "UCX does not start: ", why.data(),

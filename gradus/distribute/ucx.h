@@ -8,7 +8,7 @@
 namespace gradus {
 
 struct UcxChoice {
-  std::string transports = {};  // as UCX_TLS: those of shared memory on one machine; empty: UCX's own choice
+  std::string transports = {};  // as in UCX_TLS: those of shared memory on one machine; empty: UCX's own choice
   std::string devices = {};     // as UCX_NET_DEVICES: "lo"; empty: all
   /// Lost peers are noticed within a second, as forming again in the same process needs. Large messages take 1.5 to 1.9
   /// times as long.
@@ -17,9 +17,9 @@ struct UcxChoice {
   std::string problem = {};                   // for people: why there is no choice of devices
 };
 
-/// Transports between ranks of one machine, as UCX_TLS has them: memory that this user alone may open. UCX's own "sm"
-/// has System V's segments, too, which it opens to the user's group. Copies straight from another process (CMA) where
-/// the system allows them.
+/// Transports between ranks of one machine, in the form of UCX_TLS: memory that only this user may open. UCX's own "sm"
+/// includes System V's segments, which it opens to the user's group. Direct copies from another process (CMA) are
+/// included if the system allows them.
 std::string shared_memory_transports();
 
 /// Unavailable where the component or what it needs is not there. Variables of UCX (UCX_TLS, UCX_NET_DEVICES) go before

@@ -39,7 +39,7 @@ void join(Transport& transport, Meeting& meeting, const Cluster& cluster) {
   meeting.share("joined 1", "");  // nobody is gone before all can be reached
 }
 
-/// So many elements of each rank, one after the other.
+/// Parts of `each` elements for every rank, contiguous.
 Cuts even_parts(int ranks, std::size_t each) {
   Cuts cuts;
   for (int rank = 0; rank <= ranks; ++rank) cuts.push_back(static_cast<std::int64_t>(each) * rank);
@@ -221,7 +221,7 @@ std::vector<std::uint64_t> WorkerGroup::of_all(std::uint64_t mine, std::string_v
   }
 }
 
-/// Each says what it asks, too: answers to different questions are nothing to compare.
+/// Each rank also sends a hash of its question, since answers to different questions cannot be compared.
 std::vector<std::uint64_t> WorkerGroup::gathered(std::uint64_t mine, std::string_view question) {
   struct Said {
     std::uint64_t question, value;
@@ -242,7 +242,7 @@ std::vector<std::uint64_t> WorkerGroup::gathered(std::uint64_t mine, std::string
   return all;
 }
 
-/// On all ranks, which have all seen that they ask different questions.
+/// Called on all ranks, once all have seen that they ask different questions.
 void WorkerGroup::tell_questions(std::string_view mine) {
   constexpr std::size_t most = 120;
   std::vector<char> all(static_cast<std::size_t>(ranks_) * most);

@@ -77,7 +77,7 @@ class TableReader {
   }
 
  private:
-  /// A name that is near, and all that there are: a file of another kind is known by them.
+  /// A column with a similar name, or all columns, by which a user recognizes a wrong file.
   static std::string listed(const std::string& wanted, const std::vector<std::string>& names) {
     std::string end = did_you_mean(wanted, names);
     if (!end.ends_with('?')) return end;

@@ -39,8 +39,8 @@ struct CsvTable {
 };
 
 /// Reads a whole table; gzip is recognised. DataError with file, line and column if a cell does not fit, a label is an
-/// integer beyond i64, or a quote is not closed; with the columns that there are for a label, category or feature that
-/// is none of them. Unavailable if the file cannot be read.
+/// integer beyond i64, or a quote is not closed; also if a label, category or feature is not a column, with the
+/// existing columns. Unavailable if the file cannot be read.
 CsvTable load_csv(const std::filesystem::path& file, const CsvOptions& options);
 /// load_csv for text in memory; `name` stands for the file in messages.
 CsvTable parse_csv(std::string_view text, const std::string& name, const CsvOptions& options);

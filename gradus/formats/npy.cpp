@@ -120,7 +120,7 @@ class HeaderParser {
   const std::string& name_;
 };
 
-/// Where the header's text begins, and how long it is. `bytes`: the first ones of `size`.
+/// The place and length of the header's text. `bytes`: the first bytes of a file of `size` bytes.
 struct HeaderPlace {
   std::size_t begin, length;
 };
@@ -138,7 +138,7 @@ HeaderPlace header_place(std::span<const std::byte> bytes, std::size_t size, con
   return {begin, length};
 }
 
-/// The first 12 bytes, if there are as many: they tell how long the header is.
+/// The first 12 bytes, or fewer in a shorter file: they contain the header's length.
 constexpr std::size_t before_header = 12;
 
 Header header_at(HeaderPlace place, std::span<const std::byte> bytes, const std::string& name) {
@@ -157,7 +157,8 @@ std::string written_shape(const Shape& shape) {
   return out + ")";
 }
 
-/// The array whose elements, `follow` bytes from `begin` on, `read` puts into memory: they are there once.
+/// The array whose elements are the `follow` bytes from `begin` on. `read` puts them into memory, where they exist only
+/// once.
 template <class Read>
 Tensor array_of(const Header& header, std::size_t begin, std::size_t follow, const std::string& name, Read read) {
   Shape stored = header.shape;
@@ -196,7 +197,7 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
 Tensor load_npy(const std::filesystem::path& path) {
   InputFile file(path);
   const auto size = static_cast<std::size_t>(file.size());
-  if (size == 0) return parse_npy(read_whole_file(path), file.name());  // empty, or made when it is read
+  if (size == 0) return parse_npy(read_whole_file(path), file.name());  // empty, or generated while it is read
   std::vector<std::byte> start(std::min(size, before_header));
   start.resize(file.read(start));
   const HeaderPlace place = header_place(start, size, file.name());

@@ -69,12 +69,13 @@ template <class A> void flatten_argument(const A& argument, Tensors& tensors, st
   else std::apply([&](const auto&... part) { (flatten_argument(part, tensors, statics), ...); }, argument);
 }
 
-/// The masks of arguments are further arguments, behind all others. Which ones have some is part of the structure.
+/// The masks of arguments are further arguments, after all others. The positions of masked arguments are part of the
+/// structure.
 class MaskedArguments {
  public:
   MaskedArguments() = default;
   MaskedArguments(Tensors& tensors, std::string& statics);
-  /// Gives the tensors that stand for arguments their masks; the arguments without the masks.
+  /// Gives the tensors that stand for arguments their masks, and returns the arguments without the masks.
   In take(In in) const;
 
  private:

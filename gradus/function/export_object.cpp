@@ -15,10 +15,10 @@ namespace {
 constexpr std::int64_t least_in_file = 4096;                    // smaller ones are part of the object
 constexpr std::int64_t most_captured = std::int64_t{64} << 20;  // bytes of one tensor
 
-/// Behind a word before it no name is reserved.
+/// A prefix of letters makes any name free.
 std::string suggested_for(const std::string& name) { return "step_" + name.substr(name.find_first_not_of('_')); }
 
-/// The name in C: the file's, if that is one, and is free.
+/// The function's name in C: the file's name, if it is valid and not reserved.
 std::string function_name(const std::filesystem::path& stem) {
   std::string name = stem.filename().string();
   const auto is_right = [](char c) {

@@ -140,11 +140,11 @@ template <class F, std::size_t... i> constexpr bool takes_tensors(std::index_seq
   return std::invocable<const F&, TensorFor<i>...>;
 }
 constexpr std::size_t most_exported_arguments = 12;
-/// Whether F takes 0, 1, 2 ... tensors.
+/// For 0, 1, 2 ... tensors: true if F takes this many.
 template <class F, std::size_t... n> std::vector<bool> numbers_taken_by(std::index_sequence<n...>) {
   return {takes_tensors<F>(std::make_index_sequence<n>())...};
 }
-/// InvalidArgument: a step is exported with so many specs, of which it takes none of these numbers.
+/// Throws InvalidArgument for a step that is exported with `given` specs, a number that it does not take.
 [[noreturn]] void refuse_specs(std::string_view what, std::size_t given, const std::vector<bool>& taken);
 
 /// The result of f(in[0], in[1], ...) as tensors: of a Loss its value, of others every tensor.

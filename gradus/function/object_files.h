@@ -25,9 +25,9 @@ struct ObjectOptions {
 };
 
 /// Assigns what a program has written of the state of an exported step, the bytes of its struct, to the variables of
-/// these names, and goes on with its random numbers. `header`: that of the step. In a new process model and optimizer
-/// are built first: optimizer.build(model.trainable_variables()). All or nothing: DataError if the file has another
-/// size or the header is none, InvalidArgument for a field that no variable has or of another spec.
+/// these names, and continues its random numbers. `header`: that of the step. In a new process, first build the model
+/// and the optimizer: optimizer.build(model.trainable_variables()). All or nothing: DataError if the file has another
+/// size or the header is invalid, InvalidArgument for a field that no variable has or of another spec.
 void load_object_state(const std::filesystem::path& file, const std::filesystem::path& header,
                        const Variables& variables);
 

@@ -131,7 +131,7 @@ class LeafTable {
 struct Pending::Plan {
   bool by_owner = true;
   std::vector<Node*> live;                      // to be computed, operands first
-  std::vector<std::uint32_t> uses;              // per live node: by live nodes
+  std::vector<std::uint32_t> uses;              // per live node: its number of uses by live nodes
   std::vector<char> yields;                     // per live node
   std::vector<std::pair<Node*, Node*>> masked;  // live nodes, and their masks, which wait too
   std::vector<Node*> leaves;
@@ -317,7 +317,7 @@ void Pending::destroy(std::unique_ptr<ReadListener> listener, const Thread& thre
 }
 
 void Pending::take_abandoned() {
-  std::vector<std::unique_ptr<ReadListener>> abandoned;  // they end a recording, which takes the lock
+  std::vector<std::unique_ptr<ReadListener>> abandoned;  // destroying them ends a recording, which takes the lock
   std::lock_guard lock(guard_);
   abandoned.swap(abandoned_);
   has_abandoned_.store(false, std::memory_order_relaxed);
@@ -361,8 +361,8 @@ void Pending::stop_recording() {
 
 /// Its thread has ended, and nobody asks for the history of what that has recorded.
 void Pending::orphan() {
-  std::vector<Ref<Node>> released;                       // outlives the lock
-  std::vector<std::unique_ptr<ReadListener>> abandoned;  // so do these
+  std::vector<Ref<Node>> released;                       // destroyed after the lock is released
+  std::vector<std::unique_ptr<ReadListener>> abandoned;  // destroyed after the lock is released
   std::lock_guard lock(guard_);
   has_owner_ = false;
   abandoned.swap(abandoned_);
@@ -415,7 +415,7 @@ void Pending::plan(Plan& p) {
     return found == committed.end() ? uses : uses + found->second;
   };
   const bool keep_all = recording_ > 0 || !p.by_owner;
-  // A tensor that nobody holds holds no mask either.
+  // A tensor without a holder needs no mask either.
   for (const auto& [node, mask] : p.masked)
     if (node->refs.load(std::memory_order_acquire) <= holders_of(node, p.uses[node->position]))
       ++p.uses[mask->position];

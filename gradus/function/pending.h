@@ -39,18 +39,18 @@ class Pending {
 
   bool is_recording() const { return recording_ > 0; }  // asked by the owner only
 
-  /// A thread, by its queue, for as long as it runs.
+  /// A running thread, identified by its queue.
   struct Thread {
     Thread() : queue(mine()), life(queue.life_) {}
     Pending& queue;
     const std::uint64_t life;
   };
-  /// Destroys a listener that belongs to `thread`: at once on that thread, or if it has ended; otherwise that thread
-  /// does at its next op or reading of a Variable.
+  /// Destroys a listener that belongs to `thread`: at once on that thread, or if the thread has ended; otherwise that
+  /// thread destroys it at its next op or reading of a Variable.
   static void destroy(std::unique_ptr<ReadListener> listener, const Thread& thread);
   /// True if `thread` is the calling one.
   static bool is_mine(const Thread& thread) { return &mine() == &thread.queue && thread.queue.life_ == thread.life; }
-  /// Destroys the listeners of this thread that other threads have let go of.
+  /// Destroys the listeners of this thread that other threads have released.
   void destroy_abandoned() {
     if (has_abandoned_.load(std::memory_order_acquire)) [[unlikely]]
       take_abandoned();

@@ -159,7 +159,7 @@ class Sums {
   std::int64_t total_;
   std::vector<Spec> loss_specs_;
   std::vector<std::int64_t> places_;                           // per variable
-  bool is_total_ = false;                                      // of a Loss::sum
+  bool is_total_ = false;                                      // true for a Loss::sum
   bool fits_ = true;                                           // all parts read as many places as places_ says
   std::map<std::int64_t, std::vector<std::int64_t>> layouts_;  // places_ by the rows of a part
 };

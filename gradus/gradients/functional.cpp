@@ -55,7 +55,7 @@ Tensor or_zeros(Tensor derivative, const Tensor& like) {
   return derivative.defined() ? derivative : fill_like(like, 0);
 }
 
-/// The gradient of a scalar function, at the same point. Of shards, what each adds.
+/// The gradient of a scalar function at the same point; in a step on shards, this shard's term of it.
 Tensor gradient_at(const Evaluated& at, const ShardTarget& shards) {
   at.require_scalar();
   shards.require_whole(at.op, at.y, at.x);

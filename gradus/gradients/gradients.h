@@ -48,7 +48,7 @@ class GradientsView {
   mutable Tensor weight_;
   Tensor finite_;  // known before clipping
   mutable bool are_sums_ = false;
-  bool of_total_ = false;  // of a Loss::sum: parts add up, and weight_ is 1
+  bool of_total_ = false;  // true for a Loss::sum: parts add up, and weight_ is 1
 };
 
 class ClippedGradients;
@@ -58,11 +58,11 @@ class Gradients : public GradientsView {
  public:
   /// Empty; the first += sets the variables.
   Gradients() = default;
-  /// Accumulation: adds sums and weights. InvalidArgument for another list of variables, and for gradients of a mean
-  /// and of a Loss::sum.
+  /// Accumulation: adds sums and weights. InvalidArgument if the variables differ, or if one side is of a mean and the
+  /// other of a Loss::sum.
   Gradients& operator+=(const Gradients& other);
   Gradients& operator+=(const ClippedGradients& other) = delete;  // add them up first, clip the sum
-  /// The number of examples, or the sum of their weights, that the means were taken over: a scalar. 1 of a Loss::sum.
+  /// The number of examples, or the sum of their weights, over which the means were taken: a scalar. 1 for a Loss::sum.
   Tensor weight() const;
 
   /// Those of the examples of all shards. For the rooms of the library.
@@ -76,7 +76,7 @@ class Gradients : public GradientsView {
   Gradients(Variables variables, std::vector<Tensor> means, Tensor weight);
   /// Sums over examples of this joint weight.
   static Gradients of_sums(Variables variables, std::vector<GradientPart> sums, Tensor weight);
-  /// Those of a Loss::sum, which has this weight, 1.
+  /// The gradients of a Loss::sum, whose weight is 1.
   static Gradients of_total(Variables variables, std::vector<GradientPart> parts, Tensor one);
 };
 

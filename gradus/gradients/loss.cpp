@@ -34,13 +34,13 @@ void check_scalar(std::string_view what, const Tensor& x) {
   require(x.shape().size() == 1, what, ": expected a scalar, got ", x.spec(), "; Loss::mean takes examples");
 }
 
-/// What a shard adds of a value that all shards have in common.
+/// This shard's part of a value that is the same on all shards.
 Tensor share_of(const Tensor& x) {
   const int shards = number_of_shards();
   return shards > 1 ? x / static_cast<double>(shards) : x;
 }
 
-/// The sum of two sums over shards: where one is the same on all, the sum is not, and it counts once.
+/// The sum of two sums over shards: if only one of them is the same on all shards, it counts once.
 Tensor sum_of_totals(const Tensor& a, const Tensor& b) {
   const bool of_shard = a.node()->varies || b.node()->varies;
   const auto part = [&](const Tensor& x) { return of_shard && !x.node()->varies ? share_of(x) : x; };
@@ -52,7 +52,7 @@ bool is_surely_zero(const Tensor& x) {
   return !x.is_symbolic() && x.item() == 0;
 }
 
-/// Shards add up what they have in common, too, and cannot know whether that is meant.
+/// Refuses terms that are the same on all shards: they would add up as well, and may not be meant to.
 void check_own_terms(const Tensor& scalar) {
   if (!differs_by_shard(scalar) || scalar.shape().rank() > 0) return;
   const Tensor common =
@@ -62,7 +62,7 @@ void check_own_terms(const Tensor& scalar) {
           "penalty");
 }
 
-/// Within the body of a loop nothing is known of shards, and parts of a batch are added up there.
+/// The body of a loop does not know the shards, and adds up parts of a batch.
 bool is_part_of_batch(const Tensor& x) {
   const Context* const context = Context::current();
   return x.node()->varies && context && context->is_within_shard() &&
@@ -175,7 +175,7 @@ Loss Loss::plus_part(const Tensor& part) const {
   return of_sums(own_sum() + weight() * part, weight_);
 }
 
-/// Where weights are numbers of rows, or of elements of these, a mean over rows is weighed by them.
+/// If the weights are numbers of rows, or of elements of rows, the mean over rows is weighted by them.
 Loss Loss::plus_mean_of_rows(const Tensor& mean, std::int64_t rows) const {
   if (!differs_by_shard(mean)) return *this + mean;
   if (!is_sum_ && known_fill(weight_)) return {own_value() + mean, weight_};
@@ -188,7 +188,7 @@ Loss Loss::operator*(Scalar factor) const {
   return is_sum_ ? of_total(mean_ * factor) : Loss(own_value() * factor, weight_);
 }
 
-/// What all shards have in common counts once beside what differs.
+/// A loss that is the same on all shards counts once when it is added to one that differs.
 void Loss::add_means(const Loss& other) {
   const bool is_mixed = varies() != other.varies() && number_of_shards() > 1;
   const auto part = [&](const Loss& loss, const Tensor& x) { return is_mixed && !loss.varies() ? share_of(x) : x; };

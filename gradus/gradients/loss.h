@@ -6,8 +6,8 @@
 namespace gradus {
 
 /// A mean over examples with its weight: the number of examples, or the sum of their sample weights. Or a sum, which
-/// has no weight: parts of a batch add up. In a step that a strategy runs it is of the examples of one shard; what is
-/// read of it, value(), sum() and weight(), is of all.
+/// has no weight: parts of a batch add up. In a step that a strategy runs, a Loss belongs to the examples of one shard,
+/// while value(), sum() and weight() are those of all examples.
 class Loss {
  public:
   /// Empty: sum 0, weight 0. The start of a +=.
@@ -22,13 +22,13 @@ class Loss {
   static Loss mean(const Tensor& per_example, const Tensor& sample_weight);
   template <class... T>
   static Loss weighted_mean(const T&...) = delete;  // a mean with weights is Loss::mean(per_example, weight)
-  /// A sum over examples, such as reduce_sum(per_example) / global_batch: those of the shards of a batch, and of parts
-  /// that += joins, add up. One that all shards have in common counts once. value() and sum() are that number, and
-  /// weight() is 1. InvalidArgument unless it is one float, and if a term of it is the same on all shards, as a penalty
-  /// on weights is: add that to the Loss.
+  /// A sum over examples, such as reduce_sum(per_example) / global_batch. The sums of a batch's shards, and of parts
+  /// joined by +=, add up. A sum that is the same on all shards counts once. value() and sum() are that number, and
+  /// weight() is 1. InvalidArgument unless it is one float, and if one of its terms is the same on all shards, as a
+  /// penalty on weights is: add that to the Loss.
   static Loss sum(const Tensor& scalar);
   /// A plain number, with weight 1. InvalidArgument unless it is one float, and if it differs from shard to shard of
-  /// the batch, in a step that a strategy runs: that is Loss::sum, or Loss::mean.
+  /// the batch in a step that a strategy runs: use Loss::sum or Loss::mean there.
   static Loss of(const Tensor& scalar);
 
   Tensor value() const;   // the mean, sum / weight: a scalar
@@ -36,8 +36,8 @@ class Loss {
   Tensor weight() const;  // number of examples, or sum of their weights: a scalar
   /// value() on the host.
   double item() const { return value().item(); }
-  /// Adds another objective over the same examples: values add. InvalidArgument for another weight, a mean and a sum,
-  /// or an empty loss.
+  /// Adds another objective over the same examples: values add. InvalidArgument if the weights differ, if one side is a
+  /// mean and the other a sum, or for an empty loss.
   Loss operator+(const Loss& other) const;
   /// Adds a penalty (regularization): value() + penalty, with the same weight. InvalidArgument unless the penalty is a
   /// scalar, for an empty loss, and if it differs from shard to shard of the batch.
@@ -46,7 +46,8 @@ class Loss {
   Loss operator*(Scalar factor) const;
   /// The loss times a factor.
   friend Loss operator*(Scalar factor, const Loss& loss) { return loss * factor; }
-  /// Adds other examples, as parts of a batch: sums and weights add. InvalidArgument for a mean and a sum.
+  /// Adds other examples, as parts of a batch: sums and weights add. InvalidArgument if one side is a mean and the
+  /// other a sum.
   Loss& operator+=(const Loss& other);
   /// Prints the value.
   friend std::ostream& operator<<(std::ostream& out, const Loss& loss);
@@ -62,15 +63,15 @@ class Loss {
   Tensor own_weight() const;
   /// The loss of the examples of all shards.
   Loss over_shards() const;
-  /// value() + `part`, of which shards add up theirs.
+  /// value() + `part`; the parts of all shards add up.
   Loss plus_part(const Tensor& part) const;
-  /// Adds a mean over `rows` rows, which shards have: as value() of all, it is the mean over the rows of all.
+  /// Adds a mean over `rows` rows of this shard; value() of all then contains the mean over the rows of all shards.
   Loss plus_mean_of_rows(const Tensor& mean, std::int64_t rows) const;
   /// A loss from a mean and its weight.
   static Loss of_mean(Tensor mean, Tensor weight) { return {std::move(mean), std::move(weight)}; }
   /// A loss from a sum and its weight.
   static Loss of_sums(Tensor sum, Tensor weight);
-  /// Loss::sum of a scalar that is the shard's own, or of all shards.
+  /// Loss::sum of a scalar that belongs to the shard, or to all shards.
   static Loss of_total(Tensor total);
   /// Visits every tensor that it holds.
   void for_each_tensor(auto visit) {

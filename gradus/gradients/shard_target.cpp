@@ -1,4 +1,4 @@
-/// Shares of joint targets, and what is refused.
+/// Shares of joint targets, and refused targets.
 #include "gradus/gradients/shard_target.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/elementwise.h"

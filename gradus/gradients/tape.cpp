@@ -21,7 +21,7 @@ struct GradientTape::State final : ReadListener {
   explicit State(TapeOptions o) : options(o) {}
   ~State() override { end_recording(); }
 
-  /// The recording is the thread's. The thread that has made the tape ends it, even if another one destroys the tape.
+  /// The recording belongs to the thread that made the tape, which ends it even if another thread destroys the tape.
   void end_recording() {
     if (is_recording && Pending::is_mine(home)) {
       LazyEvaluation::stop_recording();
@@ -203,8 +203,8 @@ std::vector<GradientPart> GradientTape::of_scaled(const Tensor& target, const Va
 
 namespace {
 
-/// The target of a Loss of shards whose sum over them, divided by the weight of all, is the gradient: what this shard
-/// adds.
+/// This shard's term of the target. The gradient is the sum of the terms' gradients over the shards, divided by the
+/// weight of all.
 Tensor target_of_sums(const Loss& loss, const ShardTarget& shards) {
   if (loss.is_sum()) return shards.share(loss.own_value());
   return shards.is_joint() ? weighed(loss.own_value(), shards.share(loss.own_weight())) : loss.own_sum();
@@ -219,7 +219,7 @@ bool vary(std::vector<GradientPart>& parts) {
   return any;
 }
 
-/// Shares that are the same on all shards, as what they add up to.
+/// Shares that are the same on all shards, multiplied to their sum.
 std::vector<GradientPart> whole_of_shares(std::vector<GradientPart> parts, const ShardTarget& shards) {
   if (!shards.is_joint() || vary(parts)) return parts;
   for (GradientPart& part : parts) part = part.map_linear([](const Tensor& x) { return x * number_of_shards(); });
@@ -228,8 +228,8 @@ std::vector<GradientPart> whole_of_shares(std::vector<GradientPart> parts, const
 
 }  // namespace
 
-/// Of shards: what each adds to the gradient of the sum of their targets. Of a target that all have in common, and made
-/// together, each adds its share.
+/// In a step on shards: this shard's term of the gradient of the sum of their targets. If all shards computed the
+/// target together, each adds its share.
 Gradients GradientTape::of_loss(const Loss& loss, const Variables& sources, GradientOptions options) {
   const Tensor target = loss.own_value(), weight = loss.own_weight();
   const Stops stops = state_->stops();
@@ -243,7 +243,8 @@ Gradients GradientTape::of_loss(const Loss& loss, const Variables& sources, Grad
   return Gradients::of_sums(sources, std::move(sums), share);
 }
 
-/// By what is a shard's own, the gradient of the whole batch by it. By what all have in common, the sum over them.
+/// For a source that belongs to the shard, the gradient of the whole batch; for a source that all shards share, the sum
+/// over the shards.
 Tensors GradientTape::of_loss(const Loss& loss, std::span<const Tensor> sources, const GradientOptions& options) {
   const Tensor target = loss.own_value();
   const ShardTarget shards(target, state_->stops());

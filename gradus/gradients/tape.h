@@ -47,9 +47,9 @@ class GradientTape {
   /// not depend on unless `unconnected` says zero. A tape that is not persistent ends with the first call. Under a loss
   /// scale, gradients of variables are computed from the scaled target, and unscaled again.
   ///
-  /// In a step that a strategy runs these are gradients of the global batch. A Tensor that differs from shard to shard
-  /// is an InvalidArgument as the target of variables, or of tensors that all shards have in common: give a Loss. By
-  /// tensors of the shard, such as its rows, its gradient is the shard's own.
+  /// In a step that a strategy runs, these are gradients of the global batch. A Tensor that differs from shard to shard
+  /// is an InvalidArgument as the target for variables, or for tensors that all shards share: give a Loss. Its gradient
+  /// by tensors of the shard, such as the shard's rows, is the shard's own.
   Gradients gradient(const Loss& loss, const Variables& sources, GradientOptions options = {});
   Gradients gradient(const Tensor& target, const Variables& sources, GradientOptions options = {});
   Tensor gradient(const Loss& loss, const Tensor& source, GradientOptions options = {});

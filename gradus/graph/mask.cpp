@@ -11,17 +11,17 @@
 namespace gradus {
 namespace {
 
-/// What is noted of a node: its mask, or, without one, that it was lost.
+/// The note on a node: its mask, or, without one, that it was lost.
 struct Note {
   Ref<Node> mask = {};
-  int places = 2;  // its first dimensions, of which the places are; 1 where batch and time are one
+  int places = 2;  // number of first dimensions that the mask covers; 1 if batch and time are one dimension
 };
 
-/// Nodes of which something is noted. Most are not in it, which a look at a count tells, without the lock.
+/// Nodes with a note. Most nodes have none, which a counter shows without the lock.
 class Notes {
  public:
   static Notes& instance() {
-    static auto* only = new Notes;  // nodes may die after everything else
+    static auto* only = new Notes;  // nodes may die after all other statics
     return *only;
   }
   std::optional<Note> find(const Node& node) {
@@ -38,7 +38,7 @@ class Notes {
   }
   void forget(const Node& node) {
     if (may_not_have(node)) return;
-    Note released;  // after the lock
+    Note released;  // destroyed after the lock is released
     const std::lock_guard lock(guard_);
     const auto found = notes_.find(&node);
     if (found == notes_.end()) return;
@@ -48,14 +48,14 @@ class Notes {
   }
 
  private:
-  /// Whoever holds a node sees what was noted of it before it got the node.
+  /// A thread that holds a node sees every note that was made before it received the node.
   bool may_not_have(const Node& node) { return count_of(node).load(std::memory_order_relaxed) == 0; }
   std::atomic<std::uint32_t>& count_of(const Node& node) {
     return counts_[mix(reinterpret_cast<std::uintptr_t>(&node), 0) % counts_.size()];
   }
   std::mutex guard_;
   std::unordered_map<const Node*, Note> notes_;
-  std::array<std::atomic<std::uint32_t>, 4096> counts_{};  // of nodes by the hash of their address
+  std::array<std::atomic<std::uint32_t>, 4096> counts_{};  // nodes with a note, by the hash of their address
 };
 
 std::int64_t product_of_first(const Shape& shape, int count) {
@@ -70,7 +70,7 @@ bool starts_like(const Shape& made, const Shape& given, int places) {
   return true;
 }
 
-/// Of a view or a reshape: batch and time may become one dimension, or two again, and a part of the time may be taken.
+/// For a view or a reshape: batch and time may become one dimension, or two again, and a part of the time may be taken.
 int places_in_view(const Shape& made, const Shape& given, int places) {
   for (const int count : {2, 1})
     if (made.rank() >= count && product_of_first(made, count) == product_of_first(given, places)) return count;
@@ -79,11 +79,11 @@ int places_in_view(const Shape& made, const Shape& given, int places) {
   return places == 2 && of_all_times == given ? 2 : 0;
 }
 
-/// In how many of its first dimensions `made` has the places of operand i, which has them in `places`; 0: it has not.
+/// The number of first dimensions of `made` that have the places of operand i, which has them in `places`; 0: none.
 int places_from(const Node& made, In inputs, std::size_t i, int places) {
   const Shape &shape = made.spec.shape, &given = inputs[i].spec().shape;
   if (given.rank() < places) return 0;
-  if (made.op.is_alias() && i > 0) return 0;  // it only comes before it
+  if (made.op.is_alias() && i > 0) return 0;  // further operands of an alias only run before it
   if (made.op.is_view() || made.op.is_alias()) return places_in_view(shape, given, places);
   if (!starts_like(shape, given, places)) return 0;
   if (!made.op.is_library_call() || !made.op->carries) return places;
@@ -97,7 +97,7 @@ int places_from(const Node& made, In inputs, std::size_t i, int places) {
   return places;
 }
 
-/// What is to be told of x across a border: its mask, or of a lost one a value without dimensions.
+/// The value that carries the note on x across a border: its mask, or, for a lost one, a value without dimensions.
 Tensor noted_of(const Tensor& x) {
   const std::optional<Note> note = x.defined() ? Notes::instance().find(*x.node()) : std::nullopt;
   if (!note) return {};

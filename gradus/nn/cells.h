@@ -12,8 +12,8 @@ struct CellOptions {
   bool use_bias = true;          // the cell has a bias
   bool unit_forget_bias = true;  // LSTM: the bias of the forget gate f starts at 1
   bool reset_after = true;       // GRU: gate r applies after the recurrent product; the bias is [2, 3 * units]
-  Activation activation = tanh;  // of the state
-  Activation recurrent_activation = sigmoid;                      // of the gates
+  Activation activation = tanh;  // activation of the state
+  Activation recurrent_activation = sigmoid;                      // activation of the gates
   Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
   Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
   Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};  // penalties on the variables
@@ -73,8 +73,8 @@ template <class Size> struct ConvLSTMOptionsOf {
   Size dilation = 1;                 // dilation of the input's convolution
   /// As for RNN and cells.
   bool return_sequences = false, go_backwards = false, use_bias = true, unit_forget_bias = true;
-  Activation activation = tanh;                                   // of the state
-  Activation recurrent_activation = sigmoid;                      // of the gates
+  Activation activation = tanh;                                   // activation of the state
+  Activation recurrent_activation = sigmoid;                      // activation of the gates
   Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
   Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
   /// Penalties on the variables and the result.

@@ -85,8 +85,8 @@ struct RecallAtPrecision : Metric {
   explicit RecallAtPrecision(double precision, OperatingPointOptions options = {});
 };
 
-/// Average over classes: none, one score a class; of the scores; of all counts; or of the scores weighted by how often
-/// a class occurs.
+/// The average over classes: none (one score for each class), the mean of the scores, the score of all counts together,
+/// or the mean weighted by the frequency of each class.
 enum class ClassAverage { none, macro, micro, weighted };
 /// Options of FBetaScore and F1Score.
 struct FBetaOptions {
@@ -95,9 +95,9 @@ struct FBetaOptions {
   std::optional<double> threshold = {};       // a prediction above it is positive; by default the largest one is
   static constexpr auto ranges() { return std::array{Allowed::positive("beta"), Allowed::share("threshold")}; }
 };
-/// F-beta score (1 + beta^2) precision recall / (beta^2 precision + recall) of [batch, classes]: of each class, the
-/// mean over classes (macro), from the counts of all classes (micro), or the mean weighted by how often a class occurs.
-/// In logs that of class 2 is fbeta_score_2.
+/// F-beta score (1 + beta^2) precision recall / (beta^2 precision + recall) of [batch, classes]: for each class, the
+/// mean over classes (macro), from the counts of all classes (micro), or the mean weighted by the frequency of each
+/// class. Logs name the score of class 2 fbeta_score_2.
 struct FBetaScore : Metric {
   explicit FBetaScore(std::int64_t num_classes, FBetaOptions options = {});
 };

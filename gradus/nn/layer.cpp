@@ -89,8 +89,8 @@ void Layer::run_for(std::span<const Spec> inputs, CallMode mode) {
   if (inputs.size() == 1) output_of(inputs[0], mode);
 }
 
-/// A mask belongs to a tensor. One that is handed through by a layer that gives it another mask, or none, becomes
-/// another.
+/// A mask belongs to a tensor. If a layer returns its input with another mask, or none, the result becomes a new
+/// tensor.
 Tensor Layer::run(const Tensor& x) const {
   const HostFloats floats;
   const NameScope scope(name_.empty() ? kind() : std::string_view(name_));

@@ -41,8 +41,8 @@ class Layer {
   /// The mask of call()'s result for `x` with this mask, which may be empty; empty: none. Layers that hold others leave
   /// it to those.
   virtual Tensor compute_mask(const Tensor&, const Tensor&) const { return {}; }
-  /// True if a place of the result depends on which places of the input count. Such a layer says so once if it gets a
-  /// value whose mask was lost.
+  /// True if a place of the result depends on which places of the input count. Such a layer prints a notice, once, if
+  /// its input has lost its mask.
   virtual bool looks_at_places() const { return false; }
   /// The layers inside, in order.
   virtual std::vector<std::shared_ptr<Layer>> children() const { return {}; }
@@ -195,7 +195,7 @@ class Layer {
   void note_activity(const Regularizer& regularizer, const Tensor& y) const;
   /// The work after call(): the mask of its result, and its penalty. run() does it.
   void note_result(const Tensor& x, const Tensor& mask, const Tensor& y) const;
-  /// The notice that the mask of `x` was lost, once, by a layer that looks at places.
+  /// Prints the notice that the mask of `x` was lost, once, for a layer that looks at places.
   void note_lost_mask(const Tensor& x) const {
     if (SequenceMask::is_lost(x) && looks_at_places())
       lost_mask_.note(called(), x, "give the mask: layer(x, {.mask = m})");

@@ -60,7 +60,7 @@ struct Lambda : Module {
 /// Options of models.
 struct ModelOptions {
   PolicyOption policy = float32;  // float32: the dtype of the input, and the policies of the layers
-  std::string name = {};          // empty: by its class
+  std::string name = {};          // empty: named by its class
 };
 /// Layers one after the other. A Sequential in the list is one layer. InvalidArgument if it is built without any.
 struct Sequential : Module {

@@ -66,7 +66,7 @@ class LossFunction {
   Loss operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
 
   // For the rooms of the library.
-  /// The loss with this weight, which may be empty, whatever the mask of the prediction.
+  /// The loss with this weight, which may be empty, ignoring the mask of the prediction.
   Loss weighed(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
 
  protected:
@@ -164,7 +164,7 @@ void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction
 /// `weight` in the shape of x, which is y or a prediction. It stands for x's first dimensions, or for those that are
 /// not in `taken_over`. Empty if it does not fit.
 Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<std::vector<int>>& taken_over = {});
-/// The weight, if any, of the places where the mask, if any, holds. It has the larger number of dimensions of both.
+/// The weight, if any, restricted to the places of the mask, if any. It has the larger number of dimensions of both.
 Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction);
 /// bool: true where the weight is exactly 0.
 Tensor is_left_out(const Tensor& weight);

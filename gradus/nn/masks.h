@@ -6,20 +6,21 @@
 
 namespace gradus {
 
-/// `mask` for these places, the first dimensions of a tensor. If the mask has fewer dimensions, it holds for all places
-/// within one; if it has more, it stays as it is.
+/// `mask` for these places, the first dimensions of a tensor. A mask with fewer dimensions is broadcast over the rest;
+/// one with more stays as it is.
 Tensor spread_mask(const Tensor& mask, const Shape& places);
 
-/// `x` as a node of its own, without its mask.
+/// A copy of `x` as a node of its own, without its mask.
 Tensor without_mask(const Tensor& x);
 
-/// A notice that is given once.
+/// A notice that is printed once.
 class LostMaskNotice {
  public:
   LostMaskNotice() = default;
   LostMaskNotice(const LostMaskNotice&) {}
   LostMaskNotice& operator=(const LostMaskNotice&) { return *this; }
-  /// If the mask of `x` was lost, `who`, whose result depends on it, says so. `remedy`: how it gets the mask otherwise.
+  /// If the mask of `x` was lost, prints that the result of `who` depends on it. `remedy`: another way to give it the
+  /// mask.
   void note(std::string_view who, const Tensor& x, std::string_view remedy) const {
     if (SequenceMask::is_lost(x)) [[unlikely]]
       say(who, x, remedy);

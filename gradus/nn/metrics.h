@@ -13,7 +13,7 @@
 namespace gradus {
 
 namespace detail {
-/// Keras's functions of these names: here metrics are objects.
+/// The names of Keras's metric functions; here metrics are objects.
 struct MetricName {
   template <class... T> void operator()(const T&...) const = delete;  // an object: SparseCategoricalAccuracy()
 };
@@ -45,7 +45,7 @@ class Metric {
   /// The metric over all that was added; waits. NaN if nothing was added. InvalidArgument for a metric of several
   /// numbers, such as one a class.
   double result() const;
-  /// All its numbers: as result(), or one a class.
+  /// All its numbers: result(), or one for each class.
   std::vector<double> results() const;
   /// Starts over.
   void reset();
@@ -64,7 +64,7 @@ class Metric {
   /// Gives the result from the totals.
   using Finish = std::function<double(std::span<const double> totals)>;
   Metric(std::string name, std::int64_t count, Gather gather, Finish finish);
-  /// Gives several results from the totals.
+  /// Computes several results from the totals.
   using FinishAll = std::function<std::vector<double>(std::span<const double> totals)>;
   Metric(std::string name, std::int64_t count, Gather gather, FinishAll finish, int);
 
@@ -108,7 +108,7 @@ struct MeanAbsoluteError : Metric {
   MeanAbsoluteError();
 };
 
-/// Keras's names of functions, which are no metrics here: those are objects, as SparseCategoricalAccuracy().
+/// Names of Keras's metric functions, which are no metrics here: metrics are objects, as SparseCategoricalAccuracy().
 inline constexpr detail::MetricName binary_accuracy{}, categorical_accuracy{}, sparse_categorical_accuracy{};
 
 }  // namespace gradus

@@ -73,7 +73,7 @@ struct GroupNormalizationOptions {
   bool center = true, scale = true;                           // the layer has beta; it has gamma
   std::string name = {};                                      // empty: by its class
   Regularizer beta_regularizer = {}, gamma_regularizer = {};  // penalties on the variables
-  detail::NoGroups groups = {};                               // never given: they are the first argument
+  detail::NoGroups groups = {};                               // never set: groups are the first argument
   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::any("axis")}; }
 };
 /// Normalizes each example by the moments of groups of neighbouring channels (Wu and He 2018). -1 groups: one per

@@ -18,7 +18,7 @@ class Policy {
 /// Keras's policies of these names.
 inline constexpr Policy float32{}, mixed_float16{f16, f32, true}, mixed_bfloat16{bf16, f32, false};
 
-/// The policy that Keras calls so: "float32", "mixed_float16", "mixed_bfloat16". InvalidArgument for another name.
+/// The policy with this name in Keras: "float32", "mixed_float16", "mixed_bfloat16". InvalidArgument for another name.
 Policy policy_named(std::string_view name);
 
 /// A policy as an option: mixed_float16, its name, or its dtypes {f16, f32, true}.

@@ -70,7 +70,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   CellKind cell;
   std::int64_t units;
   RecurrentOptions options;
-  bool is_part = false;  // of a layer that speaks for it
+  bool is_part = false;  // part of a layer that prints its notices
   using Layer::note_lost_mask;
   using Layer::note_result;
 
@@ -99,7 +99,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
     if (input.mask.defined()) how.mask = transpose(input.mask);
     if (!input.initial_state.empty()) how.initial_state = input.initial_state[0];
     if (input.initial_state.size() > 1) how.initial_cell = input.initial_state[1];
-    how.activation = how.cell_activation = options.activation;  // of the cell too, as Keras
+    how.activation = how.cell_activation = options.activation;  // of the cell too, as in Keras
     how.recurrent_activation = options.recurrent_activation;
     return cell == CellKind::lstm  ? lstm(x, weights, how)
            : cell == CellKind::gru ? gru(x, weights, how)

@@ -23,8 +23,8 @@ struct RecurrentOptions {
   bool use_bias = true;           // the layer has a bias
   bool unit_forget_bias = true;   // LSTM: the bias of the forget gate f starts at 1
   bool reset_after = true;        // GRU: gate r applies after the recurrent product; the bias is [2, 3 * units]
-  Activation activation = tanh;   // of the state
-  Activation recurrent_activation = sigmoid;                      // of the gates
+  Activation activation = tanh;   // activation of the state
+  Activation recurrent_activation = sigmoid;                      // activation of the gates
   Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
   Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
   Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};  // penalties on the variables

@@ -133,8 +133,8 @@ struct WhileOptions {
 
 /// Repeats state = body(state...) while condition(state...), one boolean, holds. The tensors of the state keep their
 /// dtypes and shapes (else InvalidArgument). Differentiable: with max_iterations the gradient keeps the state of every
-/// iteration; without, it runs the loop again. A gradient that is traced, where the number of iterations is not known,
-/// then takes loops of up to 262,144 iterations (OutOfRange beyond; max_iterations lifts that).
+/// iteration; without, it runs the loop again. A traced gradient without a known number of iterations then takes loops
+/// of up to 262,144 iterations (OutOfRange beyond; max_iterations lifts that).
 template <class C, class B, class S>
   requires(!LoopState<S>)
 Tensor while_loop(C&&, B&&, const S&, WhileOptions = {}) = delete;  // a state is Tensors: constant(0), std::tuple{a, b}

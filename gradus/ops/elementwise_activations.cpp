@@ -187,9 +187,9 @@ struct TanhGate {
   }
 };
 
-/// sqrt(x^2 + b) of b > 0 without overflow.
+/// sqrt(x^2 + b) for b > 0, without overflow.
 struct RootOfSquare {
-  /// From where on x^2 nearly overflows, and b is nothing beside it unless it is huge.
+  /// The size of x from which on x^2 nearly overflows, and b is negligible unless it is huge.
   static double far_of(DType t) { return t == f64 ? 0x1p510 : 0x1p62; }
   static constexpr auto name = "root_of_square";
   static constexpr auto takes = Takes::floats;
@@ -201,7 +201,7 @@ struct RootOfSquare {
     return select_rarely(size >= far, size * sqrt(ratio * ratio + 1.0), sqrt(x * x + b));
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
-    // Where x / y is 1 or -1 to the last place: dy / y may be subnormal there.
+    // In this range x / y is 1 or -1 to the last place, and dy / y may be subnormal.
     const Tensor far = fill_like(dy, std::sqrt(b) * (dy.dtype() == f64 ? 0x1p28 : 0x1p13)) <= abs(in[0]);
     return {where(far, dy * sign(in[0]), cotangent_over(dy, finite_part(y)) * finite_part(in[0]))};
   }

@@ -345,7 +345,7 @@ Tensor& Tensor::operator/=(Scalar y) { return *this = *this / y; }
 
 namespace {
 
-/// The operands in which a scalar is a sum.
+/// The operands through which a scalar is a sum.
 std::vector<int> places_of_terms(const Node& node, const IsTerm& is_factor) {
   const AnyOp& op = node.op;
   if (node.is_leaf() || node.spec.shape.rank() > 0) return {};
@@ -359,7 +359,7 @@ std::vector<int> places_of_terms(const Node& node, const IsTerm& is_factor) {
 
 }  // namespace
 
-/// Without recursion: a loop may have added up thousands.
+/// Iterative, since a loop may have added up thousands of terms.
 Tensor find_term(const Tensor& x, const IsTerm& is_wanted) {
   std::vector<Ref<Node>> waiting{x.node()};
   std::unordered_set<const Node*> seen{x.node().get()};

@@ -1,4 +1,4 @@
-/// The types of indices and counts. An op that gives them has one check: the largest that can occur, an extent, against
+/// The types of indices and counts. Every op that returns them checks the largest possible number, an extent, against
 /// the type of the result.
 #pragma once
 #include <limits>
@@ -6,8 +6,8 @@
 
 namespace gradus {
 
-/// The type in which an op computes indices, or counts, up to `most`: i64 where i32 does not hold them, else i32, also
-/// for an open extent, since a program is the same for all sizes. InvalidArgument unless `asked`, the type of the
+/// The type in which an op computes indices, or counts, up to `most`: i64 if i32 does not hold them, else i32. An open
+/// extent gives i32 as well, since a program is the same for all sizes. InvalidArgument unless `asked`, the type of the
 /// result, is an integer type; OutOfRange unless it holds `most`, an extent, symbolic or not, or an extent less one.
 inline DType index_type(std::string_view op, DType asked, std::int64_t most) {
   require(is_integer(asked), op,

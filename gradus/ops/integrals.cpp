@@ -43,7 +43,7 @@ struct Expint {
 
 constexpr int highest_spence = 12;
 
-/// Its derivative log(x) / (1 - x) would be 0 / 0 at 1, so all are functions of their own.
+/// Its derivative log(x) / (1 - x) would be 0 / 0 at 1, so each of these is a function of its own.
 struct Spence {
   static constexpr auto name = "spence";
   static constexpr auto takes = Takes::floats;

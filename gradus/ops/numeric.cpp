@@ -91,7 +91,7 @@ Tensor sinc(const Tensor& x) {
   const HostFloats floats;
   require_floating(x, "sinc");
   return in_computed_dtype(x, [](const Tensor& w) {
-    // From here on every number is whole, and the sine 0.
+    // Beyond this size every number is whole, and the sine is 0.
     const Tensor is_whole = abs(w) >= (w.dtype() == f64 ? 0x1p53 : 0x1p24);
     const Tensor y = where(is_whole, 0, w) * std::numbers::pi, is_near = abs(y) < 0.5;
     // sin(y) / y = 1 - y^2 / 3! + y^4 / 5! - ..., so that derivatives at 0 are right.

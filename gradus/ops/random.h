@@ -56,8 +56,9 @@ Tensor uniform(const Shape& shape, UniformOptions options = {});
 /// 2^53 numbers. OutOfRange if the dtype does not hold them all.
 Tensor integers(const Shape& shape, IntegerOptions options = {});
 /// Classes drawn with the probabilities softmax(logits), as the largest of logits + Gumbel noise: floats [..., classes]
-/// -> integers [..., num_samples]. A logit of -infinity is never drawn where another class may be, a NaN always.
-/// InvalidArgument unless num_samples is positive, and for logits that are a scalar, no floats, or of no class.
+/// -> integers [..., num_samples]. A logit of -infinity is never drawn if another class is possible; NaN is always
+/// drawn. InvalidArgument unless num_samples is positive, and for logits that are a scalar, not floats, or without
+/// classes.
 Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOptions options = {});
 /// The rows of x along axis 0, of any dtype, in a random order. InvalidArgument for a scalar.
 Tensor shuffle(const Tensor& x, ShuffledOptions options = {});

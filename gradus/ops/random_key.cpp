@@ -24,7 +24,7 @@ std::uint64_t scrambled(std::uint64_t z) {
 struct SeedState {
   std::mutex guard;
   std::uint64_t state = 0;
-  std::uint64_t seed = 0;  // that of the last set_seed
+  std::uint64_t seed = 0;  // the argument of the last set_seed
 };
 SeedState& seeds() {
   static SeedState only;

@@ -15,7 +15,7 @@ void return_seed(std::uint64_t seed);
 /// The state in which set_seed(seed) begins.
 std::uint64_t random_state_of(std::uint64_t seed);
 
-/// What set_seed was last called with for the sequence of the process; 0 before.
+/// The argument of the last set_seed for the process's sequence; 0 before.
 std::uint64_t last_seed();
 
 /// While it lives, this thread has a sequence of its own, which continues from `state` and stores there how far it got.

@@ -215,7 +215,7 @@ ReduceOptions keeping(ReduceOptions options) {
   return options;
 }
 
-/// [.., n, ..] of the shape of x: the index along `axis`.
+/// The index along `axis`, broadcast to the shape of x: [.., n, ..].
 Tensor index_along(const Tensor& x, int axis, DType index_type) {
   Shape along;
   for (int i = 0; i < x.shape().rank(); ++i) along.push_back(i == axis ? x.shape()[i] : 1);

@@ -152,7 +152,8 @@ Unique unique_with_counts(const Tensor& x) { return unique(x); }
 
 namespace {
 
-/// How often each number occurs. It counts on the host, since an index for each element takes more room than x.
+/// The number of occurrences of each number. It counts on the host, since an index for each element takes more room
+/// than x.
 template <class T> Positions counted(std::span<const T> values, std::int64_t minlength) {
   T largest = 0;
   for (const T value : values) {
@@ -200,7 +201,7 @@ Tensor histogram_fixed_width(const Tensor& x, double low, double high, std::int6
       floor((cast(flat, f64) - fill({}, low, f64)) * fill({}, static_cast<double>(bins) / (high - low), f64));
   const Tensor bin =
       cast(maximum(minimum(scaled, fill({}, static_cast<double>(bins - 1), f64)), fill({}, 0.0, f64)), counted);
-  return cast(apply(ScatterAdd{-1, bins}, bin, cast(equal(flat, flat), counted)), dtype);  // NaN is in no part
+  return cast(apply(ScatterAdd{-1, bins}, bin, cast(equal(flat, flat), counted)), dtype);  // NaN is in no bin
 }
 
 Tensor repeat(const Tensor& x, const Tensor& repeats, int axis) {

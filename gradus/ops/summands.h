@@ -7,8 +7,8 @@ namespace gradus {
 
 using IsTerm = std::function<bool(const Tensor&)>;
 
-/// A term of the scalar `x` that `is_wanted`: `x` itself, or one behind sums, differences, and products and quotients
-/// by a factor that is wanted, too. Empty if there is none.
+/// Finds a term of the scalar `x` that `is_wanted`: `x` itself, or an operand of its sums and differences, or of
+/// products and quotients whose other factor is wanted, too. Empty if there is none.
 Tensor find_term(const Tensor& x, const IsTerm& is_wanted);
 
 }  // namespace gradus

@@ -104,17 +104,17 @@ class Optimizer {
   void prepare(const Variables& variables);
   /// Runs `work`. Steps that are traced in it are dropped after it.
   void with_steps_that_end(const std::function<void()>& work);
-  /// Within with_steps_that_end: rates that are set from here on are state of the training, as callbacks set them, and
-  /// not said by the program.
+  /// Within with_steps_that_end: rates set from here on are state of the training, as callbacks set them, not the
+  /// program's statement.
   void begin_training();
-  /// What the program said, as name and text: the class, its options, slots, groups and exclusions; no rates.
+  /// The program's statement, as names and texts: the class, its options, slots, groups and exclusions, without rates.
   std::vector<std::pair<std::string, std::string>> said() const;
-  /// The rate of a group that has one of its own.
+  /// The rate of a group with its own rate.
   struct SaidRate {
     std::string name;         // "learning_rate", "learning_rate of group 1"
-    const Variable* value;    // of the optimizer; NaN: that of the function
-    std::string first, last;  // what the program said before the first step, and last, outside of trainings
-    bool has_function;        // NaN has a meaning
+    const Variable* value;    // of the optimizer; NaN: a function gives the rate
+    std::string first, last;  // the program's rate before the first step, and its last one outside of trainings
+    bool has_function;        // NaN is a valid rate
   };
   std::vector<SaidRate> said_rates() const;
 

@@ -18,7 +18,7 @@ struct ParameterGroup {
   double weight_decay;
   bool has_rate;  // false: the rate of the first group
   Variables members;
-  Schedule first, last;  // the rate as the program said it before the first step, and last, outside of trainings
+  Schedule first, last;  // the program's rate before the first step, and its last one outside of trainings
 };
 
 /// Properties of a bound variable.
@@ -37,7 +37,7 @@ struct OptimizerSetup {
   std::vector<std::string> undecayed_names;
   Variables bound;                      // the model's variables
   std::vector<Membership> memberships;  // of each of them
-  bool stepped = false;                 // a step was made
+  bool stepped = false;                 // true once a step was made
 
   OptimizerSetup(std::shared_ptr<const UpdateRule> r, OptimizerSettings s);
   /// Replaces the bound variables by these, in their order.
@@ -64,7 +64,7 @@ struct OptimizerValues {
 struct Optimizer::State : OptimizerSetup, OptimizerValues {
   std::unordered_map<const VariableCell*, std::size_t> places;  // of what is bound
   bool traced = false;                                          // a compiled step holds the setup; never that of a copy
-  bool trains = false;                                          // rates that are set are state of a training
+  bool trains = false;                                          // true while set rates are state of a training
 
   State(std::shared_ptr<const UpdateRule> r, OptimizerSettings s)
       : OptimizerSetup(std::move(r), std::move(s)), OptimizerValues(*rule, settings.learning_rate) {}
@@ -83,7 +83,7 @@ struct Optimizer::State : OptimizerSetup, OptimizerValues {
   /// After groups or exclusions have changed.
   void sort_variables();
   void require_untraced(std::string_view what) const;
-  /// The program has set this rate, or a callback.
+  /// Notes that the program, or a callback, has set this rate.
   void note_said(std::size_t group, const Schedule& rate) {
     if (trains) return;
     groups[group].last = rate;

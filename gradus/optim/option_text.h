@@ -1,4 +1,4 @@
-/// Options as text: equal texts for equal options, and exact, so that a checkpoint can keep what a program said.
+/// Options as text: exact, and equal for equal options, so that a checkpoint can keep a program's statement.
 #pragma once
 #include <charconv>
 #include <concepts>
@@ -21,7 +21,7 @@ concept NumberOption = std::is_class_v<T> && std::convertible_to<T, double>;
 /// Names and values of options.
 using NamedOptions = std::vector<std::pair<std::string, std::string>>;
 
-/// The shortest text that is read back as the same number; without an exponent where people write it so.
+/// The shortest text that is read back as the same number, without an exponent for numbers of usual size.
 inline std::string option_text(double value) {
   const double size = value < 0 ? -value : value;
   const bool is_plain = size == 0 || (size >= 1e-6 && size < 1e15);
@@ -33,7 +33,7 @@ inline std::string option_text(double value) {
 inline std::string option_text(std::int64_t value) { return std::to_string(value); }
 inline std::string option_text(bool value) { return value ? "true" : "false"; }
 
-/// The fields that are numbers or booleans, in their order; no rate of an optimizer, which is a schedule.
+/// The number and boolean fields, in their order, without an optimizer's rate, which is a schedule.
 template <class Options> NamedOptions named_options(const Options& options) {
   NamedOptions all;
   reflect::for_each_field(options, [&](std::string_view name, const auto& value) {

@@ -1,4 +1,4 @@
-/// What a program said of an optimizer, as text: a checkpoint keeps it, and a resumed training compares.
+/// A program's statement of its optimizer, as text: a checkpoint keeps it, and a resumed training compares it.
 #include "gradus/optim/option_text.h"
 #include "gradus/optim/optimizer_state.h"
 

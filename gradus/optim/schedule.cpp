@@ -106,7 +106,7 @@ template <class T> std::string list_of(const std::vector<T>& values) {
   return all;
 }
 
-/// A function of the user's is known by its rates: early ones, and those of long trainings.
+/// The text of a user's function: its rates at early steps and at those of long trainings.
 std::string rates_of(const Schedule& schedule) {
   constexpr std::int64_t steps[] = {0, 1, 2, 5, 10, 100, 1000, 10'000, 100'000};
   std::uint64_t own_numbers = 0;

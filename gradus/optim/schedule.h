@@ -35,8 +35,8 @@ class Schedule {
   double constant() const { return constant_; }
   /// The rate at `step` as an f64 scalar. InvalidArgument if the function gives anything but a floating scalar.
   Tensor at(const Tensor& step) const;
-  /// Equal for equal schedules: "0.001", "CosineDecay(initial_learning_rate 0.1, ...)", of another function its rates
-  /// at some steps. Draws no random numbers.
+  /// A text that is equal for equal schedules: "0.001", "CosineDecay(initial_learning_rate 0.1, ...)"; for another
+  /// function, its rates at some steps. It draws no random numbers.
   std::string description() const;
 
  protected:
@@ -46,7 +46,7 @@ class Schedule {
 
  private:
   double constant_ = 0;
-  std::string description_;  // of a function; empty: not known
+  std::string description_;  // of a function; empty: unknown
   std::function<Tensor(const Tensor&)> function_;
 };
 

@@ -11,7 +11,7 @@ using Kind = ActivityEvent::Kind;
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-/// Rows of one kind, by name, and by the stage that kernels run for.
+/// Rows of one kind, by name, and by the stage for which kernels run.
 class Rows {
  public:
   ProfileRow& row(ProfileKind kind, const std::string& name, const std::string& stage = {}) {
@@ -40,7 +40,7 @@ class Rows {
   std::map<std::tuple<ProfileKind, std::string, std::string>, ProfileRow> rows_;
 };
 
-/// What a program did for one stage of a dataset, or for none.
+/// Adds a program's kernels and layers for one stage of a dataset, or for none.
 void add_program(Rows& rows, const ProfiledProgram& described, const std::vector<KernelSum>& sums,
                  const std::string& stage) {
   const MachineRates& rates = machine_rates();

@@ -52,7 +52,7 @@ ProfileReport profile_of(const std::function<void()>& work) {
     const std::int64_t recorded = queue.recorded(), started = queue.dispatches();
     work();
     recording->main().settle();
-    const bool none_ran = queue.dispatches() == started;  // then what has died since has not run either
+    const bool none_ran = queue.dispatches() == started;  // in that case nodes that have died since have not run either
     unobserved = none_ran ? queue.recorded() - recorded : Pending::waiting_since(youngest);
     peak = static_cast<std::size_t>(watch.bytes());
   }

@@ -29,7 +29,7 @@ std::string bytes_text(std::size_t bytes) {
 }
 std::string percent(double share) { return share > 0 ? fixed(100 * share, 0) + "%" : ""; }
 
-/// A kernel or layer of a stage is told apart from one of its name in the model.
+/// The name distinguishes a kernel or layer of a stage from one of the same name in the model.
 std::string full_name(const ProfileRow& row) { return row.stage.empty() ? row.name : row.name + " in " + row.stage; }
 
 /// A name of any length in the width of its column: its end tells layers apart.

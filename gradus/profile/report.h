@@ -24,7 +24,7 @@ std::string_view name_of(ProfileKind kind);
 struct ProfileRow {
   std::string name;        // "matmul+add+relu", "sequential/dense_1", "batch(32)", "step"
   std::int64_t calls = 0;  // runs of a kernel or a layer, elements of a stage, times that a scope was entered
-  double seconds = 0;      // of all threads together; of a scope: on the clock; of a stage: of the threads that read it
+  double seconds = 0;      // of all threads together; of a scope: on the clock; of a stage: of its reading threads
   std::size_t bytes = 0;   // read and written by kernels; of a stage: of its elements
   ProfileKind kind = ProfileKind::kernel;  // what it is about
   double flops = 0;                        // operations, as the cost model counts them
@@ -32,7 +32,7 @@ struct ProfileRow {
   double of_bandwidth = 0;      // its bytes a second, likewise; more than 1 where a cache holds them
   double waiting = 0;           // seconds that other threads waited for it
   double gradient_seconds = 0;  // of a layer: the part of its seconds that its gradient takes
-  std::string stage = {};       // of a kernel or layer: the stage of a dataset that it ran for; empty: for none
+  std::string stage = {};       // of a kernel or layer: the dataset stage for which it ran; empty: none
 };
 
 /// A change that would make the work faster.
@@ -70,10 +70,10 @@ struct ProfileReport {
   std::vector<ProfileMemory> memory;    // one for each program that ran, in order; at most 200,000
   int threads = 1;                      // that computed
   double waiting = 0;                   // seconds of these threads that were lost in waiting for others
-  /// Lazy ops that the work recorded and that have not run, since nobody looked at a value that takes them.
+  /// Lazy ops that the work recorded and that have not run, since no value that depends on them was read.
   std::int64_t unobserved = 0;
-  double peak_flops = 0;      // a second, of one thread of this machine in f32, as measured
-  double peak_bandwidth = 0;  // bytes a second of one thread, as measured
+  double peak_flops = 0;      // per second, of one thread of this machine in f32, as measured
+  double peak_bandwidth = 0;  // bytes per second of one thread, as measured
 
   /// Writes Chrome's trace events, for Perfetto and chrome://tracing. Unavailable if that cannot be; then there is no
   /// file, or the old one.

@@ -12,9 +12,9 @@ namespace {
 
 using Kind = ActivityEvent::Kind;
 
-constexpr double worth = 0.05;                           // of the time, at least
-constexpr double much_compiling = 0.1;                   // of the time, by a function that is traced again and again
-constexpr std::int64_t many_traces = 3, many_runs = 20;  // traces: after half of the programs have run
+constexpr double worth = 0.05;                           // least share of the time that is worth a suggestion
+constexpr double much_compiling = 0.1;                   // share of the time, by a function that is traced repeatedly
+constexpr std::int64_t many_traces = 3, many_runs = 20;  // traces in the second half of the programs
 constexpr double short_step = 300e-6;  // seconds of a program that a larger batch would make worth its while
 
 std::string percent(double share) { return text(std::lround(100 * share), " %"); }
@@ -94,16 +94,16 @@ class Advisor {
     }
     if (fetches > 0) later_share_ = later / fetches;
     if (fetched_seen <= 0) return;
-    fetched = std::min(fetched, report_.input_wait);  // without what is compiled within
+    fetched = std::min(fetched, report_.input_wait);  // without compiling within
     for (double* waited : {&waited_for_ahead_, &waited_for_plain_, &waited_in_later_epochs_})
       *waited *= fetched / fetched_seen;  // a long profile does not keep every entry
   }
-  /// What is traced as the work begins is traced once, however long the work goes on; what is traced behind the first
-  /// half of the programs will be traced again.
+  /// A trace at the beginning of the work happens once, however long the work is; a trace in the second half of the
+  /// programs will happen again.
   void note_traces(const ActivityLog::Kept& kept) {
     const auto all = std::ranges::count(kept.events, Kind::run, &ActivityEvent::kind);
     std::ptrdiff_t before = 0;
-    std::map<std::uint64_t, std::ptrdiff_t> last;  // of each name: a call may trace more than once
+    std::map<std::uint64_t, std::ptrdiff_t> last;  // by name: a call may trace more than once
     for (const ActivityEvent& event : kept.events) {
       if (event.kind == Kind::run) ++before;
       if (event.kind != Kind::compile) continue;
@@ -127,7 +127,8 @@ class Advisor {
                 "; ");
   }
 
-  /// What several data threads would spare, as far as the stages leave threads free: at best all threads are busy.
+  /// The time that several data threads would save, within the threads that the stages leave free; at best all threads
+  /// are busy.
   double spread() const {
     if (is_in_order_ || making_seconds_ <= 0) return 0;
     const double threads = std::max(1, report_.threads), rest = report_.seconds - report_.input_wait;
@@ -136,7 +137,7 @@ class Advisor {
     return made + rest - std::max(rest, (busy * made + rest) / threads);
   }
 
-  /// What is made ahead is made while the rest of the loop runs, and by several threads.
+  /// Elements that are made ahead are made while the rest of the loop runs, and by several threads.
   void suggest_prefetch() {
     const double hidden = std::min({waited_for_plain_, making_seconds_, report_.seconds - report_.input_wait});
     const double gain = std::max(hidden, spread());
@@ -170,8 +171,8 @@ class Advisor {
              "most of all by `", dearest_kept_->name, "`; `cache` behind what is the same in every epoch keeps them"));
   }
 
-  /// Where the work waits for input above all, and the ways to make it sooner, which come first, leave most of the
-  /// wait.
+  /// Suggests less input work if waiting for input dominates and the ways to make input sooner, which come first, leave
+  /// most of the wait.
   void suggest_less_input() {
     const double others = std::max({report_.compute, report_.compile, report_.communication, report_.host});
     if (!dearest_stage_ || report_.input_wait < others) return;
@@ -231,14 +232,14 @@ class Advisor {
   double waited_for_plain_ = 0, waited_for_ahead_ = 0, waited_in_later_epochs_ = 0, run_seconds_ = 0;
   double making_seconds_ = 0, kept_seconds_ = 0, later_share_ = 0;
   double stage_kernels_ = 0;  // of all threads
-  bool is_in_order_ = false;  // a stage can only be read in order
+  bool is_in_order_ = false;  // true if a stage can only be read in order
   std::int64_t first_epoch_ = -1, runs_ = 0;
   int data_threads_ = 0;
-  std::map<std::string, std::int64_t> traces_;  // of each function, those behind the first half of the programs
-  double late_compile_ = 0;                     // seconds of compiling there
+  std::map<std::string, std::int64_t> traces_;  // by function: traces in the second half of the programs
+  double late_compile_ = 0;                     // seconds of compiling in that half
   const ProfileRow* dearest_stage_ = nullptr;
-  const ProfileRow* dearest_kept_ = nullptr;  // of those that a cache would spare
-  std::set<std::string> changing_;            // stages whose elements differ from epoch to epoch
+  const ProfileRow* dearest_kept_ = nullptr;  // of the stages that a cache would save
+  std::set<std::string> changing_;            // stages with different elements in each epoch
 };
 
 }  // namespace

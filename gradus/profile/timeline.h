@@ -24,7 +24,7 @@ class ProfileTimeline {
   };
   struct Program {
     ProfiledProgram described;
-    std::map<std::uint64_t, std::vector<KernelSum>> sums;  // by the stage that it ran for (0: none), then by thunk
+    std::map<std::uint64_t, std::vector<KernelSum>> sums;  // by the stage for which it ran (0: none), then by thunk
     KernelSum& sum(std::uint64_t stage, std::int32_t thunk) {
       std::vector<KernelSum>& all = sums[stage];
       all.resize(described.kernels.size());

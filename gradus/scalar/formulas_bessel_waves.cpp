@@ -91,7 +91,7 @@ Value harmonic_1(const Value& y) {
 
 /// Near 0, y = -x^2 / 4: pi / 2 Y_0(x) and pi / 2 Y_1(x) + 1 / x; y = x^2 / 4: -K_0(x) and K_1(x) - 1 / x.
 Waves second_kind(const Value& x, const Value& y) {
-  // Half of the least normal numbers is subnormal.
+  // Half of x is subnormal for the smallest normal x.
   const Value is_tiny = x < 1e-300, halved = log(select(is_tiny, x, x * 0.5));
   const Value logarithm = select(is_tiny, halved - std::numbers::ln2, halved);
   return {fma(logarithm + std::numbers::egamma, first_kind(0, x, y), -harmonic_0(y)),

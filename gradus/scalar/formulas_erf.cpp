@@ -80,13 +80,13 @@ Value scaled_erfc_long(const Value& a) {
 constexpr double complement_below = -2, tail_below = -4;
 constexpr double sqrt_half = std::numbers::sqrt2 / 2, slope_at_0 = 2 * std::numbers::inv_sqrtpi;
 
-/// exp(-z^2 / 2) with the rounding error of the square, which is a factor of up to 1 + 100 ulp.
+/// exp(-z^2 / 2) with the rounding error of the square, which amounts to a factor of up to 1 + 100 ulp.
 Value gaussian(const Value& z) {
   const Value square = z * z;
   return exp_of_sum(square * -0.5, fma(z, z, -square) * -0.5);
 }
 
-/// Of x below tail_below, -x as far as the result is not 0.
+/// -x for x below tail_below, as far as the result is not 0.
 Value tail_place(const Value& x) { return min(x.type() == f32 ? 15.0 : 40.0, -x); }
 
 /// exp(z^2 / 2) erfc(z / sqrt(2)) for z in [2, 15], in f64 up to 40.

@@ -153,10 +153,10 @@ Value tanh(const Value& x) {
 
 namespace {
 
-/// Where sigmoid(x) comes near the least normal number.
+/// The x from which down sigmoid(x) is near the least normal number.
 double sigmoid_ends(const Value& x) { return x.type() == f32 ? -86.0 : -706.0; }
 
-/// x exp(x), which is x sigmoid(x) below sigmoid_ends: exp(x) by two halves, of which none is subnormal.
+/// x exp(x), which is x sigmoid(x) below sigmoid_ends: exp(x) as two factors, neither of them subnormal.
 Value by_halves(const Value& x) {
   const Value half = exp(x * 0.5);
   return half * max(x.type() == f32 ? -0x1p127 : -0x1p1023, x) * half;

@@ -54,7 +54,7 @@ inline Value constant_like(const Value& x, const Literal& number) {
   return {x.code(), x.code()->add({.op = Opcode::constant, .type = x.type(), .bits = number.bits_as(x.type())})};
 }
 
-/// a shifted by `by`, of the same type, with zeros; 0 <= by < width.
+/// a shifted by `by`, of the same type, filled with zeros; 0 <= by < width.
 inline Value shift_left(const Value& a, const Value& by) { return record(Opcode::shift_left, a, by); }
 inline Value shift_right_logical(const Value& a, const Value& by) { return record(Opcode::shift_right_logical, a, by); }
 
@@ -64,12 +64,12 @@ struct Mantissa {
 };
 Mantissa split(const Value& x);
 
-/// sin and cos without a rare part, for |x| up to trig_bound, beyond which x counts as that.
+/// sin and cos without a rare part, for |x| up to trig_bound; larger x are clamped to it.
 Value bounded_sin(const Value& x);
 Value bounded_cos(const Value& x);
 inline constexpr double trig_bound = 0x1p43;
 
-/// exp(high + low), for |low| far below 1 that is exactly zero where high is not finite.
+/// exp(high + low), for |low| far below 1 and exactly zero if high is not finite.
 Value exp_of_sum(const Value& high, const Value& low);
 
 }  // namespace gradus::scalar

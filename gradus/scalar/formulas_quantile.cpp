@@ -69,7 +69,7 @@ double inverse_of(long double (*f)(long double), long double value) {
 Value erfinv(const Value& given) {
   const Value x = convert(given, f64);
   const Value y = quantile(x * 0.5, (1.0 - abs(x)) * 0.5) * 0.70710678118654752440;
-  const Value tiny = x * 0.88622692545275801365;  // sqrt(pi) / 2, where half of x may be subnormal
+  const Value tiny = x * 0.88622692545275801365;  // sqrt(pi) / 2 for an x whose half may be subnormal
   return select(given == 0.0, given, convert(select(abs(x) < 1e-300, tiny, y), given.type()));
 }
 

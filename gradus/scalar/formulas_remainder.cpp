@@ -11,23 +11,23 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double largest_quotient = 0x1p53;
 
-/// v of |v| < 1.5 m as the number in [-m/2, m/2] that differs from it by 0 or m.
+/// The number in [-m/2, m/2] that differs from v, |v| < 1.5 m, by 0 or m.
 Value centred(const Value& v, const Value& m) {
   const Value half = m * 0.5;
   return select(v > half, v - m, select(v < -half, v + m, v));
 }
 
-/// a b modulo m, centred, of integers |a|, |b| <= m/2 and 2^52 <= m < 2^53: the quotient is below 2^51 and off by less
-/// than 3/4, so that all but the product itself is exact.
+/// a b modulo m, centred, for integers |a|, |b| <= m/2 and 2^52 <= m < 2^53. The quotient is below 2^51 and off by less
+/// than 3/4, so that everything except the product itself is exact.
 Value product_modulo(const Value& a, const Value& b, const Value& m) {
   const Value product = a * b, error = fma(a, b, -product);
   return centred(fma(-round_even(product / m), m, product) + error, m);
 }
 
-/// 2^k of an i64 within the exponents of f64.
+/// 2^k for an i64 k within the exponents of f64.
 Value power_of_two(const Value& k) { return bitcast(shift_left(k + std::int64_t{1023}, 52), f64); }
 
-/// x modulo y of positive doubles, x / y at least 2^52 and below 2^(32 * 2^squarings).
+/// x modulo y for positive doubles, x / y at least 2^52 and below 2^(32 * 2^squarings).
 Value remainder_by_squaring(const Value& x, const Value& y, int squarings) {
   constexpr std::int64_t fraction = (std::int64_t{1} << 52) - 1, integral = std::int64_t{1075} << 52;
   const auto exponent = [](const Value& v) { return shift_right_logical(bitcast(v, i64), 52); };
@@ -44,7 +44,7 @@ Value remainder_by_squaring(const Value& x, const Value& y, int squarings) {
   return whole * 0x1p-52 * bitcast(shift_left(exponent(y), 52), f64);
 }
 
-/// x modulo y of doubles x >= 0, y >= 0. Where y is 0, or x is no number, it is NaN.
+/// x modulo y for doubles x >= 0, y >= 0; NaN if y is 0, or x is infinite or NaN.
 Value positive_remainder(const Value& x, const Value& y, bool single) {
   // The quotient is rounded before it is truncated, so the remainder may be off by one y.
   const Value quotient = x / y, q = truncate(quotient);
@@ -54,7 +54,7 @@ Value positive_remainder(const Value& x, const Value& y, bool single) {
   return select_rarely(quotient >= largest_quotient, rare, usual);
 }
 
-/// Of a remainder towards zero: that of floor.
+/// The remainder of floor from a remainder towards zero.
 Value floored(const Value& r, const Value& b) {
   const Value wrong_side = ((r < 0.0) ^ (b < 0.0)) & (!(r == 0.0)), sum = r + b;
   return select(wrong_side, select(abs(sum) >= abs(b), 0.0, sum), r);
@@ -75,7 +75,7 @@ Value floor_mod(const Value& a, const Value& b) {
   const Value usual = select(wrong_side, r + b, select(abs(r) >= abs(b), r - b, r));
   const double exact_below = a.type() == f32 ? 0x1p24 : largest_quotient;
   const Value rest = select_rarely(abs(quotient) >= exact_below, floored(fmod(a, b), b), usual);
-  return copy_sign(rest, b);  // for zeros; others have it
+  return copy_sign(rest, b);  // the sign of zeros; other results already have it
 }
 
 Real floor_mod(Real a, Real b) {

@@ -59,21 +59,21 @@ Value fresnel_slope(bool sine, const Value& x);
 /// The derivative of dawsn, 1 - 2 x dawsn(x): 0.6 60; near its zero at 0.924 the error is relative to 1.
 Value dawsn_slope(const Value& x);
 
-/// a - b * trunc(a / b) of floats: the remainder with the sign of a, exact.
+/// a - b * trunc(a / b) for floats: the remainder with the sign of a, exact.
 Value fmod(const Value& a, const Value& b);
-/// a - b * floor(a / b) of floats, rounded once: zero, or with the sign of b and smaller than it.
+/// a - b * floor(a / b) for floats, rounded once: zero, or with the sign of b and smaller than it.
 Value floor_mod(const Value& a, const Value& b);
 
 /// x Phi(x), with the normal distribution function Phi; 1 + erf(x / sqrt(2)), which is 2 Phi(x); and the derivative of
-/// erf at x / sqrt(2). From -2 down by the complement, without cancellation.
+/// erf at x / sqrt(2). From -2 down they use the complement, without cancellation.
 Value gelu(const Value& x);
 Value twice_normal_cdf(const Value& x);
 Value erf_slope(const Value& x);
-/// x / 2 (1 + tanh(u)), 1 + tanh(x) and its derivative; from -1.9 down by the sigmoid, without cancellation.
+/// x / 2 (1 + tanh(u)), 1 + tanh(x) and its derivative; from -1.9 down they use the sigmoid, without cancellation.
 Value tanh_gate(const Value& x, const Value& u);
 Value one_plus_tanh(const Value& x);
 Value one_plus_tanh_slope(const Value& x);
-/// x sigmoid(x), and x tanh(log(1 + exp(x))), also where a factor is smaller than the least normal number.
+/// x sigmoid(x), and x tanh(log(1 + exp(x))), also if a factor is smaller than the least normal number.
 Value silu(const Value& x);
 Value mish(const Value& x);
 

@@ -63,7 +63,7 @@ Value high_half(const Value& x) { return shift_right_logical(x, 32); }
 /// 192 bits of 2/pi from bit `place` of the table on, as three words.
 std::vector<Value> bits_from(const Value& place, bool single) {
   std::vector<Value> words;
-  const int count = single ? 6 : 20;  // words that a finite x of this type reaches
+  const int count = single ? 6 : 20;  // words that a finite x of this type can reach
   for (int i = 0; i < count; ++i)
     words.push_back(constant_like(place, Literal(static_cast<std::int64_t>(two_over_pi[i]))));
   const Value word = shift_right_logical(place, 6), shift = place & std::int64_t{63};
@@ -82,8 +82,8 @@ std::vector<Value> bits_from(const Value& place, bool single) {
   return shifted;
 }
 
-/// |x| 2/pi modulo 4, as a number of 128 bits of which two are before the point: x is m 2^e, and only the bits of 2/pi
-/// matter that 2^e moves to below 4. Sums of columns of 32 bits.
+/// |x| 2/pi modulo 4, as a number of 128 bits, two of them before the point. With x = m 2^e, only the bits of 2/pi
+/// matter that 2^e moves below 4. Columns of 32 bits are summed.
 struct Turns {
   Value high, low;
 };
@@ -91,7 +91,7 @@ Turns turns_of(const Value& wide, bool single) {
   const Value bits = bitcast(abs(wide), i64);
   const Value m = (bits & ((std::int64_t{1} << 52) - 1)) | (std::int64_t{1} << 52);
   const std::vector<Value> window = bits_from(shift_right_logical(bits, 52) - std::int64_t{1013}, single);
-  std::vector<Value> by_low, by_high;  // the products with the halves of m, from the least significant one
+  std::vector<Value> by_low, by_high;  // the products with the halves of m, least significant first
   for (int i = 0; i < 6; ++i) {
     const Value& word = window[at(2 - i / 2)];
     const Value half = i % 2 == 0 ? low_half(word) : high_half(word);
@@ -108,7 +108,7 @@ Turns turns_of(const Value& wide, bool single) {
   return {shift_left(columns[3], 32) | low_half(columns[2]), shift_left(columns[1], 32) | low_half(columns[0])};
 }
 
-/// Of |x| beyond the bound.
+/// Reduces |x| beyond the bound.
 Quadrant reduce_far(const Value& wide, bool single) {
   const Turns turns = turns_of(wide, single);
   const Value bits = shift_right_logical(turns.high + (std::int64_t{1} << 61), 62);
@@ -160,7 +160,7 @@ Circle circle(const Quadrant& q, bool precise) {
   return {precise ? long_kernels(q.r, q.low) : short_kernels(q.r), q.bits};
 }
 
-/// function(circle) of x, and far(function(circle), x) of |x| beyond the bound.
+/// function(circle) of x, and far(function(circle), x) for |x| beyond the bound.
 template <class Function, class Far> Value by_circle(const Value& x, Function function, Far far) {
   const bool precise = x.type() == f64;
   const Value wide = convert(x, f64);
@@ -169,7 +169,7 @@ template <class Function, class Far> Value by_circle(const Value& x, Function fu
   return select_rarely(abs(x) > bound, rare, usual);
 }
 
-/// y of |x|, of an odd function, as that of x.
+/// The odd function's value at x, from y, its value at |x|.
 Value with_sign_of(const Value& y, const Value& x) {
   return bitcast(bitcast(y, i64) ^ (bitcast(x, i64) & format_f64.sign), f64);
 }
@@ -197,7 +197,7 @@ Value cosine_of(const Circle& c) {
   return signed_by(next, select(is_odd(next), c.at.cosine, c.at.sine));
 }
 
-/// Of |x| up to the bound.
+/// The circle for |x| up to the bound.
 Circle near_circle(const Value& x) {
   const bool precise = x.type() == f64;
   return circle(reduce(convert(x, f64), precise), precise);

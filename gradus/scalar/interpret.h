@@ -31,9 +31,9 @@ class Interpreter {
     std::int64_t at = 0;  // number of the input, or a byte offset
   };
   struct Instruction {
-    Loop loop;  // null: a test that skips what follows if `a`, a boolean, holds for no element
+    Loop loop;  // null: a test that skips the following instructions if `a`, a boolean, holds for no element
     Operand result, a, b, c;
-    std::size_t skipped = 0;  // instructions
+    std::size_t skipped = 0;  // number of instructions
   };
   struct Placement;
 

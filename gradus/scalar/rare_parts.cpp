@@ -13,7 +13,7 @@ bool is_free(const Instruction& in) {
   return in.op == Opcode::input || in.op == Opcode::constant || in.op == Opcode::extent;
 }
 
-/// Per instruction the rare select that alone needs it; nobody: it is always computed.
+/// For each instruction, the only rare select that needs it; `nobody`: it is always computed.
 std::vector<int> owners_in(const Code& code) {
   std::vector<int> owners(code.instructions.size(), unread);
   owners[static_cast<std::size_t>(code.result)] = nobody;

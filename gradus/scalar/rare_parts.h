@@ -1,4 +1,4 @@
-/// The parts of a formula that only a rare select needs (select_rarely): readers that can branch skip them where the
+/// The parts of a formula that only a rare select needs (select_rarely): readers that can branch skip them if the
 /// condition holds for no element at hand. Bits do not depend on it.
 #pragma once
 #include <vector>
@@ -6,17 +6,17 @@
 
 namespace gradus::scalar {
 
-/// select(which, rare, usual) for a condition that hardly ever holds: instructions on which `rare` alone depends are
-/// computed where it holds for an element at hand, and cost a test elsewhere.
+/// select(which, rare, usual) for a condition that hardly ever holds. Instructions on which only `rare` depends are
+/// computed if the condition holds for an element at hand, and cost a test otherwise.
 Value select_rarely(const Value& which, const Value& rare, const Value& usual);
 inline Real select_rarely(Real which, Real rare, Real usual) { return select(which, rare, usual); }
 
-/// Instructions [first, choice) are needed by operand b of instruction `choice` alone, a rare select.
+/// Only operand b of instruction `choice`, a rare select, needs the instructions [first, choice).
 struct RarePart {
   int first = -1, choice = -1;
 };
 
-/// A formula whose rare parts lie together, each before its select.
+/// A formula whose rare parts are contiguous, each before its select.
 struct Arranged {
   Code code;
   std::vector<RarePart> rare;  // in order; they do not overlap
@@ -26,7 +26,7 @@ struct Arranged {
 /// the outer one.
 Arranged arranged(const Code& code);
 
-/// How many instructions run where no condition of a rare part holds.
+/// The number of instructions that run if no condition of a rare part holds.
 std::int64_t usual_instructions(const Code& code);
 
 }  // namespace gradus::scalar

@@ -86,8 +86,8 @@ class Placement {
 static_assert(Placement(Device{}).code() == 1);
 
 /// While it lives, this thread computes on `device`, and new tensors and Variables live there. Operands that are on
-/// other devices are copied, with gradients. Scopes nest. It ends on the thread that it began on; a notice tells of one
-/// that ends elsewhere, where it changes nothing.
+/// other devices are copied, with gradients. Scopes nest. A scope has to end on the thread that it began on; ending
+/// elsewhere prints a notice and changes nothing.
 class DeviceScope {
  public:
   /// Unavailable, which lists the devices that there are, if `device` is not there.

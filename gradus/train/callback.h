@@ -73,8 +73,8 @@ enum class MonitorMode { automatic, min, max };
 
 /// Options of early_stopping.
 struct EarlyStoppingOptions {
-  int patience = 0;                   // epochs in a row without an improvement that end the training, at least one
-  double min_delta = 0;               // least change that counts as an improvement
+  int patience = 0;                   // consecutive epochs without an improvement that end the training, at least one
+  double min_delta = 0;               // smallest change that counts as an improvement
   bool restore_best_weights = false;  // at the end the model gets the weights of its best epoch
   std::string monitor = {};           // "loss", "validation_loss", or a metric; empty: validation_loss, else loss
   MonitorMode mode = MonitorMode::automatic;  // whether less or more is better

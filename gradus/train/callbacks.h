@@ -31,10 +31,10 @@ Callback reduce_lr_on_plateau(ReduceLROnPlateauOptions options = {});
 struct ModelCheckpointOptions {
   std::string monitor = {};                   // as in EarlyStoppingOptions
   MonitorMode mode = MonitorMode::automatic;  // whether less or more is better
-  bool save_best_only = false;                // save after an epoch that is the best so far; else after every one
+  bool save_best_only = false;                // save only after the best epoch so far; else after every one
 };
-/// Saves weights as safetensors after each epoch; with save_best_only after each one that is the best so far. The file
-/// appears whole or not at all. "{epoch}" in its name becomes the number of the epoch, from 0. For trainings that
+/// Saves weights as safetensors after each epoch; with save_best_only, after each epoch that is the best so far. The
+/// file appears whole or not at all. "{epoch}" in its name becomes the number of the epoch, from 0. For trainings that
 /// resume see FitOptions::checkpoints. InvalidArgument for a path that names no file, and at the end of an epoch
 /// without the number `monitor`. Unavailable where the file may not be written, ResourceExhausted on a full disk.
 Callback model_checkpoint(const std::filesystem::path& file, ModelCheckpointOptions options = {});

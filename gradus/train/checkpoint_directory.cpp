@@ -166,8 +166,8 @@ void make_directory(const fs::path& directory) {
                        ": the directory of checkpoints cannot be made: ", problem.message());
 }
 
-/// The reason why so many bytes cannot be written to a new file; 0: none is known. Beyond the limit of the process for
-/// files the system would send a signal, so that is looked at first.
+/// The reason why `bytes` bytes cannot be written to a new file; 0: none is known. The process's file size limit is
+/// checked first, since the system sends a signal beyond it.
 int room_problem(int file, std::int64_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(bytes)) return EFBIG;
@@ -196,7 +196,7 @@ CheckpointContents read_files(const fs::path& directory, const std::string& stem
         .step = list.at("step").get<std::int64_t>(),
         .position = {list.at("epoch").get<std::int64_t>(), list.at("index").get<std::int64_t>()},
         .random_state = list.at("random_state").get<std::uint64_t>()};
-    contents.contract = list.value("numeric_contract", 1);  // version 1 did not say so
+    contents.contract = list.value("numeric_contract", 1);  // version 1 did not record it
     if (const auto found = list.find("micro_shards"); found != list.end())
       contents.micro_shards = found->get<std::int64_t>();
     if (const auto found = list.find("said"); found != list.end()) found->get_to(contents.said);

@@ -19,11 +19,11 @@ struct CheckpointContents {
   Position position = {};
   std::uint64_t random_state = 0;
   std::optional<std::int64_t> micro_shards = {};  // into how many a batch was divided; 0: it was whole
-  int contract = numeric_contract;                // whose bits its values have
+  int contract = numeric_contract;                // the numeric contract of its values
   std::vector<NamedArray> arrays = {};            // with different names
-  /// What the program said about the training; empty in checkpoints of versions that did not keep it.
+  /// The program's statement of the training; empty in checkpoints of versions that did not keep it.
   std::vector<std::pair<std::string, std::string>> said = {};
-  std::optional<std::int64_t> stream = {};  // where steps are counted: elements of all passes so far
+  std::optional<std::int64_t> stream = {};  // if steps are counted: elements of all passes so far
 };
 
 /// A directory that several processes may use: a writer has it alone, a reader keeps writers away.
@@ -39,8 +39,8 @@ class CheckpointDirectory {
   /// Writes a checkpoint and returns when it is on the disk. Then the oldest beyond max_to_keep are removed. A failure
   /// leaves no trace: ResourceExhausted on a full disk, Unavailable where it cannot be written.
   void write(const CheckpointContents& contents) const;
-  /// Makes the directory, and writes for a try: errors as of write(), before any time was spent. `bytes`: what a
-  /// checkpoint will take at least.
+  /// Makes the directory, and writes a trial file: errors as of write(), before any time is spent. `bytes`: the least
+  /// size of a checkpoint.
   void require_writable(std::int64_t bytes) const;
   /// Reads the newest whole checkpoint, with all checksums compared; empty if there is none. `damaged` gets the reason
   /// why each newer one was skipped.

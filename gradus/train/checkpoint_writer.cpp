@@ -1,4 +1,4 @@
-/// A lock of flock on a file of the directory, which says which process has it.
+/// A flock on a file in the directory; the file names the process that holds it.
 #include "gradus/train/checkpoint_writer.h"
 #include <fcntl.h>
 #include <sys/file.h>
@@ -27,7 +27,8 @@ std::string reason_of(int problem) { return std::generic_category().message(prob
 
 using Identity = std::pair<dev_t, ino_t>;
 
-/// The file, open. Its owner removes it in the end, so what others have opened before may be gone from its place.
+/// The open file. The owner of the lock removes it in the end, so a file that others opened before may be gone from its
+/// place.
 class LockFile {
  public:
   explicit LockFile(const fs::path& directory)
@@ -37,12 +38,12 @@ class LockFile {
   }
   ~LockFile() {
     if (is_locked_) ::unlink(file_.c_str());
-    if (removes_directory_) ::rmdir(file_.parent_path().c_str());  // which fails if there is something in it
+    if (removes_directory_) ::rmdir(file_.parent_path().c_str());  // fails if it is not empty
     ::close(descriptor_);
   }
   LockFile(const LockFile&) = delete;
 
-  /// 0, or what stands against it.
+  /// 0, or the error number.
   int lock() {
     int result = 0;
     do result = ::flock(descriptor_, LOCK_EX | LOCK_NB);
@@ -51,7 +52,7 @@ class LockFile {
     return result == 0 ? 0 : errno;
   }
   bool is_locked() const { return is_locked_; }
-  /// Nothing is left of a directory that was made for checkpoints of which none was written.
+  /// Removes the directory, which was made for checkpoints, if none was written.
   void remove_directory_if_empty() { removes_directory_ = true; }
   std::string read() const {
     std::array<char, 256> written{};
@@ -59,11 +60,11 @@ class LockFile {
     std::string out(written.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     return out.substr(0, out.find('\n'));
   }
-  /// For others' messages alone: that it may fail does no harm.
+  /// Only for messages of other processes, so a failure does no harm.
   void write(const std::string& line) {
     if (::ftruncate(descriptor_, 0) == 0) (void)!::pwrite(descriptor_, line.data(), line.size(), 0);
   }
-  /// Of the file, by any path.
+  /// The identity of the file, by any path.
   Identity identity() const {
     struct stat found{};
     return ::fstat(descriptor_, &found) == 0 ? Identity{found.st_dev, found.st_ino} : Identity{};
@@ -85,7 +86,7 @@ std::string own_name() {
   return text("process ", ::getpid(), " on ", host.data());
 }
 
-/// False: the file was removed meanwhile, by the process that had it.
+/// Takes the lock. False: the process that held it removed the file meanwhile.
 bool take(const fs::path& directory, LockFile& file) {
   const int problem = file.lock();
   if (problem == 0) {
@@ -107,7 +108,7 @@ bool take(const fs::path& directory, LockFile& file) {
 
 std::shared_ptr<const void> hold_as_writer(const fs::path& directory) {
   static std::mutex guard;
-  static std::map<Identity, std::weak_ptr<LockFile>> held;  // by this process
+  static std::map<Identity, std::weak_ptr<LockFile>> held;  // locks of this process
   const std::lock_guard lock(guard);
   std::erase_if(held, [](const auto& entry) { return entry.second.expired(); });
   for (;;) {

@@ -40,7 +40,7 @@ void add_entries(std::vector<Entry>& entries, std::string_view group, const Vari
 
 using Arrays = std::map<std::string, NamedArray>;
 
-/// Groups of parameters with rates of their own may be others now; the facts tell.
+/// Groups of parameters with their own rates may have changed; the facts report that.
 bool is_rate(std::string_view name) {
   return name.starts_with("optimizer/") && name.find("/learning_rate_") != std::string_view::npos;
 }
@@ -58,7 +58,7 @@ std::vector<double> numbers_of(const NamedArray& array) {
   return {values, values + array.spec.shape.size()};
 }
 
-/// Without the seconds: equal trainings have equal checkpoints.
+/// Seconds are left out: equal trainings have equal checkpoints.
 void add_history(std::vector<NamedArray>& arrays, const History& history) {
   if (history.loss.empty()) return;
   arrays.push_back(numbers_array("loss", history.loss));
@@ -78,10 +78,11 @@ History history_in(const Arrays& arrays) {
   return history;
 }
 
-/// Where a learning rate comes from: docs/from-tensorflow.md. `said`: by this program; `then`: by the one that saved,
-/// empty if that is not known; `saved`: the number in the checkpoint, empty if a function gave it.
+/// True if the learning rate comes from the checkpoint: docs/from-tensorflow.md. `said`: the rate that this program
+/// states; `then`: the one that the saving program stated, empty if unknown; `saved`: the number in the checkpoint,
+/// empty if a function gave it.
 bool is_from_checkpoint(const std::string& said, bool has_function, const std::string& then, const std::string& saved) {
-  if (saved.empty() && !has_function) return false;  // the program has no function that could give it
+  if (saved.empty() && !has_function) return false;  // the program has no function to compute it
   return then.empty() || said == then || said == saved;
 }
 
@@ -127,11 +128,11 @@ struct Checkpoints::State {
   std::vector<std::pair<std::string, std::function<Variables()>>> further = {};
   std::function<Tensor(const Variable&)> read = [](const Variable& variable) { return variable.value(); };
   std::optional<std::int64_t> micro_shards = {};
-  std::optional<TrainingFacts> said = {};  // empty: what model and optimizer say when they are saved
+  std::optional<TrainingFacts> said = {};  // empty: the statement of model and optimizer when they are saved
   Notes notes = {};
   std::thread writer = {};
   std::exception_ptr failure = {};
-  std::shared_ptr<const void> right_to_write = {};  // from the first checkpoint on
+  std::shared_ptr<const void> right_to_write = {};  // held from the first checkpoint on
 
   std::vector<Entry> entries() const {
     std::vector<Entry> all;
@@ -147,7 +148,7 @@ struct Checkpoints::State {
     return scale ? optimizer.variables() + scale->variables() : optimizer.variables();
   }
 
-  /// What the program says now.
+  /// The program's present statement.
   TrainingFacts facts(bool of_training) const {
     TrainingFacts all = facts_of(model, optimizer);
     for (const Optimizer::SaidRate& rate : optimizer.said_rates())
@@ -176,15 +177,15 @@ struct Checkpoints::State {
     return all;
   }
 
-  /// The rates of the program that stay as they are, among the entries. The differences tell of each rate that is not
-  /// what both programs said.
+  /// The rates among the entries that keep the program's value. The differences report each rate that is not the one
+  /// that both programs stated.
   std::vector<const Variable*> decide_rates(std::vector<Entry>& entries, const Arrays& arrays,
                                             const TrainingFacts& program, Resumed& resumed) const {
     std::vector<const Variable*> kept;
     for (const Optimizer::SaidRate& rate : optimizer.said_rates()) {
       const auto entry =
           std::ranges::find_if(entries, [&](const Entry& each) { return each.variable->cell() == rate.value->cell(); });
-      entry->optional = true;  // of a group that is new
+      entry->optional = true;  // absent for a new group
       const auto found = arrays.find(entry->name);
       if (found == arrays.end() || found->second.spec != Spec{f64, {}}) continue;
       const double number = *static_cast<const double*>(found->second.data->data());
@@ -194,7 +195,7 @@ struct Checkpoints::State {
       std::erase_if(resumed.differences, [&](const FactDifference& each) { return each.name == rate.name; });
       const bool takes = is_from_checkpoint(said, rate.has_function, then, saved);
       if (!takes) kept.push_back(entry->variable);
-      // Of a version that did not keep what was said, a number may be a callback's.
+      // Versions without the saving program's statement may hold a number that a callback set.
       const bool differs = !takes || (then.empty() && !saved.empty() && said != saved);
       if (differs) resumed.differences.push_back({rate.name, said, had, takes ? GoesBy::checkpoint : GoesBy::program});
     }

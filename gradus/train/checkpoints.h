@@ -21,15 +21,15 @@ namespace gradus {
 struct CheckpointOptions {
   std::filesystem::path directory;  // created if it does not exist
   int max_to_keep = 3;              // older checkpoints are removed; 0: all are kept
-  std::int64_t every_steps = 0;     // for fit: also after each so many updates in all; 0: only at the ends of epochs
+  std::int64_t every_steps = 0;     // for fit: also after every n updates, in total; 0: only at the ends of epochs
   std::size_t max_shard_bytes = 2 * GiB;  // larger contents are divided among several files
-  detail::Given given = {};               // never set: as an option of fit they are left out by default
+  detail::Given given = {};               // never set: marks options of fit that are left out
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("max_to_keep every_steps"), Allowed::positive("max_shard_bytes")};
   }
 
   // For the rooms of the library.
-  /// True unless they are those of FitOptions that nobody has given. The rest is as of a std::optional.
+  /// False only for the default of FitOptions. The other operators are those of a std::optional.
   explicit operator bool() const { return has_value(); }
   bool has_value() const { return *this != detail::not_given<CheckpointOptions>(); }
   bool operator==(const CheckpointOptions&) const = default;
@@ -50,14 +50,14 @@ struct Restored {
 /// Saves and restores a training. A checkpoint holds the variables of the model with their masks, those of the
 /// optimizer, the state of random numbers, the step, and the position in the data. It is written beside its place,
 /// synced, renamed, and carries checksums. A process that is killed while saving leaves the previous checkpoint.
-/// Of several processes that use one directory one writes: from its first checkpoint on it has the directory until this
-/// object is gone, and others that save there are refused. It refers to the model and the optimizer. Not for several
-/// threads at once.
+/// Only one of several processes with the same directory writes: from its first checkpoint on it holds the directory
+/// until this object is gone, and saving is refused to others. It refers to the model and the optimizer. Not for
+/// several threads at once.
 ///
-/// A checkpoint keeps what the program said of the optimizer and the precision. Where a program that restores says
+/// A checkpoint keeps the program's statement of the optimizer and the precision. If the restoring program states
 /// something else, the rule of fit holds (docs/from-tensorflow.md): rates, decays and other numbers are the program's,
-/// state is the checkpoint's, and one line on stderr says what came from where. A rate that was set by
-/// set_learning_rate after the first step is state.
+/// state is the checkpoint's, and one line on stderr gives the origin of each. A rate that was set by set_learning_rate
+/// after the first step is state.
 class Checkpoints {
  public:
   /// InvalidArgument for invalid options.
@@ -68,8 +68,8 @@ class Checkpoints {
   ~Checkpoints();
 
   /// Saves a checkpoint and returns when it is on the disk. `next` is the position in the data: iterator.position().
-  /// ResourceExhausted on a full disk, Unavailable where it cannot be written, and where another process writes;
-  /// earlier checkpoints still exist. InvalidArgument for a model that is not built.
+  /// ResourceExhausted on a full disk, Unavailable if it cannot be written, and if another process writes; earlier
+  /// checkpoints still exist. InvalidArgument for a model that is not built.
   void save(std::int64_t step, Position next = {});
   /// Saves a checkpoint in a thread of its own and returns at once. The values are those of this moment, whatever is
   /// assigned meanwhile. One at a time: it waits for the previous one, and throws its error.
@@ -77,28 +77,28 @@ class Checkpoints {
   /// Waits until nothing is being saved. Throws the error of saving.
   void wait();
   /// Restores the newest whole checkpoint; empty if there is none. One from before the first step resets the optimizer.
-  /// Model and optimizer take all of its values, or keep theirs; a learning rate that the program says otherwise than
-  /// the one that saved stays. Damaged checkpoints are skipped, with a line on stderr. InvalidArgument, naming the
-  /// first variable, if model or optimizer are not those that were saved; a model must be built.
+  /// Model and optimizer take all of its values, or keep theirs; a learning rate stays if the program states another
+  /// one than the saving program did. Damaged checkpoints are skipped, with a line on stderr. InvalidArgument, naming
+  /// the first variable, if model or optimizer are not those that were saved; a model must be built.
   std::optional<Restored> restore();
 
   // For the rooms of the library.
-  /// What fit adds to a checkpoint.
+  /// The additions of fit to a checkpoint.
   struct Notes {
     std::optional<std::int64_t> stream = {};
     History history = {};
   };
-  /// What a training goes on with: of a checkpoint, with all that program and checkpoint say differently.
+  /// A restored training, with all differences between program and checkpoint.
   struct Resumed {
     Restored restored;
     Notes notes;
-    TrainingFacts said = {};  // by the program that saved; empty: not known
+    TrainingFacts said = {};  // the saving program's statement; empty: unknown
     std::vector<FactDifference> differences = {};
   };
-  /// As restore(), without its line. `said`: facts that are the program's besides those of model and optimizer. `check`
-  /// throws before anything is changed. Rates count as said that were set last before the training.
+  /// As restore(), without its line. `said`: the program's facts besides those of model and optimizer. `check` throws
+  /// before anything is changed. The program's rates are those set last before the training.
   std::optional<Resumed> resume(const TrainingFacts& said, const std::function<void(const Resumed&)>& check);
-  /// The facts and the notes of what is saved from now on.
+  /// Sets the facts and the notes of later checkpoints.
   void say(TrainingFacts said);
   void note(Notes notes);
   /// Throws as save() would, if the directory cannot be made or written, or has no room.

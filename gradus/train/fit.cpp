@@ -64,7 +64,7 @@ FitOptions for_trial(FitOptions options) {
   return options;
 }
 
-/// Ranks do the same work, or wait for each other in vain.
+/// Checks that ranks have the same options; otherwise they would wait for each other in vain.
 void check_alike(const FitOptions& options) {
   if (!options.strategy) return;
   const bool hears =
@@ -189,7 +189,7 @@ class Fitting {
 
   std::int64_t shards() const { return options_.strategy ? options_.strategy->micro_shards() : 0; }
 
-  /// What the program says of this training, beside what model and optimizer say.
+  /// The program's statement of this training, besides that of model and optimizer.
   TrainingFacts facts() const {
     TrainingFacts all{{"seed", std::to_string(last_seed())},
                       {"micro_batch", std::to_string(options_.micro_batch)},
@@ -198,7 +198,7 @@ class Fitting {
     return all;
   }
 
-  /// Goes on from the newest checkpoint, if there is one.
+  /// Continues from the newest checkpoint, if there is one.
   void resume() {
     const TrainingFacts now = facts();
     const std::string where = text("fit: ", options_.checkpoints->directory.string());
@@ -221,7 +221,7 @@ class Fitting {
       notice(text("gradus: ", resumed_line(resumed->restored.step, is_finished), line.empty() ? "" : "; ", line, '\n'));
   }
 
-  /// Before anything is restored.
+  /// Checks the place before anything is restored.
   void check_place(const std::string& where) const {
     const std::int64_t steps = options_.steps_per_epoch;
     require(steps == 0 || place_.next.index <= steps, "fit: the checkpoint was made after step ", place_.next.index,
@@ -245,7 +245,8 @@ class Fitting {
                 within);
   }
 
-  /// A callback stops a training before its first epoch: one that has stopped it before, such as early_stopping.
+  /// Reports that a callback ended the training before its first epoch, as an early_stopping that had already stopped
+  /// it.
   void tell_of_no_step() {
     if (!history_.loss.empty() || recorded_.loss.empty()) return;
     history_ = recorded_;
@@ -254,11 +255,11 @@ class Fitting {
                   " was ended by a callback: nothing is left to do\n"));
   }
 
-  /// Epochs that were recorded with other metrics have no numbers for those that are new.
+  /// Fills in NaN for metrics that the recorded epochs do not have.
   History completed(History history) const {
     const std::size_t epochs = history.loss.size();
     const auto unknown = std::vector<double>(epochs, std::numeric_limits<double>::quiet_NaN());
-    history.seconds.assign(epochs, 0);  // of this call
+    history.seconds.assign(epochs, 0);  // seconds belong to the current call only
     if (!options_.validation) history.validation_loss.clear();
     else if (history.validation_loss.size() != epochs) history.validation_loss = unknown;
     auto before = std::exchange(history.metrics, {});
@@ -322,7 +323,7 @@ class Fitting {
     if (step_.has_diverged()) return end_diverged(epoch);
     const Position next = place_.next;
     const bool whole = next == Position{epoch + 1, 0};
-    if (saves() && !whole) save(next);  // as it was stopped: before callbacks take it for an epoch
+    if (saves() && !whole) save(next);  // as stopped, before callbacks count the partial epoch
     const double seconds = seconds_since(begin), loss = epoch_loss(optimizer_.skipped_steps() > skipped);
     NamedNumbers numbers = step_.totals().metrics();
     std::optional<double> validation_loss;
@@ -349,8 +350,8 @@ class Fitting {
     return step_.totals().loss();
   }
 
-  /// From the place to the end of the epoch or where it is stopped. The number of steps of the epoch, earlier ones
-  /// included.
+  /// Trains from the place to the end of the epoch, or until it is stopped. Returns the number of steps of the epoch,
+  /// earlier ones included.
   std::int64_t train(int epoch) {
     std::int64_t steps = place_.next.index;
     auto looked = Clock::now();
@@ -383,8 +384,8 @@ class Fitting {
     return steps;
   }
 
-  /// Of the first batch after the size of batches has changed: the rows that were not trained on. Empty without any,
-  /// and for all other batches.
+  /// The untrained rows of the first batch after a change of the batch size; empty if there are none, and for all other
+  /// batches.
   Tensors rows_left(const Tensors& batch) const {
     Tensors left;
     if (place_.rows_done == 0) return left;
@@ -403,7 +404,7 @@ class Fitting {
     if (options_.steps_per_epoch > 0) return dataset.from({0, stream_of(place)});
     return place.index > 0 ? dataset.from(place) : dataset.epoch(place.epoch);
   }
-  /// Where steps are counted: the element of the stream.
+  /// The element of the stream at a place, if steps are counted.
   std::int64_t stream_of(Position place) const {
     const std::int64_t steps = (place.epoch - begin_place_.next.epoch) * options_.steps_per_epoch + place.index;
     return begin_place_.stream + steps - begin_place_.next.index;
@@ -470,7 +471,7 @@ class Fitting {
   Module& model_;
   Optimizer& optimizer_;
   const Task& task_;
-  const Pipeline given_, whole_dataset_, dataset_;  // as it was given; all that is read; what this process reads
+  const Pipeline given_, whole_dataset_, dataset_;  // as given; all that is read; the part that this process reads
   const FitOptions options_;
   const bool hears_of_steps_ =
       std::ranges::any_of(options_.callbacks, [](const Callback& callback) { return bool(callback.on_step_end); });
@@ -482,7 +483,7 @@ class Fitting {
   std::shared_ptr<const void> right_to_write_;
   std::optional<Checkpoints> checkpoints_;
   std::unique_ptr<Reading> reading_;
-  TrainingPlace place_, begin_place_;  // what is trained on next, and first
+  TrainingPlace place_, begin_place_;  // the next place to train on, and the first one
   std::int64_t steps_before_ = 0;      // before this epoch
   bool stop_ = false;
 };

@@ -40,16 +40,16 @@ struct FitOptions {
   /// normalized by its own mean and variance, and updates the moving statistics once, as in every library that
   /// accumulates. Layers of noise draw anew for each part.
   std::int64_t micro_batch = 0;
-  /// Batches are made ahead so: {.buffers = 2}, in place of what the data set says.
+  /// Prefetching of batches, {.buffers = 2}, in place of the data set's own.
   PrefetchOptions prefetch = detail::not_given<PrefetchOptions>();
   /// {.directory = "run"}: resumes bit for bit from the newest checkpoint, whatever initial_epoch is, with a line on
-  /// stderr. Where program and checkpoint differ, as in the learning rate or the size of batches, the rule of
-  /// docs/from-tensorflow.md decides: the program says how to go on, the checkpoint gives the state, and what cannot be
-  /// is an InvalidArgument before the first step. Saves in the background at the ends of epochs and where the training
-  /// is stopped. The state of callbacks is part of it. Earlier epochs are neither repeated nor part of the history,
-  /// except that it is the recorded one if nothing is left to do. Losses within a resumed epoch are those of the whole
-  /// epoch. Unavailable or ResourceExhausted before the first step if the directory cannot be made or written, or has no
-  /// room.
+  /// stderr. If program and checkpoint differ, as in the learning rate or the batch size, the rule of
+  /// docs/from-tensorflow.md decides: the program says how to go on, the checkpoint gives the state, and a value that
+  /// cannot change is an InvalidArgument before the first step. Saves in the background at the ends of epochs and when
+  /// the training is stopped. The state of callbacks is part of it. Earlier epochs are neither repeated nor part of the
+  /// history, except that the history is the recorded one if nothing is left to do. Losses within a resumed epoch are
+  /// those of the whole epoch. Unavailable or ResourceExhausted before the first step if the directory cannot be made
+  /// or written, or has no room.
   CheckpointOptions checkpoints = detail::not_given<CheckpointOptions>();
   FunctionOptions function = {};  // options of the compiled step
   /// On what the step runs: each batch is divided into shards. Validation runs on it, too. Of several processes each
@@ -96,9 +96,9 @@ Tensor predict(const Module& model, const ElementFunction& call, const Pipeline&
 ///
 /// InvalidArgument also for a data set that was not batched: its examples have no axis of examples, and rows of one
 /// would be taken for examples. {.unbatched = true} declares that elements are meant as they are: batches that were
-/// made by hand, or single examples, for which model and loss are written. For a generator it is not known: a scalar
-/// field shows it, or a last field with another number of rows than all others; else a line says that its elements are
-/// taken for batches, unless the number of rows is any_size.
+/// made by hand, or single examples, for which model and loss are written. A generator does not declare it: a scalar
+/// field shows it, or a last field with another number of rows than all others; otherwise a line says that its elements
+/// are taken for batches, unless the number of rows is any_size.
 template <class M, class O, class L, class D>
 History fit(M& model, O& optimizer, const L& loss, const D& dataset, FitOptions options = {}) {
   if constexpr (!std::derived_from<O, Optimizer>) {

@@ -13,7 +13,7 @@ void add_up(Tensors& sums, const Gradients& more) {
   }
 }
 
-/// Of all shards, where a strategy divides the batch.
+/// The rows of all shards, if a strategy divides the batch; else `own`.
 std::int64_t rows_of_batch(std::int64_t own) {
   const ShardPlace* const at = shard_place();
   return at && at->rows[0] > 0 ? at->of_first * at->rows[0] + at->of_second * at->rows[1] : own;

@@ -9,7 +9,7 @@ namespace gradus {
 
 class PartPenalties {
  public:
-  /// `rows`: rows of all parts together, of a shard where a strategy divides the batch. The model must outlive this.
+  /// `rows`: rows of all parts together, or of one shard if a strategy divides the batch. The model must outlive this.
   PartPenalties(const Module& model, std::int64_t rows);
   /// The gradients of a part's loss, which the persistent `tape` recorded. Penalties are kept for the end.
   Gradients gradient(GradientTape& tape, const Examined& part, std::int64_t rows);
@@ -19,7 +19,7 @@ class PartPenalties {
  private:
   const Module& model_;
   const Variables variables_;
-  const std::int64_t rows_, rows_of_all_;  // of this shard, and of all
+  const std::int64_t rows_, rows_of_all_;  // of this shard, and of all shards
   Tensor of_activities_;
   Gradients gradients_;  // of the activity penalties
 };

@@ -88,8 +88,8 @@ std::string element_text(const std::vector<Spec>& specs) {
   return fields.str();
 }
 
-/// Of a generator it is not known whether its elements are batches; the sizes of their first axes show what they cannot
-/// be. Where they are fixed and alike, one example looks like a batch.
+/// A generator does not declare whether its elements are batches; the sizes of their first axes show if they cannot be.
+/// If the sizes are fixed and equal, one example looks like a batch.
 void check_generated(std::string_view what, const std::vector<Spec>& specs) {
   const auto rows = [](const Spec& spec) { return spec.shape[0]; };
   if (specs.empty() || std::ranges::find(specs, any_size, rows) != specs.end()) return;

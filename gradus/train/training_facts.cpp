@@ -15,7 +15,7 @@ struct RuleRow {
   std::string_view name;
   GoesBy by;
 };
-/// All others go by the program.
+/// The rules of facts; the program decides all others.
 constexpr RuleRow rules[] = {{"optimizer", GoesBy::both},     {"slots", GoesBy::both},
                              {"loss_scale", GoesBy::both},    {"initial_accumulator_value", GoesBy::checkpoint},
                              {"seed", GoesBy::checkpoint},    {"element", GoesBy::pass},
@@ -55,10 +55,10 @@ std::string policy_of(const Layer& model) {
 bool begins(std::string_view name, std::initializer_list<std::string_view> with) {
   return std::ranges::any_of(with, [&](std::string_view each) { return name.starts_with(each); });
 }
-/// Stages that give as many elements as they read, in the same order.
+/// True for stages that give as many elements as they read, in the same order.
 bool keeps_order(const std::string& name) { return begins(name, {"map", "cache", "rows of rank"}); }
 
-/// The stage that makes the batches of a pass, if elements behind it stay in their order.
+/// The stage that makes the batches of a pass, if later stages keep their order.
 const Stage* batching_stage(const Stage& last) {
   for (const Stage* stage = &last;;) {
     if (stage->batch_size()) return stage;
@@ -68,7 +68,7 @@ const Stage* batching_stage(const Stage& last) {
   }
 }
 
-/// Of all that chooses and orders rows; neither the sizes of batches nor what maps make.
+/// A hash of everything that chooses and orders rows, without batch sizes and the results of maps.
 std::uint64_t order_of(const Stage& stage) {
   std::uint64_t hash = 1;
   const std::vector<const Stage*> sources = stage.sources();
@@ -94,7 +94,7 @@ std::string text_or_unknown(const std::optional<std::int64_t>& number) {
   return number ? std::to_string(*number) : "unknown";
 }
 
-/// Long lists of names are cut.
+/// Cuts long lists of names.
 std::string shown(const std::string& value) {
   constexpr std::size_t longest = 120;
   return value.size() <= longest ? value : value.substr(0, longest) + "...";
@@ -108,7 +108,7 @@ const FactDifference* find(const std::vector<FactDifference>& all, std::string_v
 constexpr std::string_view another_directory =
     ", or begin a training of its own in another directory (load_safetensors takes weights alone)";
 
-/// The options by which an optimizer has the slots that it has.
+/// The options that decide an optimizer's slots.
 std::string slots_text(const std::vector<FactDifference>& all, const FactDifference& slots) {
   std::string reasons;
   for (const std::string_view name : {"momentum", "amsgrad", "centered", "use_ema"})
@@ -139,7 +139,7 @@ TrainingFacts facts_of(const Pipeline& dataset) {
   const auto rows = dataset.rows();
   const auto cardinality = dataset.cardinality();
   TrainingFacts facts{{"element", element_text(dataset.specs())}};
-  // Without the rows that drop_remainder leaves out, which differ by the size of batches.
+  // The rows that drop_remainder leaves out do not count, since they depend on the batch size.
   std::optional<std::int64_t> all = rows ? std::optional(rows->first) : cardinality;
   if (batches && !batches->sources().empty() && batches->sources()[0]->is_counted() && !batches->is_endless())
     all = batches->sources()[0]->length(0);

@@ -1,11 +1,11 @@
-/// From batches to rows, and back.
+/// Converts batches to rows, and back.
 #include "gradus/train/training_place.h"
 #include "gradus/base/error.h"
 
 namespace gradus {
 namespace {
 
-/// In what places are counted; -1: not known.
+/// The units of a training's places; -1: unknown.
 struct Counting {
   std::int64_t steps, batch_size, batches;
   explicit Counting(const TrainingFacts& facts)
@@ -15,7 +15,7 @@ struct Counting {
   bool counts_steps() const { return steps > 0; }
 };
 
-/// The element of a pass that begins at or holds a row, and how many of its rows come before.
+/// The element of a pass that contains a row, and the number of its rows before that row.
 struct BatchPlace {
   std::int64_t index, rows_done;
 };

@@ -1,5 +1,5 @@
-/// The place of a training in its data, where a resumed training counts otherwise: in batches of another size, or in
-/// other numbers of steps. It is counted in rows, so that none is read twice or left out.
+/// The place of a training in its data, for a resumed training that counts differently: in batches of another size, or
+/// in other numbers of steps. It is counted in rows, so that none is read twice or left out.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,14 +8,14 @@
 namespace gradus {
 
 struct TrainingPlace {
-  Position next;               // the epoch, and the steps of it that were made
-  std::int64_t stream = 0;     // where steps are counted: elements of all passes so far
-  std::int64_t rows_done = 0;  // of the next element: those that smaller or larger batches have used
+  Position next;               // the epoch, and its finished steps
+  std::int64_t stream = 0;     // if steps are counted: elements of all passes so far
+  std::int64_t rows_done = 0;  // rows of the next element that smaller or larger batches have used
   bool operator==(const TrainingPlace&) const = default;
 };
 
-/// The place `then`, of a training with the facts `before`, for one with the facts `now`. InvalidArgument, opened by
-/// `where`, if it cannot be.
+/// Converts the place `then` of a training with the facts `before` to one with the facts `now`. InvalidArgument, opened
+/// by `where`, if that is not possible.
 TrainingPlace place_in(const TrainingFacts& now, const TrainingPlace& then, const TrainingFacts& before,
                        const std::string& where);
 

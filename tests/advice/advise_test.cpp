@@ -103,7 +103,7 @@ TEST(Advise, LargerBatchesShareWhatEachCosts) {
 
 /// However the data are made, no larger batch leaves fewer than 20 updates in a pass over them.
 TEST(Advise, LargerBatchesLeaveEnoughUpdates) {
-  const SmallTraining t;  // of 256 rows
+  const SmallTraining t;  // 256 rows
   const Dataset<2> rows = t.dataset.unbatch();
   const auto same = [](Tensor x, Tensor y) { return std::pair{x, y}; };
   const auto all = [](Tensor, Tensor) { return constant(true); };
@@ -111,7 +111,7 @@ TEST(Advise, LargerBatchesLeaveEnoughUpdates) {
   struct Row {
     const char* name;
     Dataset<2> dataset;
-    std::int64_t most;  // of a batch; 0: none larger
+    std::int64_t most;  // the largest batch that is proposed; 0: none
     std::int64_t steps = 0;
   };
   const Row kinds[] = {
@@ -157,7 +157,8 @@ TEST(Advise, LargerBatchesLeaveEnoughUpdates) {
   }
 }
 
-/// What changes what is learned is tried, told and left out, unless it is named. Others are tried without it.
+/// A lever that changes the learned result is tried, shown and left out, unless it is named. Others are tried without
+/// it.
 TEST(Advise, WhatChangesWhatIsLearnedIsTakenByNameAlone) {
   const SmallTraining t;
   const Pretended pretended;
@@ -188,7 +189,7 @@ TEST(Advise, WhatChangesWhatIsLearnedIsTakenByNameAlone) {
     EXPECT_EQ(kind.changes_learning(), kind.name == "batch size" || kind.name == "bf16" || kind.name == "float16");
 }
 
-/// By a profile of so many shares of the time.
+/// The order of levers, by a profile with these shares of the time.
 std::vector<std::string> order_by(const SmallTraining& t, double input, double compute) {
   const Training training = detail::training_of<2>(t.model, t.optimizer, t.loss, t.dataset.pipeline(), false);
   const AdviseOptions options;
@@ -226,7 +227,7 @@ TEST(Advise, ATrainingThatWaitsForItsInputIsTold) {
   std::swap(report.compute, report.input_wait);
   EXPECT_EQ(account_of(report), "of the time of a step 93 % computes, 5.0 % waits for input, 2.0 % is other C++");
   EXPECT_EQ(account_of({}), "");
-  report.seconds += 9, report.compile += 9;  // which is done once
+  report.seconds += 9, report.compile += 9;  // compiling happens once
   EXPECT_EQ(account_of(report), "of the time of a step 93 % computes, 5.0 % waits for input, 2.0 % is other C++");
 }
 

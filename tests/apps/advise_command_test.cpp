@@ -64,8 +64,8 @@ TEST_F(AdviseCommand, SpeaksJson) {
   }
 }
 
-/// A batch of 4 is so small that a larger one is worth it on every machine. It changes what is learned, so it is taken
-/// by name alone.
+/// A batch of 4 is so small that a larger one is worth it on every machine. It changes the learned result, so it is
+/// taken only by name.
 TEST_F(AdviseCommand, TheConfigurationThatFollowsTrains) {
   AdviseArguments given = arguments();
   given.max_seconds = 60;  // a slow machine needs them

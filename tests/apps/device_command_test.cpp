@@ -91,7 +91,7 @@ TEST_F(DeviceCommand, SaysWhatToInstallForADeviceThatThereIsNot) {
   }
 }
 
-/// As an interrupted download leaves it: the others are listed all the same.
+/// A file as an interrupted download leaves it; the other devices are listed all the same.
 TEST_F(DeviceCommand, TellsOfAPluginThatIsCutOff) {
   const fs::path cut = root_ / "cut.so";
   fs::copy_file(GRADUS_COMMAND, cut);

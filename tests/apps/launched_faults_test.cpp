@@ -1,5 +1,5 @@
-/// Ranks of `gradus launch` that fail, end early, or are stopped: all end, and the launcher names the one that was the
-/// cause. Skipped where UCX or gRPC is not there.
+/// Ranks of `gradus launch` that fail, end early, or are stopped: all end, and the launcher names the rank that was the
+/// cause. Skipped without UCX or gRPC.
 #include <signal.h>
 #include <unistd.h>
 #include "gradus/gradus.h"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What the ranks are: this program with one test, the one below. GRADUS_TEST_FAULT is that of rank 1.
+/// The body of the ranks: they run this program with only this test. GRADUS_TEST_FAULT is the fault of rank 1.
 TEST(LaunchedRank, HasAFault) {
   const char* const variable = std::getenv("GRADUS_TEST_FAULT");
   if (variable == nullptr) GTEST_SKIP() << "the body of started processes";
@@ -55,7 +55,7 @@ class LaunchedFaults : public LaunchTest {
     if (const std::string problem = problem_of_ucx() + problem_of_grpc(); !problem.empty()) GTEST_SKIP() << problem;
     LaunchTest::SetUp();
   }
-  /// With waits of so many seconds.
+  /// Waits of `timeout` and `heartbeat` seconds.
   int launch(const std::string& fault, int timeout, int heartbeat, int servers = 0) {
     const VariablesOfTest variables{
         {"GRADUS_TEST_FAULT", fault},

@@ -33,7 +33,7 @@ TEST(LaunchedWorker, CountsTheStepsOfAll) {
   std::cout << "rank " << strategy.rank() << " has " << loss << " after " << steps.value().item() << std::endl;
 }
 
-/// A training that does not ask which rank it is.
+/// A training that does not ask for its rank.
 TEST(LaunchedStranger, TrainsByItself) {
   if (std::getenv("GRADUS_TEST_LAUNCHED") == nullptr) GTEST_SKIP() << "the body of started processes";
   Sequential model{Dense(1)};

@@ -1,4 +1,4 @@
-/// Which of the processes of `gradus launch` was the cause, from what it knows of them.
+/// The cause of a failure among the processes of `gradus launch`, from the launcher's knowledge of them.
 #include "apps/gradus/rank_fates.h"
 #include <gtest/gtest.h>
 #include "apps/gradus/stopped_ranks.h"
@@ -28,7 +28,7 @@ struct Row {
   const char* name;
   std::vector<RankFate> fates;
   std::chrono::milliseconds since;
-  std::string says;  // empty: it is not clear yet
+  std::string says;  // empty: not decided yet
 };
 
 TEST(RankFates, TheCauseIsTheFirstThatFailedByItself) {
@@ -84,20 +84,20 @@ TEST(RankFates, AMeetingThatOneCannotComeToAnyMoreIsInVain) {
   EXPECT_EQ(says({lives(joins), lives(joins), lives(unknown)}), "");
   EXPECT_EQ(says({lives(together), lives(together), exits(0, left, 1)}), "");
   RankFate of_two = lives(joins);
-  of_two.group = 2;  // a group of some of the ranks
+  of_two.group = 2;  // the group has only some of the ranks
   EXPECT_EQ(says({of_two, lives(unknown), exits(0, unknown, 1)}), "");
 }
 
 TEST(StoppedRanks, AreOverdueAloneWhileTheOthersGoOnOrHaveEnded) {
   using Clock = StoppedRanks::Clock;
   const Clock::time_point begin{1000s};
-  /// After how long a rank is overdue, of 60 s, where each look comes `step` after the last one.
+  /// The time until a rank is overdue, within 60 s, with a look every `step`.
   const auto overdue_after = [&](std::vector<RankFate> fates, std::chrono::milliseconds step) {
     StoppedRanks watch(begin);
     for (auto now = begin; now < begin + 60s; now += step)
       if (const auto found = watch.overdue(fates, 5s, now); !found.empty()) {
         EXPECT_EQ(found, std::vector{1});
-        EXPECT_TRUE(watch.overdue(fates, 5s, now + step).empty());  // once
+        EXPECT_TRUE(watch.overdue(fates, 5s, now + step).empty());  // reported once
         return std::chrono::duration_cast<std::chrono::milliseconds>(now - begin);
       }
     return -1ms;

@@ -1,5 +1,5 @@
-/// A run's config.toml is its program: what is changed there holds when the run is resumed, with a line. A training
-/// that failed before its first step leaves nothing; and paths of the other kind, words in tables, lacking columns.
+/// A run's config.toml is its program: a change there holds when the run is resumed, and prints a line. A training that
+/// fails before its first step leaves nothing. Also paths of the wrong kind, words in tables, and missing columns.
 #include <nlohmann/json.hpp>
 #include "apps/gradus/advise.h"
 #include "apps/gradus/experiment.h"
@@ -33,7 +33,7 @@ class ResumedConfiguration : public CommandTest {
     return status_of(
         [&] { return train({.config = {}, .resume = root_ / "run", .epochs = epochs, .settings = settings}); });
   }
-  /// Of the last epoch.
+  /// The rate of the last epoch.
   double learning_rate() const {
     std::istringstream lines(contents(root_ / "run/metrics.jsonl"));
     std::string line, last;
@@ -52,7 +52,7 @@ TEST_F(ResumedConfiguration, WhatIsChangedHolds) {
   expect_error("learning_rate 0.001 from the program (the checkpoint had 0.01)");
   expect_error("goes on after step 8 in epoch 3 of 3");
   EXPECT_EQ(learning_rate(), 0.001);
-  ASSERT_EQ(resume(4), ok) << errors_;  // it was written into config.toml
+  ASSERT_EQ(resume(4), ok) << errors_;  // config.toml contains it
   EXPECT_EQ(learning_rate(), 0.001);
   EXPECT_EQ(errors_.find("from the program"), std::string::npos) << errors_;
   ASSERT_EQ(resume(5, {"optimizer.momentum=0.9"}), failed);
@@ -82,13 +82,13 @@ TEST_F(ResumedConfiguration, ATrainingWithoutAStepLeavesNothing) {
   ASSERT_EQ(begin(), ok) << errors_;
   EXPECT_EQ(read_facts(root_ / "run/data.json").columns, (std::vector<std::string>{"b"}));
   fs::remove_all(root_ / "run");
-  fs::create_directory(root_ / "run");  // the user's own stays
+  fs::create_directory(root_ / "run");  // the user's own directory stays
   write("config.toml", config(sgd, "", 3));
   EXPECT_EQ(begin(), failed);
   EXPECT_TRUE(fs::is_empty(root_ / "run"));
 }
 
-/// What one that was killed has left misleads neither a new training nor one that is resumed.
+/// Files of a killed training mislead neither a new training nor a resumed one.
 TEST_F(ResumedConfiguration, AKilledTrainingWithoutACheckpointMisleadsNobody) {
   write("config.toml", config(sgd, "columns = [\"a\"]\n"));
   const auto leave = [&] {

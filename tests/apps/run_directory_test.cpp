@@ -207,7 +207,7 @@ TEST_F(RunDirectoryTest, IsClaimedByOneAtATime) {
     EXPECT_EQ(status_of([&] { return train(beginning()); }), failed);
   }
   EXPECT_FALSE(fs::exists(run.checkpoints()));  // no training came of it
-  fs::create_directories(run.checkpoints());    // nor of one that was killed at once
+  fs::create_directories(run.checkpoints());    // or of a run that was killed at once
   {
     RunClaim claim(run);
     claim.begin_training();

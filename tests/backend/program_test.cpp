@@ -79,7 +79,7 @@ std::vector<float> column_sum(const std::vector<std::vector<float>>& rows, std::
   return column_sum(partials, columns);
 }
 
-/// By both tiers, of `rows` of `n` numbers.
+/// Compares sums of `rows` rows of `n` numbers, computed by both tiers.
 void expect_row_sums(std::int64_t rows, std::int64_t n, const std::vector<float>& values) {
   Builder b;
   const int x = b.input({f32, {rows, n}});
@@ -100,7 +100,7 @@ TEST(Rows, SumsFollowTheContract) {
     expect_row_sums(3, n, noise(3 * n));
 }
 
-/// More than 512 blocks, whose results are a row of more than one run.
+/// More than 512 blocks, whose results form a row of more than one run.
 TEST(Rows, SumsOfManyBlocksFollowTheContract) {
   const std::int64_t n = 513 * 32768 + 5;
   std::vector<float> values = noise(n / 64);

@@ -157,7 +157,7 @@ const Case cases[] = {
     {1, 20, 30, 2, 1, 9, 7, false, {}, bf16, -0.3},
     {1, 20, 30, 2, 1, 9, 7, true, {}, bf16, 0.3},
     {1, 20, 30, 2, 1, 9, 7, true, {}, bf16, 0},
-    // Sums along keys of more than a run of 512, and of more than a block of 32,768.
+    // Sums along more keys than a run of 512, and than a block of 32,768.
     {1, 40, 513, 1, 1, 4, 4},
     {1, 1100, 1100, 1, 1, 4, 4, true},
     {1, 3, 33000, 1, 1, 2, 2},

@@ -265,7 +265,7 @@ TEST_F(KernelFiles, GoWhereTheyWereGoingToGo) {
   EXPECT_EQ(files().size(), 1u);
 }
 
-/// It would run what others put there.
+/// Otherwise the process would run code that others put there.
 TEST_F(KernelFiles, NeedADirectoryThatOthersCannotWrite) {
   const fs::path open = directory_ / "open";
   fs::create_directories(open);

@@ -1,4 +1,4 @@
-/// Folders of code that is run: those that other users own, or can write to, are refused with the way to mend them.
+/// Folders of code that is run: a folder that other users own or can write is refused, with a remedy.
 #include "gradus/base/code_folder.h"
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,12 +52,12 @@ TEST_F(CodeFolders, ThatOthersCanWriteAreRefused) {
   }
 }
 
-/// Whoever can write above it can put another folder in its place.
+/// Users that can write a parent folder can put another folder in its place.
 TEST_F(CodeFolders, BelowOneThatOthersCanWriteAreRefused) {
   folder("above", 0777);
   const fs::path below = folder("above/below");
   expect_says(code_folder(below).problem, (root_ / "above").string() + " can be written by other users (mode 777)");
-  folder("above", 01777);  // as /tmp
+  folder("above", 01777);  // like /tmp
   EXPECT_EQ(code_folder(below).problem, "");
   folder("above", 0777);
   fs::create_symlink(below, root_ / "link");

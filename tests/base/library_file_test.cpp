@@ -1,4 +1,4 @@
-/// Shared libraries whose files were cut off, at any length: found out by their headers, without the loader.
+/// Shared libraries cut off at any length: their headers show it, without the loader.
 #include "gradus/base/library_file.h"
 #include <dlfcn.h>
 #include <algorithm>
@@ -25,7 +25,7 @@ TEST(LibraryFiles, ThatAreCutOffAreToldAtAnyLength) {
   };
   EXPECT_EQ(problem_of(whole.size()), "");
   EXPECT_EQ(problem_of(0), "") << "no library, which the loader says";
-  bool is_whole = true;  // from the end on: what follows the last segment is not mapped
+  bool is_whole = true;  // while only bytes after the last segment, which are not mapped, are cut off
   for (const double part : {0.99, 0.9, 0.75, 0.5, 0.25, 0.1, 0.01}) {
     const auto length = static_cast<std::size_t>(part * static_cast<double>(whole.size()));
     const std::string problem = problem_of(std::max<std::size_t>(length, 64));

@@ -1,4 +1,4 @@
-/// Deadlines that count the time alone that a process has lived, by a pretended clock.
+/// Deadlines that count only time in which the process ran, by a simulated clock.
 #include "gradus/base/lived_time.h"
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@ TEST(LivedTime, AGapOfMoreThanTwoSlicesIsMissedButForOne) {
   LivedTime time(100ms, begin);
   EXPECT_EQ(time.missed(begin + 50ms), 0ms);
   EXPECT_EQ(time.missed(begin + 250ms), 0ms);   // two slices: a busy machine
-  EXPECT_EQ(time.missed(begin + 10s), 9650ms);  // 9.75 s, of which it may have waited one slice
+  EXPECT_EQ(time.missed(begin + 10s), 9650ms);  // 9.75 s, of which the process may have waited one slice
   EXPECT_EQ(time.missed(begin + 10s + 100ms), 0ms);
 }
 
-/// Waits as waiting loops do, but that the process sleeps from `stop` to `go`; when it gives up.
+/// Waits like a waiting loop, while the process sleeps from `stop` to `go`; returns the moment when it gives up.
 LivedTime::Clock::duration given_up(std::chrono::milliseconds patience, std::chrono::milliseconds stop,
                                     std::chrono::milliseconds go) {
   auto now = begin;
@@ -36,7 +36,7 @@ TEST(LivedDeadline, IsSoMuchLaterAsItsProcessSlept) {
     EXPECT_GE(lived, 1900ms);
     EXPECT_LE(lived, 2100ms);
   }
-  EXPECT_GE(given_up(100ms, 50ms, 5s), 5s);  // it has a chance to hear the answer that came meanwhile
+  EXPECT_GE(given_up(100ms, 50ms, 5s), 5s);  // it can still receive an answer that arrived meanwhile
 }
 
 }  // namespace

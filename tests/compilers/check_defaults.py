@@ -75,7 +75,7 @@ def one_of_equals(text):
 
 
 def agrees(keras, ours):
-    """Whether both texts mean the same: None is what is left out, (1, 1) is 1 twice, 'valid' is Padding::valid."""
+    """True if both texts mean the same: None is an omitted default, (1, 1) is 1 twice, 'valid' is Padding::valid."""
     ours = re.sub(r"^std::(array|vector)<[^{(]*>", "", ours.strip()).replace("()", "{}")
     if keras == "','":
         return ours == "comma"  # as option_structs.py spells it

@@ -12,7 +12,7 @@ import tempfile
 
 import option_structs
 
-# What a user writes behind `.field = `; several: one after the other.
+# The text that a user writes after `.field = `; several texts are tried in turn.
 NATURAL = {
     "bool": ["true"],
     "double": ["0.5"],

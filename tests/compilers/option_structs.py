@@ -70,7 +70,7 @@ def split_at_top(text, separator):
 
 
 def declarations(body):
-    """What a struct's body declares, without the bodies of functions."""
+    """The declarations in a struct's body, without the bodies of functions."""
     found, begin, place = [], 0, 0
     while place < len(body):
         if body[place] == "{":

@@ -1,4 +1,5 @@
-/// Where several ranks save, and from where they go on: what cannot be is told on every rank before the first step.
+/// Checkpoints of several ranks, and the places from which they resume: an impossible place is an error on every rank
+/// before the first step.
 #include <gtest/gtest.h>
 #include <atomic>
 #include "gradus/gradus.h"
@@ -11,10 +12,10 @@ namespace {
 
 struct Trained {
   std::vector<std::string> problems;
-  int steps = 0;  // of all ranks
+  int steps = 0;  // sum over all ranks
 };
 
-/// Two ranks train on 48 rows, to the end of two epochs or until they have made so many steps.
+/// Two ranks train on 48 rows, to the end of two epochs or for `stop` steps.
 Trained train(const std::filesystem::path& directory, std::int64_t batch, std::int64_t stop = 0) {
   const Tensor x = ones({48, 3}), y = ones({48, 1});
   std::atomic<int> steps = 0;

@@ -1,5 +1,5 @@
-/// Threads, descriptors and memory that run out on one rank, one at a time, at each phase of its work: every rank ends
-/// by itself, soon after Cluster::timeout at the latest. Skipped where UCX or gRPC is not there.
+/// Threads, descriptors and memory that run out on one rank, one at a time, in each phase of its work: every rank ends
+/// by itself, shortly after Cluster::timeout at the latest. Skipped without UCX or gRPC.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Descriptors: none is free. Memory: no more than a page or two of addresses.
+/// Leaves no free descriptor, or no more than a page or two of addresses.
 void exhaust(const std::string& resource) {
   if (resource.starts_with("threads")) {
     allow_threads(resource == "threads" ? 0 : std::stoi(resource.substr(7)));
@@ -36,7 +36,7 @@ void exhaust(const std::string& resource) {
   }
 }
 
-/// Which rank has no more of what from where on, and the port.
+/// The resource, the phase from which on it is exhausted, the rank that lacks it, and the port.
 struct Row {
   std::string resource, phase;
   int rank = 0;
@@ -101,7 +101,7 @@ class Exhaustion : public testing::TestWithParam<std::string> {
 void expect_to_have_ended(const EndedProcess& one, int rank, const Row& row) {
   const std::string which = text(row.written(), ": rank ", rank, ": ");
   EXPECT_FALSE(one.was_late) << which << "it hangs: " << one.output;
-  // gRPC ends its process where it gets no memory, and so does the C++ runtime; nobody reads or writes beyond it.
+  // gRPC aborts its process without memory, and so does the C++ runtime; neither reads or writes out of bounds.
   const bool may_abort = row.resource == "memory" && row.rank == rank;
   EXPECT_TRUE(one.signal == 0 || one.was_late || (one.signal == SIGABRT && may_abort))
       << which << "it ends by signal " << one.signal << ": " << one.output;

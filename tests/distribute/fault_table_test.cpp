@@ -39,7 +39,7 @@ std::vector<Phase> messages_of(int rank) {
   std::vector<Phase> all;
   const auto add = [&](Phase phase, int count) { all.insert(all.end(), static_cast<std::size_t>(count), phase); };
   for (int step = 1; step <= steps; ++step) {
-    if (step == 1) add(Phase::values, 2 * (ranks - 1));  // of the batch, then of what ranks hold
+    if (step == 1) add(Phase::values, 2 * (ranks - 1));  // for the batch, then for the ranks' Variables
     if (step == 1) add(Phase::fingerprint, ranks - 1);
     add(Phase::sums, ranks - 1);
     add(Phase::vote, ranks - 1);

@@ -1,5 +1,5 @@
-/// The token that a server of this machine leaves for its user: who may read it, what is taken for one, and what other
-/// users reach without it. Tests with another user run as root alone.
+/// The token that a server of this machine leaves for its user: its readers, the files that are accepted as a token,
+/// and the limits of other users without it. Tests with another user run only as root.
 #include "gradus/distribute/left_token.h"
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -72,11 +72,11 @@ TEST(LeftTokens, AreNeededAtTheLoopbackAlone) {
   EXPECT_FALSE(needs_left_token(here(1), {.certificate = "a", .key = "b", .authority = "c"}));
 }
 
-/// One that another process has left: of which this one knows nothing but the file.
+/// The file of another process's token, of which this process knows nothing else.
 class FileOfAnother {
  public:
   explicit FileOfAnother(int port) {
-    const LeftToken left(here(port), "token");  // makes the folder, and says the name
+    const LeftToken left(here(port), "token");  // makes the folder, and shows the file's name
     file_ = file_of(port);
   }
   ~FileOfAnother() { remove(file_.c_str()); }
@@ -86,7 +86,7 @@ class FileOfAnother {
     std::ofstream(file_) << content;
     EXPECT_EQ(chmod(file_.c_str(), mode), 0);
   }
-  /// What `find_token` says while a process holds the lock, as a living server does.
+  /// The result of `find_token` while a process holds the lock, as a living server does.
   FoundToken found_while_locked(int port) const {
     int ready[2];
     EXPECT_EQ(pipe(ready), 0);
@@ -164,7 +164,7 @@ TEST(LeftTokens, AreNotLeftInFoldersOfOthers) {
   const int port = free_port();
   const pid_t child = fork();
   if (child == 0) {
-    // As another user, in whose name somebody else was faster.
+    // The folder exists already and belongs to another user.
     const fs::path taken = "/tmp/gradus-54321";
     mkdir(taken.c_str(), 0700);
     if (setuid(54321) != 0) _exit(1);
@@ -180,7 +180,7 @@ TEST(LeftTokens, AreNotLeftInFoldersOfOthers) {
 
 // ---------------------------------------------------------------- ranks
 
-/// As torchrun's variables and mpirun have it: at the loopback, without a token.
+/// A cluster as torchrun's variables and mpirun describe it: at the loopback, without a token.
 Cluster cluster_without_token(const ProcessOfTest& process, int ranks) {
   Cluster cluster;
   cluster.size = ranks;
@@ -243,7 +243,7 @@ TEST_F(RanksWithoutToken, FindTheTokensOfParameterServers) {
   for (const EndedProcess& each : ended) EXPECT_EQ(each.output.find("turned"), std::string::npos) << each.output;
 }
 
-/// What somebody without the token is told who asks at the port.
+/// The answer to a question without the token.
 GrpcResult result_of_stranger(int port, const std::string& question) {
   const GrpcTable& grpc = table_of<GrpcTable>({"gradus_grpc", "gradus_grpc", "a test", "", ""});
   const std::string where = here(port).to_string();
@@ -257,7 +257,8 @@ GrpcResult result_of_stranger(int port, const std::string& question) {
   return result;
 }
 
-/// The third process is another user's. It joins with another version, poses as rank 1, asks for nothing.
+/// The third process belongs to another user. It joins with another version, poses as rank 1, and sends empty
+/// questions.
 const ProcessJob visited("visited", [](const ProcessOfTest& process) {
   const int port = std::stoi(process.option);
   if (process.rank < 2) {
@@ -271,7 +272,7 @@ const ProcessJob visited("visited", [](const ProcessOfTest& process) {
     meeting.leave();
     return;
   }
-  result_of_stranger(free_port(), "");  // loads what another user may not find
+  result_of_stranger(free_port(), "");  // loads libraries that the other user may not find
   process.fetch("all here");
   check(setuid(65534) == 0, "this process is no other user");
   check(find_token(here(port)).token.empty(), "another user has the token");
@@ -297,7 +298,7 @@ TEST_F(RanksWithoutToken, AreNotReachedByAnotherUser) {
   expect_says(said, "; it was asked so 128 times");
 }
 
-/// The two ranks have no folder, or no user, in common.
+/// The two ranks have no common folder, or no common user.
 TEST_F(RanksWithoutToken, SayHowToDoWithoutTheFile) {
   const Address where = here(free_port());
   MeetingDesk desk({});
@@ -320,7 +321,7 @@ TEST_F(RanksWithoutToken, GoToTheNextServerAtThePort) {
   expect_says(error_of<Unavailable>([&] { client->ask("{}", in(10s), false); }), "does not answer");
 }
 
-/// As a parameter server that was killed and started again: another process, which has another token.
+/// Acts like a parameter server that was killed and started again: another process, with another token.
 TEST_F(RanksWithoutToken, GoToTheNextProcessAtThePort) {
   const Address where = here(free_port());
   std::string said;

@@ -1,4 +1,4 @@
-/// Connections that wait, and do not show that they belong here: they keep nobody out.
+/// Connections that wait and do not prove that they belong here do not keep ranks out.
 #include "gradus/distribute/listener.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A client's end.
+/// A client's end of a connection.
 class Caller {
  public:
   explicit Caller(int port) : Caller() { EXPECT_TRUE(connects(port)); }
@@ -34,14 +34,14 @@ class Caller {
     where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return connect(opened_, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
   }
-  /// As gRPC writes it on the other side.
+  /// The client's address as gRPC writes it on the server's side.
   std::string peer() const {
     sockaddr_in own{};
     socklen_t size = sizeof own;
     getsockname(opened_, reinterpret_cast<sockaddr*>(&own), &size);
     return text("ipv4:127.0.0.1:", ntohs(own.sin_port));
   }
-  /// The other side has ended it.
+  /// True if the other side has ended the connection.
   bool has_ended() const {
     char byte = 0;
     return recv(opened_, &byte, 1, MSG_DONTWAIT) == 0;
@@ -51,7 +51,7 @@ class Caller {
   int opened_;
 };
 
-/// Takes connections as gRPC does, which closes what has ended; here all stay to the end.
+/// Takes connections like gRPC, except that ended ones stay open until the test's end.
 class Taken {
  public:
   ~Taken() {
@@ -111,7 +111,7 @@ TEST(Listeners, KeepFewConnectionsThatHaveNotShownWhoTheyAre) {
   EXPECT_EQ(taken.told(), "");
 }
 
-/// As gRPC writes the peer: of IPv6, and of IPv4 at a socket of IPv6.
+/// gRPC's texts of peers: IPv6, and IPv4 at a socket of IPv6.
 TEST(Listeners, KnowPeersByTheirTexts) {
   Taken taken;
   Listener everywhere({"0.0.0.0", 0});
@@ -177,7 +177,7 @@ const ProcessJob exhausted("exhausted", [](const ProcessOfTest&) {
 
 TEST(Listeners, SayThatDescriptorsHaveRunOutAndGoOnLater) { expect_all_well(run_as_processes("exhausted", 1)); }
 
-/// The third process connects as often as it can before rank 1 comes, and stays.
+/// The third process connects as often as it can before rank 1 starts, and keeps its connections.
 const ProcessJob besieged("besieged", [](const ProcessOfTest& process) {
   const int port = std::stoi(process.option);
   if (process.rank == 2) {

@@ -1,5 +1,5 @@
-/// Losses and derivatives in a step that a strategy runs, each kind in each way: those of one process on the whole
-/// batch, or an error that says what to give. Nothing in between.
+/// Losses and derivatives in a step that a strategy runs, each kind in each way: either the values of one process on
+/// the whole batch, or an error that names the remedy, and nothing else.
 #include <gtest/gtest.h>
 #include <functional>
 #include "gradus/gradus.h"
@@ -23,7 +23,7 @@ Tensor total_of(const Tensor& per_example) { return all_reduce_sum(reduce_sum(pe
 struct Kind {
   const char* name;
   std::function<Loss(const Tensor& w, const Tensor& x, double batch)> loss;
-  bool has_parts = true;  // those of parts of a batch, added up, are that of the batch
+  bool has_parts = true;  // the losses of parts of a batch, added up, are that of the batch
 };
 const std::vector<Kind> kinds = {
     {"mean", [](const Tensor& w, const Tensor& x, double) { return Loss::mean(errors_of(w, x)); }},
@@ -82,12 +82,12 @@ const std::vector<Kind> kinds = {
      false},
 };
 
-/// What a program does with a loss: a function of the Variable and of rows.
+/// A program's use of a loss: a function of the Variable and of rows.
 using Program = std::function<Tensor(const Variable& w, const Tensor& x)>;
 struct Way {
   const char* name;
   std::function<Program(const Kind& kind, double batch)> of;
-  bool gives_rows = false;   // of the result each shard has its own
+  bool gives_rows = false;   // each shard has its own rows of the result
   bool takes_parts = false;  // it adds up parts of the batch
 };
 Variables only(const Variable& w) {
@@ -183,7 +183,7 @@ const std::vector<Way> ways = {
 Tensor batch_of(std::int64_t rows) { return random::normal({rows, inputs}, {.dtype = f64, .seed = 5}); }
 Variable weights() { return Variable(numbers({0.4, -0.7, 0.2}), "w"); }
 
-/// The program's result on shards of the batch, as one process has it.
+/// The program's result on shards of the batch, joined as one process would have it.
 Tensor on_shards(const Program& program, const Variable& w, const Tensor& x, int shards, int replicas, bool rows) {
   const MirroredStrategy strategy({.devices = devices(replicas), .micro_shards = shards});
   const auto found = strategy.run([&](Tensor part) { return program(w, part); }, x);
@@ -214,7 +214,7 @@ void expect_whole(const Program& program, std::int64_t rows, bool gives_rows, co
 
 class LossesOfShards : public testing::TestWithParam<Way> {};
 
-/// All kinds in one step, side by side.
+/// All kinds side by side in one step.
 TEST_P(LossesOfShards, AreThoseOfTheBatch) {
   const Way& way = GetParam();
   for (const std::int64_t rows : {12, 13}) {
@@ -365,7 +365,7 @@ struct Derivative {
   bool gives_rows = false;
 };
 
-/// Of what all shards make together, of what they have in common, and of rows.
+/// Derivatives of targets that all shards compute together, of targets that are the same on all, and of rows.
 TEST(LossesOfShards, DerivativesOfFunctionsAreThoseOfTheBatch) {
   const auto joint = [](const Tensor& w, const Tensor& x) { return square(total_of(errors_of(w, x))) + penalty_of(w); };
   const auto direction = [] { return numbers({1, -2, 0.5}); };
@@ -424,7 +424,7 @@ TEST(LossesOfShards, DerivativesOfFunctionsAreThoseOfTheBatch) {
              x);
        },
        true},
-      {"gradient penalty",  // as of a critic: by rows, within the loss
+      {"gradient penalty",  // like a critic's: by rows, within the loss
        [](auto& w, auto& x) {
          GradientTape tape;
          const Tensor by_rows = gradient([&](Tensor at) { return reduce_sum(errors_of(w.value(), at)); }, x);

@@ -88,7 +88,7 @@ TEST(Meeting, WhatDoesNotBelongTogetherEndsForAll) {
   }
 }
 
-/// What ranks say of themselves has the number of the numeric contract: by another one their sums have other bits.
+/// The introduction of a rank contains the number of the numeric contract: with another one, its sums have other bits.
 TEST(Meeting, RanksOfAnotherNumericContractAreRefused) {
   const Introduction ours = detail::WorkerGroup::introduction(quick(2, 0), 1, 2, {});
   const std::string number = text("numeric contract ", numeric_contract), other = "numeric contract 1";
@@ -232,7 +232,7 @@ TEST(MeetingDesk, WhoIsSilentIsLost) {
   expect_says(heard, "rank 1 (h, process 1) has given no sign of life for 0.");
 }
 
-/// Whoever comes late hears why the others have failed; whoever comes again forms the next group.
+/// A late rank receives the reason why the others have failed; a rank that joins again forms the next group.
 TEST(MeetingDesk, WhoComesAgainIsToldThatThisIsTheMeetingBefore) {
   const auto again = [](std::string question) { return question.replace(question.find(":\"i") + 2, 1, "again"); };
   Desk desk;
@@ -242,10 +242,10 @@ TEST(MeetingDesk, WhoComesAgainIsToldThatThisIsTheMeetingBefore) {
     expect_says(desk.ask(again(Desk::join(rank))), R"("kind":"before")");
     expect_says(desk.ask(Desk::join(rank)), R"("kind":"failed")");
   }
-  Desk closed;  // before it was complete
+  Desk closed;  // closed before it was complete
   closed.get().close("rank 0 has ended");
   expect_says(closed.ask(Desk::join(1)), R"("kind":"failed")");
-  expect_says(closed.ask(Desk::join(1)), R"("kind":"failed")");  // whose answer was lost
+  expect_says(closed.ask(Desk::join(1)), R"("kind":"failed")");  // its answer was lost
   expect_says(closed.ask(again(Desk::join(1))), R"("kind":"before")");
 }
 

@@ -1,5 +1,5 @@
-/// A pause of the whole job, as of a suspended machine or a scheduler: time that nobody lived does not count, and the
-/// ranks go on. Skipped where UCX or gRPC is not there.
+/// A pause of the whole job, as by a suspended machine or a scheduler, does not count, and the ranks go on. Skipped
+/// without UCX or gRPC.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// All but the last process are ranks, whose waits are all shorter than the pause; the last one pauses them.
+/// All processes but the last are ranks, whose waits are shorter than the pause; the last one pauses them.
 const ProcessJob paused("paused", [](const ProcessOfTest& process) {
   const int ranks = process.ranks - 1;
   if (process.rank == ranks) {
@@ -33,9 +33,9 @@ const ProcessJob paused("paused", [](const ProcessOfTest& process) {
   cluster.heartbeat = 700ms;
   const MultiWorkerMirroredStrategy strategy(cluster, {.micro_shards = 4});
   process.publish("process." + std::to_string(process.rank), std::to_string(getpid()));
-  int after = 0;  // steps since the pause, so that each watch has looked
+  int after = 0;  // steps since the pause, so that each watch has checked once
   while (after < 30) {
-    std::this_thread::sleep_for(process.rank * 10ms);  // rank 0 waits for the others nearly always
+    std::this_thread::sleep_for(process.rank * 10ms);  // so that rank 0 nearly always waits for the others
     const bool is_over = std::filesystem::exists(process.folder / "over");
     const auto sums =
         strategy.run([](Tensor x) { return all_reduce_sum(reduce_sum(x)); }, full({12}, is_over ? 1.F : 0.F));

@@ -29,7 +29,7 @@ struct ProcessJob {
 
 struct EndedProcess {
   bool was_killed = false;   // by a signal, also by that of the test's own patience
-  int signal = 0;            // this one
+  int signal = 0;            // the signal that ended this process
   bool was_late = false;     // it did not end by itself
   std::string problem = {};  // what its body threw
   std::string output = {};   // what it wrote to standard output and standard error

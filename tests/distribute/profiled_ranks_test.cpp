@@ -55,9 +55,9 @@ double seconds_of(const ProfileReport& report, std::string_view name) {
 using Profiled = std::function<void(const std::function<void()>& work)>;
 
 struct Exchanged {
-  std::string name;             // of the exchange in a profile
-  int messages = 0;             // slow ones that rank 0 sends for it
-  std::size_t most_bytes = 16;  // of slow messages
+  std::string name;             // name of the exchange in a profile
+  int messages = 0;             // number of slow messages that rank 0 sends for it
+  std::size_t most_bytes = 16;  // largest size of slow messages
   bool shard_optimizer = false;
   std::function<void(const Strategy& strategy, const Profiled& profiled)> body;
 };

@@ -79,7 +79,7 @@ TEST(RanksBeginAlike, InTheirRandomNumbers) {
       {"random numbers", "set_seed", "rank 1"});
 }
 
-/// What is asked is compared, too: a length is none of a step's numbers.
+/// Questions are compared, too: a length is not a number of a step.
 TEST(RanksBeginAlike, InWhatTheyAsk) {
   expect_refused(
       [](const Strategy& strategy, int rank) {

@@ -1,5 +1,5 @@
-/// Ranks that are given other batches, read other data, or are asked for another number of epochs: an error on all of
-/// them before anything is assigned, where nothing else would ever tell.
+/// Ranks with different batches, data or numbers of epochs: an error on all of them before anything is assigned.
+/// Nothing else would ever show the difference.
 #include <gtest/gtest.h>
 #include <filesystem>
 #include "gradus/gradus.h"
@@ -72,7 +72,7 @@ Rows rows_of(std::int64_t n, std::uint64_t seed = 1) {
 struct DataCase {
   const char* name;
   std::function<Rows(int rank)> data;
-  std::initializer_list<const char*> says;  // none: they are alike
+  std::initializer_list<const char*> says;  // none: no error is expected
 };
 
 std::vector<DataCase> data_cases() {

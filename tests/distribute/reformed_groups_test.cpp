@@ -1,5 +1,5 @@
-/// Groups that fail and form again at once in the same processes, which is the documented way after an error: nobody
-/// meets the end of the group before. Skipped where gRPC, or UCX, is not there.
+/// Groups that fail and form again at once in the same processes, the documented way after an error: no rank joins the
+/// end of the group before. Skipped without gRPC or UCX.
 #include <gtest/gtest.h>
 #include <condition_variable>
 #include <mutex>
@@ -23,14 +23,14 @@ Cluster cluster_of_process(const ProcessOfTest& process) {
   return cluster;
 }
 
-/// Each rank fails in turn; the others hear of it, and all meet again without a pause.
+/// Each rank fails in turn; the others receive the failure, and all meet again without a pause.
 const ProcessJob meets_again("meets again", [](const ProcessOfTest& process) {
   for (int attempt = 0; attempt < 24; ++attempt) {
     Meeting meeting(cluster_of_process(process), {"print", "1.0"});
     meeting.share("all here", "");
     if (attempt == 23) return meeting.leave();
     const int victim = attempt % process.ranks;
-    if (process.rank == victim) continue;  // ends without having left
+    if (process.rank == victim) continue;  // it ends without leaving
     std::mutex mutex;
     std::condition_variable changed;
     std::string why;
@@ -45,7 +45,7 @@ const ProcessJob meets_again("meets again", [](const ProcessOfTest& process) {
   }
 });
 
-/// One rank throws in each of the first attempts; what all others get is that error, and the next attempt goes well.
+/// One rank throws in each of the first attempts; all others receive that error, and the next attempt succeeds.
 const ProcessJob trains_again("trains again", [](const ProcessOfTest& process) {
   constexpr int faults = 4;
   for (int attempt = 0; attempt <= faults; ++attempt) {

@@ -29,7 +29,8 @@ void allow_threads(int count) { threads_left = count; }
 }  // namespace gradus
 
 #if GRADUS_REFUSES_THREADS
-/// In place of the system's, for all libraries of this program: a program's symbols go before theirs.
+/// Replaces the system's function for all libraries of this program, since a program's symbols take precedence over
+/// theirs.
 extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
                                                                      const pthread_attr_t* attributes,
                                                                      void* (*body)(void*), void* argument) {

@@ -1,12 +1,12 @@
-/// Threads that cannot be started, as where a container's limit of processes is reached. A limit of the system does not
-/// hold for root; this one holds for the whole process, whichever library asks.
+/// Threads that cannot be started, as under a container's limit of processes. Root ignores a limit of the system; this
+/// limit holds for the whole process and all of its libraries.
 #pragma once
 
 namespace gradus {
 
-/// True where pthread_create can be refused: not beside a sanitizer, which has one of its own.
+/// True if pthread_create can be refused: not with a sanitizer, which has its own.
 bool can_refuse_threads();
-/// From now on so many threads can still be started.
+/// From now on, only `count` more threads can be started.
 void allow_threads(int count);
 
 }  // namespace gradus

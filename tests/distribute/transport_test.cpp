@@ -52,7 +52,7 @@ TEST(InProcess, GroupsThatAreNoneAreRefused) {
   expect_says(error_of<InvalidArgument>([&] { a->join(group_of(0, addresses, 0)); }), "`generation` is 0");
 }
 
-/// A rank that has left in order has sent all that it will; whoever wants more of it does not wait for the timeout.
+/// A rank that has left in order sends nothing more; a rank that needs more of it does not wait for the timeout.
 TEST(InProcess, AnExchangeWithARankThatHasLeftInOrderEndsSoon) {
   std::atomic<bool> is_over = false;
   const auto problems = run_as_threads(2, [&](Transport& transport) {

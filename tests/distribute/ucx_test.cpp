@@ -185,7 +185,7 @@ TEST_P(Ucx, WhoIsDoneMayGo) { expect_all_well(run_as_processes("leaving", 3, Get
 
 TEST_P(Ucx, SocketsAreClosedOnExec) { expect_all_well(run_as_processes("sealed", 2, GetParam())); }
 
-/// A group of two, of which the other one says this address.
+/// The error of a group of two in which the other rank gives this address.
 std::string problem_of_address(const std::string& address) {
   const auto transport = ucx_transport({"tcp,self", "lo", false, 200ms});
   const std::string own = transport->open();
@@ -195,7 +195,7 @@ std::string problem_of_address(const std::string& address) {
   return "none";
 }
 
-/// UCX itself reads an address without a look at where it ends.
+/// UCX itself reads an address without checking its length.
 TEST_P(Ucx, AddressesThatAreNoneDoNotReachUcx) {
   const std::string good = ucx_transport({GetParam(), "lo", false, 200ms})->open();
   std::vector<std::string> wrong{"",        "x", std::string(15, 'a'), std::string(16, 'a'), std::string(500, '\xff'),
@@ -210,7 +210,7 @@ TEST_P(Ucx, AddressesThatAreNoneDoNotReachUcx) {
     expect_says(problem_of_address(each), text("rank 1 (there) gives ", each.size(), " bytes that are no address"));
 }
 
-/// Another user of the same group could write into others.
+/// Another user of the same group could write into the segments of others.
 const ProcessJob memory("memory", [](const ProcessOfTest& process) {
   const auto transport = joined(process);
   Collectives collectives(*transport, 2, 15s);
@@ -253,7 +253,7 @@ Dispositions dispositions() {
 }
 
 const ProcessJob hung_up("hung up", [](const ProcessOfTest& process) {
-  signal(SIGHUP, SIG_DFL);  // which a terminal may have left ignored
+  signal(SIGHUP, SIG_DFL);  // a terminal may have left it ignored
   const Dispositions before = dispositions();
   const auto transport = joined(process);
   const Dispositions after = dispositions();

@@ -48,7 +48,7 @@ TEST(WhatRanksSay, IsWhatWasReadAndWhatTheyHave) {
   };
   const Row rows[] = {{"UCX_NET_DEVICES", "lo", "shared memory"},
                       {"UCX_TLS", "tcp,self", "lo, UCX_TLS=tcp,self"},
-                      {"UCX_TLS", "sm,self", "lo, UCX_TLS=sm,self"}};  // a user's own stays
+                      {"UCX_TLS", "sm,self", "lo, UCX_TLS=sm,self"}};  // a user's own setting stays
   for (const Row& row : rows) {
     const auto ended = run_as_processes("tells", 2, port, {{row.variable, row.value}});
     expect_all_well(ended);

@@ -186,7 +186,7 @@ TEST(Export, AStateThatAProgramHasWrittenComesBack) {
   EXPECT_THROW(load_object_state(folder / "state", folder / "state", model.variables()), DataError);
   load_object_state(folder / "state", files.header, model.variables() + optimizer.variables());
   object.expect_equals(model.variables() + optimizer.variables());
-  // As in a new process: an optimizer that has taken no step has no slots before it is built, as the message says.
+  // Like a new process: an optimizer without a step has no slots before it is built, as the message says.
   const Sequential fresh = model;
   Adam its_optimizer({.learning_rate = 0.1});
   const auto load = [&] {
@@ -258,7 +258,7 @@ TEST(Export, PredictionsAndSeveralResultsGoThroughPointers) {
   EXPECT_EQ(same, x.to_vector<float>());
 }
 
-/// Of more than a run of the numeric contract, and of more than a block of running sums.
+/// Rows longer than a run of the numeric contract, and running sums longer than a block.
 TEST(Export, LongRowsAndRunningSumsHaveTheBitsOfTheLibrary) {
   const Threads one(1);
   const auto sums = function(
@@ -348,7 +348,7 @@ TEST(Export, SeveralObjectsStandInOneProgram) {
 
 // ---------------------------------------------------------------- mistakes
 
-/// Names that only look like words of C are names.
+/// Names that only resemble words of C are valid.
 TEST(Export, StemsThatAreFree) {
   const auto twice = function([](Tensor x) { return x * 2; });
   for (const char* stem :

@@ -420,15 +420,13 @@ TEST(Tape, IsLinearInTheCotangent) {
     EXPECT_LT(max_abs_difference(by(scale) / full({}, scale, f64), one), 1e-14);
 }
 
-/// Threads that destroy a tape: in its life the owner reads Variables, and afterwards too; or it has ended before.
+/// Threads that destroy a tape while its owner reads Variables, after that, or after the owner has ended.
 TEST(Tape, MayDieOnAnotherThread) {
   const Variable v(constant(1.0)), w(constant(2.0));
   for (const bool is_used_up : {false, true}) {
     auto tape = std::make_unique<GradientTape>();
     const Tensor y = v.value() * 3;
-    if (is_used_up) {
-      EXPECT_EQ(tape->gradient(y, v).item(), 3);
-    }
+    if (is_used_up) { EXPECT_EQ(tape->gradient(y, v).item(), 3); }
     std::thread([&] { tape.reset(); }).join();
     EXPECT_EQ((w.value() * 3).item(), 6);
     GradientTape after;
@@ -450,7 +448,7 @@ TEST(Tape, GivesItsGradientOnAnotherThread) {
   double slope = 0, of_own = 0;
   std::thread([&] {
     slope = tape.gradient(y, v).item();
-    GradientTape own;  // whose recording is this thread's alone
+    GradientTape own;  // its recording belongs to this thread
     const Tensor z = v.value() * 5;
     EXPECT_EQ(z.item(), 15);
     of_own = own.gradient(z, v).item();
@@ -484,7 +482,7 @@ TEST(Tape, ManyDieElsewhereWhileTheirThreadReads) {
   EXPECT_EQ(tape.gradient(v.value() * 2, v).item(), 2);
 }
 
-/// A scope that changes its thread, and ends on another one, says so and changes neither.
+/// A scope that moves to another thread and ends there prints a notice and changes neither thread.
 TEST(Scopes, SayThatTheyEndElsewhere) {
   const auto said = [](auto make) {
     testing::internal::CaptureStderr();

@@ -39,7 +39,7 @@ AVOIDED = [
 # In the library alone: how the command says things is its own matter.
 OF_THE_CALLER = (re.compile(r"std::(?:cout|cerr|clog)\b"), {"gradus/base/notice.cpp", "gradus/base/print.h"},
                  "a stream of the caller: say it with notice(text(...)) (gradus/base/notice.h)")
-# Of whoever may wait for another process: a wait without a time is one without an end.
+# Files that may wait for another process: a wait without a time limit may never end.
 ENDLESS = re.compile(r"(?:\.|->)wait\(\s*\w*lock\b|(?:\.|->)Wait\(\)|\bpoll\([^;]*,\s*-1\)|\bwaitpid\([^;]*,\s*0\)|"
                      r"\bwaitid\((?:(?!WNOHANG)[^;])*\);|\bget_future\(\)\.(?:get|wait)\(\)")
 WAITING = ("gradus/distribute/", "apps/gradus/launch", "apps/gradus/rank")

@@ -1,6 +1,6 @@
-/// Masks go with tensors: a table of layers (those that read, pass on, stop and make masks) by ways of calling them.
-/// However a layer is called, result and mask are those of the model's call. Where a plain op lost a mask, a layer that
-/// looks at places, or a loss, says so once.
+/// Masks go with tensors: a table of layers (layers that read, pass on, stop and make masks) by ways of calling them.
+/// However a layer is called, result and mask are those of the model's call. If a plain op lost a mask, a layer that
+/// looks at places, or a loss, prints a notice once.
 #include <gtest/gtest.h>
 #include "gradus/gradus.h"
 #include "gradus/graph/context.h"
@@ -10,7 +10,7 @@
 namespace gradus {
 namespace {
 
-/// What a layer makes of the mask of its input, as Keras's layer of this name: supports_masking and compute_mask.
+/// The mask of a layer's result, as Keras's layer of this name gives it: supports_masking and compute_mask.
 enum class Gives { mask, turned_mask, nothing };
 struct Row {
   std::string name;
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Layers, CarriedMasks, testing::Range(std::size_t{0}, ro
   return name;
 });
 
-/// What is written to standard error while `work` runs.
+/// The text written to standard error while `work` runs.
 template <class Work> std::string said_by(const Work& work) {
   testing::internal::CaptureStderr();
   work();
@@ -160,8 +160,8 @@ class LostMasks : public ::testing::Test {
 TEST_F(LostMasks, AreSaidOnceByEachLayerThatLooksAtPlaces) {
   for (const Row& row : rows()) {
     const bool looks = looks_at_places(row.layer.layer_behind());
-    if (row.name == "position" || row.name == "reshape") continue;  // of another length
-    row.layer(look(words));                                         // builds it, which computes what waits
+    if (row.name == "position" || row.name == "reshape") continue;  // its result has another length
+    row.layer(look(words));                                         // builds it, which computes waiting ops
     const std::string said = said_by([&] { row.layer(look(words) * 2).to_vector<float>(); });
     EXPECT_EQ(said.find("takes all places") != std::string::npos, looks) << row.name << said;
     if (looks) { expect_says(said, "by `multiply`"); }

@@ -87,7 +87,7 @@ TEST(ClassificationMetrics, OfClasses) {
     two.update(targets, scores);
     EXPECT_NEAR(two.result(), f2[static_cast<int>(average) - 1], 1e-6);
   }
-  F1Score each(3);  // as Keras's, one score a class
+  F1Score each(3);  // one score for each class, as in Keras
   each.update(targets, scores);
   const std::vector<double> of_classes = each.results();
   ASSERT_EQ(of_classes.size(), 3u);

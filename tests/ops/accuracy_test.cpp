@@ -1,7 +1,7 @@
-/// How exact elementwise functions are, and slopes of those whose terms would cancel: f64 against values by mpmath,
-/// which accuracy/make_values.py stored; f32, f16 and bf16 against the function of f64. The bounds are the table of
-/// docs/accuracy.md. GRADUS_ACCURACY=all takes every number of f16 and bf16, else every 37th is taken.
-/// GRADUS_ACCURACY_TABLE names a file for the table as it was measured.
+/// The accuracy of elementwise functions, and of slopes whose terms would cancel: f64 against values by mpmath, stored
+/// by accuracy/make_values.py; f32, f16 and bf16 against the function of f64. The table of docs/accuracy.md has the
+/// bounds. GRADUS_ACCURACY=all takes every number of f16 and bf16, otherwise every 37th. GRADUS_ACCURACY_TABLE names a
+/// file for the measured table.
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cstdlib>
@@ -18,7 +18,7 @@ const std::filesystem::path values_file = GRADUS_ACCURACY_VALUES, table_file = G
 
 using Function = std::function<Tensor(const Tensor&, const Tensor&)>;
 
-/// A function of one argument, from `set`, or of two, where the set is "pairs".
+/// A function of one argument from `set`, or of two if the set is "pairs".
 struct Subject {
   std::string name, set;
   Function f;
@@ -66,7 +66,7 @@ std::vector<Subject> subjects() {
   slope("mish'", mish), slope("softsign'", softsign), slope("squareplus'", squareplus), slope("dawsn'", dawsn);
   slope("fresnel_cos'", fresnel_cos), slope("fresnel_sin'", fresnel_sin), slope("sin'", sin), slope("cos'", cos);
   two("mod", [](const Tensor& a, const Tensor& b) {
-    // What is nearly b is rounded to b, hence 0: no matter of units.
+    // A remainder that is nearly b is rounded to b, hence 0, which units do not measure.
     const Tensor wraps = logical_and((a < 0) ^ (b < 0), abs(a) < abs(b) * 0x1p-9);
     return mod(where(wraps, -a, a), b);
   });
@@ -81,8 +81,8 @@ std::vector<Subject> subjects() {
 
 // ---------------------------------------------------------------- the table
 
-/// A row of the page: the largest error in units of the last place, by type. Where `scale` is 1 and not 0, results
-/// below 1 have the units of 1.
+/// A row of the page: the largest error in units of the last place, by type. If `scale` is 1 and not 0, results below 1
+/// have the units of 1.
 struct Bounds {
   double scale = 0;
   std::map<DType, double> ulps;
@@ -125,7 +125,7 @@ Format format_of(DType t) {
   return t == f16 ? Format{11, -14, 16, false} : Format{8, -126, 128, true};
 }
 
-/// |got - want| in units of the last place of `want`, of at least those of `scale`.
+/// |got - want| in units of the last place of `want`, but at least those of `scale`.
 double error_of(DType t, double got, double want, double scale) {
   const Format format = format_of(t);
   if (std::isnan(got) || std::isnan(want)) return std::isnan(got) == std::isnan(want) ? 0 : HUGE_VAL;
@@ -151,7 +151,7 @@ Worst worst_of(DType t, const Tensor& got, const Tensor& want, double scale, con
   const auto numbers = [](const Tensor& each) { return cast(each, f64).to_vector<double>(); };
   std::vector<double> a = numbers(got);
   const std::vector<double> b = numbers(want), at = numbers(x), beside = numbers(y);
-  if (of_mod)  // what is rounded to the divisor is 0
+  if (of_mod)  // a remainder that is rounded to the divisor is 0
     for (std::size_t i = 0; i < a.size(); ++i)
       if (a[i] == 0 && std::abs(b[i]) > std::abs(beside[i]) / 2) a[i] = beside[i];
   Worst worst;
@@ -180,8 +180,8 @@ Arguments arguments_of(const Subject& subject) {
   return {at(two ? "first" : subject.set), two ? at("second") : at(subject.set)};
 }
 
-/// The pairs for which both are normal numbers of type t; of erfcinv, which halves them, whose halves are. Of mod the
-/// divisor's last place is, too.
+/// The pairs of which both are normal numbers of type t. For erfcinv, which halves its arguments, the halves are
+/// normal; for mod, the divisor's last place is normal, too.
 Arguments normal(DType t, const Subject& subject, const Arguments& all) {
   const double least = std::ldexp(1, format_of(t).least + (subject.name == "erfcinv" ? 1 : 0));
   const auto is_normal = [&](const Tensor& x, double smallest) {
@@ -197,7 +197,8 @@ bool takes_all() {
   return set && std::string_view(set) == "all";
 }
 
-/// Numbers of a narrow type by their bits, within what the set spans, normal ones. Of two: the stored pairs.
+/// Normal numbers of a narrow type, by their bits, within the range of the set; for functions of two arguments, the
+/// stored pairs.
 Arguments narrow_arguments(DType t, const Subject& subject) {
   const Arguments wide = arguments_of(subject);
   if (subject.set == "pairs") return normal(t, subject, wide);
@@ -214,7 +215,7 @@ void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; 
 
 class Accuracy : public testing::TestWithParam<Subject> {};
 
-/// For the table as measured: names and worst errors.
+/// Names and worst errors, for the measured table.
 void note(const std::string& name, double scale, const std::map<DType, Worst>& worst) {
   const char* file = std::getenv("GRADUS_ACCURACY_TABLE");
   if (!file) return;
@@ -246,7 +247,7 @@ TEST_P(Accuracy, IsWithinTheTable) {
   note(subject.name, bounds.scale, worst);
 }
 
-/// Elements next to each other share a test for what is rare, so neighbours are changed: the bits must not be.
+/// Neighbouring elements share a test for rare cases, so the neighbours are changed: the bits must not change.
 TEST_P(Accuracy, HasTheSameBitsInEveryWay) {
   const Subject& subject = GetParam();
   for (const DType t : {f64, f32, bf16}) {

@@ -1,5 +1,5 @@
-/// Ops that choose by comparisons: NaN stays NaN, stands last where there is an order, is drawn where something is, and
-/// is in no part of a histogram. Activations at infinities have their limits, and slopes that are numbers.
+/// Ops that choose by comparisons: NaN stays NaN, comes last in an order, is drawn by random draws, and is in no bin of
+/// a histogram. Activations at infinities have their limits, and slopes that are numbers.
 #include <gtest/gtest.h>
 #include <cmath>
 #include <limits>
@@ -103,7 +103,7 @@ TEST(Choosing, PolesOfTheBetaFunctionCancel) {
 struct Limits {
   const char* name;
   Function f;
-  double at_least, at_most, slope_at_least, slope_at_most;  // of x = -infinity and infinity
+  double at_least, at_most, slope_at_least, slope_at_most;  // at x = -infinity and infinity
 };
 
 const Limits limits[] = {
@@ -128,7 +128,7 @@ TEST(Choosing, ActivationsHaveTheirLimits) {
     for (const Limits& of : limits) {
       const Tensor x = constant({-inf, inf}, t);
       EXPECT_EQ(numbers(of.f(x)), (Numbers{of.at_least, of.at_most})) << of.name << " of " << t;
-      if (std::isnan(of.slope_at_least)) continue;  // a slope of its own is not promised
+      if (std::isnan(of.slope_at_least)) continue;  // the slope there is not promised
       const Tensor slope = gradient([&](const Tensor& at) { return reduce_sum(of.f(at)); }, x);
       EXPECT_EQ(numbers(slope), (Numbers{of.slope_at_least, of.slope_at_most})) << of.name << " of " << t << ": slope";
     }

@@ -1,5 +1,5 @@
-/// Ops that give indices or counts: each is right with every integer type that holds them, and an error names the type
-/// where one does not. GRADUS_LARGE=1 runs some on more than 2^31 elements, for which 10 GiB of memory are needed.
+/// Ops that give indices or counts: each is right with every integer type that holds its results, and otherwise an
+/// error names the type. GRADUS_LARGE=1 runs some on more than 2^31 elements, which takes 10 GiB of memory.
 #include <gtest/gtest.h>
 #include <cstdlib>
 #include <filesystem>
@@ -10,10 +10,10 @@
 namespace gradus {
 namespace {
 
-/// An op on n elements whose index, or count, comes near n.
+/// An op on n elements with an index, or a count, near n.
 struct Numbering {
   const char* name;                                // of the function
-  std::function<Tensor(std::int64_t, DType)> run;  // with n elements, numbered by a type
+  std::function<Tensor(std::int64_t, DType)> run;  // with n elements, and the type of its indices
   std::int64_t off = 0;                            // the largest number is n - 1 + off
 };
 
@@ -63,12 +63,12 @@ TEST(IndexTypes, HoldWhatTheyNumberOrAreRefused) {
         }
       }
     const std::string_view name = op.name;
-    if (name == "size" || name == "shape") continue;  // those take floats
+    if (name == "size" || name == "shape") continue;  // these take floats
     EXPECT_THROW((void)op.run(3, f32), Error) << name;
   }
 }
 
-/// Every function of the ops' headers that takes a type of indices or counts has a row above, or stands here.
+/// Every function of the ops' headers that takes a type of indices or counts has a row above, or is listed here.
 TEST(IndexTypes, NamesEveryOpThatHasOne) {
   const std::regex numbered(R"((\w+)\([^;]*DType (?:out_type|out_idx|dtype) = i32\))");
   for (const char* header : {"sort.h", "select.h", "layout.h", "reduce.h"}) {
@@ -97,7 +97,7 @@ TEST(IndexTypes, NumberMoreThan32Bits) {
   for (const Numbering& op : numberings) {
     if (std::string_view(op.name) == "unique" || std::string_view(op.name) == "histogram_fixed_width" ||
         std::string_view(op.name) == "searchsorted of NaN")
-      continue;  // their own values take more than a byte for each element
+      continue;  // their values take more than a byte for each element
     EXPECT_EQ(last_of(op.run(many, i64)), many - 1 + op.off) << op.name;
     EXPECT_THROW((void)last_of(op.run(many, i32)), Error) << op.name;
   }
@@ -105,7 +105,7 @@ TEST(IndexTypes, NumberMoreThan32Bits) {
   EXPECT_EQ(last_of(compiled(one_at_end(many, u8))), many - 1);
 }
 
-/// Where extents decide, nothing is computed before the error: the arrays here are never made.
+/// If extents decide, nothing is computed before the error: the arrays here are never made.
 TEST(IndexTypes, TooManyElementsAreRefusedByTheirExtent) {
   const Tensor x = zeros({many}, u8);
   for (const Numbering& op : numberings) {

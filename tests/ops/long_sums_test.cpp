@@ -1,5 +1,5 @@
 /// Long sums: means, variances and normalization of long rows with an offset, running sums and products of many
-/// elements. References are f64, where the same length loses nothing, and plain loops in the order of the contract.
+/// elements. References are f64, which loses nothing at this length, and plain loops in the order of the contract.
 #include <gtest/gtest.h>
 #include <cmath>
 #include <limits>
@@ -49,7 +49,7 @@ TEST(LongRows, HaveRightStatisticsWithAnOffset) {
   expect_right_statistics(1e5, 5000000, false);
 }
 
-/// Additions of one number all round the same way.
+/// Additions of equal numbers all round in the same direction.
 TEST(LongRows, OfOneNumberHaveNoNegativeVariance) {
   for (const std::int64_t n : {4096, 33333, 1000000})
     for (const double number : {0.1, 99999.9, -1e5, 1e15}) {
@@ -130,7 +130,7 @@ TEST(RunningSums, AreTakenInBlocks) {
   }
 }
 
-/// A block whose own sums overflow, where those so far do not.
+/// A block whose own sums overflow, while the total sums so far do not.
 TEST(RunningSums, StayInTheRangeThatTheyHaveThemselves) {
   const Tensor x = concat({full({2048}, -1e35f), full({2048}, 2e35f)}, 0);
   EXPECT_LE(max_abs_difference(cast(cumsum(x), f64), cumsum(cast(x, f64))), 1e-4 * 3e38);

@@ -1,4 +1,4 @@
-/// Rows of the parts that gradients of activations and special functions are made of.
+/// Rows for the parts of the gradients of activations and special functions.
 #include <cmath>
 #include <limits>
 #include <numbers>

@@ -142,7 +142,7 @@ TEST(TakeProfile, ScopesNestAndCount) {
   EXPECT_LE(outer->seconds, report.seconds);
 }
 
-/// A scope within another one of its name is a part of that: its time and its work count once.
+/// A scope within another one of its name is part of it: its time and its work count once.
 TEST(TakeProfile, AScopeThatRecursCountsOnce) {
   Training t;
   for (int i = 0; i < 3; ++i) t.step(t.x);
@@ -259,8 +259,8 @@ double seconds_of_kernels_in(const ProfileReport& report, std::string_view stage
   return seconds;
 }
 
-/// Whether it is made for a batch, for an example, ahead or when it is asked for: what a stage computes is its time,
-/// and none of the stage that reads it.
+/// A stage's programs count as its own time, not as that of the stage that reads it, whether they run per batch, per
+/// example, ahead or on demand.
 TEST(TakeProfile, AStageOwnsWhatItsProgramsTake) {
   const Tensor x = random::normal({256, 128}), w = random::normal({128, 128});
   const auto slow = [=](Tensor v) {
@@ -320,7 +320,7 @@ TEST(TakeProfile, OneKernelOfAMapAndOfAModelIsTwoRows) {
   EXPECT_NE(text(report).find(" in map "), std::string::npos) << report;
 }
 
-/// A reading within a reading waits no longer than that one.
+/// A reading within a reading waits no longer than the outer one.
 TEST(TakeProfile, AReadingWithinAReadingCountsOnce) {
   const Dataset<1> inner = slow_source(4, 2);
   const auto outer = data::from_generator({f32, {}}, [=, left = 2]() mutable -> std::optional<Tensor> {

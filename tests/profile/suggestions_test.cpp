@@ -41,7 +41,7 @@ struct Written {
     report.input_wait = seconds;
     report.compute = 1 - seconds - report.host;
   }
-  /// Programs, before some of which `name` is traced, for so many seconds each.
+  /// Adds programs, with traces of `name` before some of them, of `seconds` each.
   void trace(const std::string& name, int programs, const std::vector<int>& before, double seconds) {
     timeline.names.push_back("trace " + name);
     const auto end = static_cast<std::int64_t>(seconds * 1e9);
@@ -102,16 +102,16 @@ TEST(Suggestions, InputThatIsMadeWhenItIsAskedForWantsPrefetch) {
   const auto prefetch = std::ranges::find(all, "prefetch", &Suggestion::lever);
   ASSERT_NE(prefetch, all.end());
   EXPECT_NEAR(prefetch->gain_seconds, 0.5, 1e-6) << "but two threads need half the time for all of it";
-  slow.stage("from_generator", 0);  // which one thread reads
+  slow.stage("from_generator", 0);  // one thread reads it
   const std::vector<Suggestion> in_order = slow.all();
   EXPECT_NEAR(std::ranges::find(in_order, "prefetch", &Suggestion::lever)->gain_seconds, 0.2, 1e-6);
 }
 
-/// The first suggestion is of what takes the time: where that is the input it names the slowest stage.
+/// The first suggestion names the cause of most of the time; if that is the input, it names the slowest stage.
 TEST(Suggestions, WorkThatWaitsForItsInputIsToldForWhat) {
   struct Row {
     bool ahead;
-    double kernels;  // of the map, of both threads
+    double kernels;  // of the map, on both threads
     Levers expected;
   };
   const Row kinds[] = {
@@ -131,7 +131,7 @@ TEST(Suggestions, WorkThatWaitsForItsInputIsToldForWhat) {
     EXPECT_NE(reason.find("most of all by `map`"), std::string::npos) << reason;
     EXPECT_NE(w.all().back().reason.find("`map`"), std::string::npos);
   }
-  Written w;  // where it can be made sooner that comes first, and the little that is left is not told
+  Written w;  // ways to make it sooner come first, and the small rest is not mentioned
   w.fetch(false, 0.5);
   w.stage("map", 0.5);
   ASSERT_EQ(w.levers(), Levers{"prefetch"});
@@ -158,7 +158,7 @@ TEST(Suggestions, ElementsOfAnEarlierEpochWantACache) {
   EXPECT_NEAR(w.all()[0].gain_seconds, 0.2, 1e-6);
   w.stage("cache", 0.01);
   EXPECT_EQ(w.levers(), Levers());
-  Written random;  // what differs from epoch to epoch no cache keeps
+  Written random;  // no cache keeps elements that differ between epochs
   random.fetch(true, 0.4, 2);
   random.stage("map", 0.9);
   random.data_threads(2);
@@ -194,7 +194,7 @@ TEST(Suggestions, AFunctionThatIsTracedTimeAndAgainWantsFixedSizes) {
   EXPECT_NEAR(w.all()[0].gain_seconds, 0.4, 1e-6);
 }
 
-/// A profile of few steps is mostly compiling, which a training does once: of a batch of each size.
+/// A profile of few steps is mostly compiling, which a training does once for each batch size.
 TEST(Suggestions, TheFirstTracesAreNotToBlame) {
   for (const std::vector<int>& before :
        {std::vector<int>{0, 0, 0, 0}, {0, 0, 32, 32, 32, 32}, {0, 1, 2, 3, 4, 5}, {}}) {

@@ -139,7 +139,7 @@ TEST(SaveTrace, TimesAddUpToTheReport) {
       if (event.at("tid") == 2000 || (is_profiled && (kind == "input" || kind == "compute"))) busy.push_back(slice);
       scopes += kind == "scope" ? 1 : 0;
     }
-    std::map<std::string, double> of_rows;  // those of the model and of stages together
+    std::map<std::string, double> of_rows;  // rows of the model and of stages together
     for (const ProfileRow& row : report.rows)
       if (row.kind == ProfileKind::kernel) of_rows[row.name] += row.seconds;
     for (const auto& [name, seconds] : of_rows) EXPECT_NEAR(of_kernels[name], seconds, 1e-8 + 1e-6 * seconds) << name;

@@ -1,5 +1,5 @@
-/// A directory of checkpoints has one writer at a time: another process is refused before its first step, for as long
-/// as the first one lives.
+/// A directory of checkpoints has one writer at a time: another process is refused before its first step, as long as
+/// the first one lives.
 #include "gradus/train/checkpoint_writer.h"
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ class CheckpointWriterTest : public testing::Test {
     std::filesystem::remove_all(root_);
   }
 
-  /// A process that has the directory until end_other().
+  /// A process that holds the directory until end_other().
   void start_other() {
     int ready[2];
     ASSERT_EQ(pipe(ready), 0);
@@ -37,7 +37,7 @@ class CheckpointWriterTest : public testing::Test {
     ASSERT_EQ(read(ready[0], &byte, 1), 1);
     close(ready[0]), close(ready[1]);
   }
-  /// As a process ends that nobody has asked to.
+  /// Kills the process without a request to end.
   void end_other() {
     kill(other_, SIGKILL);
     waitpid(std::exchange(other_, 0), nullptr, 0);
@@ -69,7 +69,7 @@ TEST_F(CheckpointWriterTest, AnotherProcessIsRefusedUntilTheFirstHasEnded) {
   model.build({f32, {any_size, 2}});
   SGD optimizer;
   Checkpoints by_hand({.directory = root_}, model, optimizer);
-  EXPECT_FALSE(by_hand.restore());  // reading is for all
+  EXPECT_FALSE(by_hand.restore());  // reading needs no lock
   expect_says(error_of<Unavailable>([&] { by_hand.save(1); }), "another training does");
   end_other();
   train();

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Without the lock of the writer.
+/// The files without the lock of the writer.
 std::vector<fs::path> files_in(const fs::path& directory, const std::string& ending) {
   std::vector<fs::path> files;
   if (fs::exists(directory))
@@ -57,7 +57,7 @@ TEST(Checkpoints, AllOfItComesBack) {
   EXPECT_EQ(random_state(), state);
 }
 
-/// The list of the only checkpoint there without the line that says the contract, as version 1 wrote it.
+/// Removes the contract from the list of the only checkpoint, as version 1 wrote it.
 void make_of_version_1(const fs::path& directory) {
   const fs::path file = files_in(directory, ".json").at(0);
   std::string list = read_text_file(file);

@@ -50,7 +50,7 @@ TEST(Printed, OnStreamsOfAnyLocale) {
   expect_the_same(table, "12345");
 }
 
-/// Names of layers, metrics, functions and scopes are a user's: a terminal that prints them must not obey them.
+/// Names of layers, metrics, functions and scopes are the user's: a terminal must not obey them.
 TEST(Printed, ControlCharactersOfNamesAreShown) {
   const std::string odd = "na\x1b[31m\nme\r";
   Sequential model{Dense(3, linear, {.name = odd})};

@@ -1,5 +1,5 @@
-/// Program and checkpoint say different things of a training: for each option the documented rule decides, one line
-/// says what came from where, and the bits are those of a training whose state was carried over by hand.
+/// Program and checkpoint state different options of a training: for each option the documented rule decides, one line
+/// gives the origin of each value, and the bits are those of a training whose state was carried over by hand.
 #include <gtest/gtest.h>
 #include <cmath>
 #include <functional>
@@ -15,14 +15,14 @@
 namespace gradus {
 namespace {
 
-/// A program: its optimizer, and all else that it says.
+/// A program: its optimizer, and everything else that it states.
 struct Program {
   std::function<Optimizer()> optimizer = [] { return SGD(); };
   Policy policy = float32;
   std::uint64_t seed = 0;
   std::int64_t micro_batch = 0, batch = 8;
-  double learning_rate = 0;  // set by hand, unless 0
-  bool run_eagerly = false;  // the same bits, and nothing is compiled
+  double learning_rate = 0;  // set by hand unless 0
+  bool run_eagerly = false;  // the same bits without compiling
 };
 
 Dataset<2> data_of(std::int64_t batch) {
@@ -30,7 +30,7 @@ Dataset<2> data_of(std::int64_t batch) {
   return data::from_tensor_slices(x, reduce_sum(x, {.axis = {1}, .keepdims = true})).shuffle({.seed = 4}).batch(batch);
 }
 
-/// All that a training has after an epoch.
+/// The whole state of a training after an epoch.
 struct State {
   Tensors weights;
   std::vector<std::pair<std::string, Tensor>> of_optimizer;
@@ -59,10 +59,11 @@ struct Outcome {
   Tensors model;
   double rate = 0;
   std::string said, error;
-  State at_end;  // of the last epoch, before averages are written into the model
+  State at_end;  // at the end of the last epoch, before averages are written into the model
 };
 
-/// Runs `program` to the end of `epochs`, from its begin, from what is in `directory`, or from `state` after an epoch.
+/// Runs `program` to the end of `epochs`: from its begin, from a checkpoint in `directory`, or from `state` after an
+/// epoch.
 Outcome run(const Program& program, int epochs, const std::filesystem::path& directory, const State* state = nullptr) {
   set_seed(program.seed);
   Sequential model({Dense(4, tanh), Dropout(0.3), Dense(1)}, {.policy = program.policy});
@@ -88,7 +89,7 @@ Outcome run(const Program& program, int epochs, const std::filesystem::path& dir
   return outcome;
 }
 
-/// The state of a training after its first epoch, carried over by hand: what resuming has to give.
+/// The state of a training after its first epoch, carried over by hand: resuming has to give the same.
 Outcome by_hand(const State& state, const Program& after) { return run(after, 2, {}, &state); }
 
 void expect_same(const Outcome& got, const Outcome& want, const std::string& what) {
@@ -102,7 +103,7 @@ void expect_same(const Outcome& got, const Outcome& want, const std::string& wha
 
 // ---------------------------------------------------------------- every option of every optimizer
 
-/// Options whose change changes which slots there are, from the default.
+/// Options that add or remove slots when they are changed from their default.
 bool decides_slots(std::string_view field) {
   return field == "momentum" || field == "amsgrad" || field == "centered" || field == "use_ema";
 }
@@ -139,7 +140,7 @@ void check_pair(const std::string& name, const Options& then, const Options& now
   expect_same(resumed, by_hand(first.at_end, after), what);
 }
 
-/// Each option in turn: the checkpoint has the default, the program another value.
+/// Changes each option in turn: the checkpoint has the default, the program another value.
 template <class Kind, class Options> int check_options_of(const std::string& kind, Options base) {
   int checked = 0;
   base.learning_rate = Schedule(0.05);
@@ -153,7 +154,7 @@ template <class Kind, class Options> int check_options_of(const std::string& kin
       bool is_taken = true;
       try {
         Kind{fields};
-      } catch (const InvalidArgument&) { is_taken = false; }  // as amsgrad of Nadam
+      } catch (const InvalidArgument&) { is_taken = false; }  // like amsgrad of Nadam
       if (is_taken) {
         const std::string name(field), had = option_text(before), has = option_text(place);
         check_pair<Kind>(name, base, fields, had, has, what);
@@ -228,7 +229,7 @@ TEST(ResumedRates, AreThoseOfTheProgram) {
     const Outcome first = run(with(all[i]), 1, directory);
     ASSERT_EQ(first.error, "");
     for (std::size_t k = 0; k < all.size(); ++k) {
-      if (i != 0 && k != 0 && k != i && k != (i + 1) % all.size()) continue;  // functions are no pairs of their own
+      if (i != 0 && k != 0 && k != i && k != (i + 1) % all.size()) continue;  // functions are not paired
       const TestDirectory copy("resumed_rates_copy");
       std::filesystem::copy(directory.path(), copy.path());
       const std::string what = text(all[i].description(), " -> ", all[k].description());
@@ -252,7 +253,7 @@ TEST(ResumedRates, DescriptionsAreOfAllNumbers) {
   EXPECT_EQ(random_state(), before);
 }
 
-/// Lowered by a callback, the rate is state; lowered by the program it is not.
+/// A rate that a callback lowered is state; a rate that the program lowered is not.
 TEST(ResumedRates, ThatACallbackHasSetAreState) {
   const auto train = [](Sequential& model, Optimizer& optimizer, int epochs, const std::filesystem::path& directory,
                         bool lowers) {
@@ -370,7 +371,7 @@ TEST(ResumedPrograms, ThatAreFinishedHaveTheirRecordedHistory) {
   EXPECT_TRUE(std::isfinite(more["root_mean_squared_error"][2]));
 }
 
-/// Checkpoints of versions that did not keep what the program said are taken as they were.
+/// Checkpoints of versions without the program's statement are restored as before.
 TEST(ResumedPrograms, OfEarlierVersions) {
   const auto forget = [](const std::filesystem::path& directory) {
     std::vector<std::string> damaged;

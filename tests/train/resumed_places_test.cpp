@@ -1,5 +1,5 @@
-/// A training that is resumed with other batches, other numbers of steps, or other data: no row is read twice or left
-/// out, or an error says so before the first step.
+/// A training that is resumed with other batches, other numbers of steps, or other data: either no row is read twice or
+/// left out, or an error says so before the first step.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <fstream>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t rows = 60;
 
-/// How the rows are read.
+/// The way in which rows are read.
 struct ReadBy {
   std::int64_t batch = 8;
   bool drop_remainder = false, shuffles = true, maps = false;
@@ -51,7 +51,7 @@ Trained train(const ReadBy& reading, int epochs, const std::filesystem::path& di
   FitOptions options{.epochs = epochs,
                      .steps_per_epoch = reading.steps_per_epoch,
                      .checkpoints = CheckpointOptions{.directory = directory},
-                     .function = {.run_eagerly = !reading.maps},  // the same bits; those with maps are compiled
+                     .function = {.run_eagerly = !reading.maps},  // the same bits; programs with maps are compiled
                      .verbose = false};
   options.callbacks.push_back({.on_step_end = [&](const StepLog& log) {
     ++trained.steps;
@@ -66,7 +66,7 @@ Trained train(const ReadBy& reading, int epochs, const std::filesystem::path& di
   return trained;
 }
 
-/// How often rows were trained on.
+/// The numbers of times that rows were trained on.
 std::set<float> counts(const Trained& trained) { return {trained.visits.begin(), trained.visits.end()}; }
 
 TEST(ResumedPlaces, CountRowsWhateverTheSizesOfBatches) {
@@ -103,7 +103,7 @@ TEST(ResumedPlaces, OfCountedStepsToo) {
         const Trained rest = train(now, 40, directory, 50);
         if (stop % 4 > steps) continue;  // refused
         EXPECT_EQ(rest.error, "") << what;
-        // 50 steps end somewhere in a pass: rows were read so many times, or once more.
+        // 50 steps end within a pass, so the numbers of readings of two rows differ by at most one.
         const std::set<float> found = counts(rest);
         EXPECT_LE(found.size(), 2u) << what;
         EXPECT_LE(*found.rbegin() - *found.begin(), 1) << what;
@@ -154,7 +154,7 @@ TEST(ResumedPlaces, AtTheBeginOfAPassOtherDataAreTheProgramsOwn) {
   expect_says(more.said, "the order of rows from the program");
 }
 
-/// Saved after every so many updates of the training, whatever an epoch has.
+/// Checkpoints after every n updates of the training, for any length of an epoch.
 TEST(ResumedPlaces, EverySoManySteps) {
   for (const std::int64_t every : {1, 3, 5, 7})
     for (const int resumed_after : {0, 1, 2}) {
@@ -209,7 +209,7 @@ TEST(CheckpointDirectories, WithoutRoomAreToldBeforeTheFirstStep) {
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small{1 << 16, before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);  // what is beyond it would be a signal
+  setrlimit(RLIMIT_FSIZE, &small);  // writing beyond it would be a signal
   const std::string message = error_of<ResourceExhausted>([&] { files.require_writable(1 << 20); });
   setrlimit(RLIMIT_FSIZE, &before);
   expect_says(message, directory.path().string());

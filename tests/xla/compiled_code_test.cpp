@@ -90,7 +90,7 @@ TEST_F(CodeInFiles, ThatIsNotWhatItWasIsCompiledAnew) {
   EXPECT_EQ(compilations("cos"), 1);
 }
 
-/// It would run what others put there; and what cannot be kept is said once.
+/// Otherwise the process would run code that others put there. A file that cannot be kept is reported once.
 TEST_F(CodeInFiles, IsNotTakenFromAFolderThatOthersCanWrite) {
   EXPECT_EQ(compilations("cos"), 1);
   EXPECT_EQ(compilations("cos"), 0);

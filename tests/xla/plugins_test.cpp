@@ -37,7 +37,7 @@ TEST(PluginFiles, ThatAreNoneAreTold) {
   EXPECT_TRUE(the_processor_works());
 }
 
-/// As an interrupted download leaves them: the loader would end the process with SIGBUS.
+/// Files as an interrupted download leaves them, for which the loader would end the process with SIGBUS.
 TEST(PluginFiles, ThatAreCutOffAreTold) {
   const EmptyTestDirectory folder;
   const std::string whole = read_text_file(GRADUS_HOLLOW_PLUGIN);
@@ -50,7 +50,7 @@ TEST(PluginFiles, ThatAreCutOffAreTold) {
   }
 }
 
-/// A copy of the plugin of which each test has its own.
+/// A copy of the plugin for each test.
 std::string hollow(const fs::path& folder, const std::string& name, const std::string& way) {
   setenv("GRADUS_HOLLOW_PLUGIN", way.c_str(), 1);
   const fs::path file = folder / (name + ".so");
@@ -79,7 +79,7 @@ TEST(PluginFiles, ThatLackFunctionsAreToldWhich) {
   }
 }
 
-/// A file has all names under which it was loaded, and a name one file.
+/// A file has every name under which it was loaded, and a name has one file.
 TEST_F(Plugins, HaveTheNamesUnderWhichTheyWereLoaded) {
   const std::vector<Device> all = load_plugin(testing_plugin::file(), "xla");
   EXPECT_EQ(load_plugin(testing_plugin::file(), "second_name"), all);

@@ -64,7 +64,7 @@ std::uint64_t hash_of_code(std::string_view bytes) {
   return hash_of_bytes(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
-/// Each line once: a folder is asked for with each program.
+/// Reports each line once: every program asks for the folder.
 void tell_once(const std::string& line) {
   static std::mutex guard;
   static auto* const told = new std::set<std::string>;
@@ -75,7 +75,7 @@ void tell_once(const std::string& line) {
   notice(line);
 }
 
-/// What GRADUS_XLA_CACHE names; empty if it names nothing, or a folder that is of no use.
+/// The folder that GRADUS_XLA_CACHE names; empty if it names none, or one that cannot be used.
 std::filesystem::path folder_of_code() {
   const char* const named = std::getenv("GRADUS_XLA_CACHE");
   if (!named || !*named) return {};
@@ -111,7 +111,7 @@ class CodeFile {
       return on.first().session.load(bytes, on.options);
     } catch (const pjrt::Refused&) { return nullptr; }  // then it is compiled
   }
-  /// Where it cannot be written, that is said once: nothing else depends on it.
+  /// A failure to write is reported once: nothing else depends on the file.
   void store(const pjrt::Loaded& loaded) const {
     if (path_.empty()) return;
     const std::string bytes = loaded.serialized();

@@ -78,8 +78,8 @@ namespace {
 
 using Writer = std::function<HloValue(HloWriter&, const HloValues&)>;
 
-/// What a function records on inputs of type `t`: its instructions but the inputs, which are operands -2, -3 ... of
-/// them; and the same function as StableHLO.
+/// The record of a function on inputs of type `t`: its instructions without the inputs, which are operands -2, -3 ...
+/// of them, and the same function as StableHLO.
 struct Recorded {
   Writer write;
   DType type = f32;
@@ -112,7 +112,7 @@ Writer named(std::string_view name) {
 
 HloValue tangent(HloWriter& out, const HloValues& x) { return out.divide(out.same("sine", x), out.same("cosine", x)); }
 
-/// As scalar::floor_mod; StableHLO's remainder is exact, too.
+/// Computes scalar::floor_mod; StableHLO's remainder is exact, too.
 HloValue floor_remainder(HloWriter& out, const HloValues& x) {
   const HloValue &a = x[0], &b = x[1], zero = out.zeros_like(a);
   const HloValue rest = out.same("remainder", {a, b}), sum = out.add(rest, b);
@@ -148,7 +148,7 @@ std::vector<Recorded> all_recorded() {
   return all;
 }
 
-/// The arguments of `function` if the instructions from `begin` on are what it records; else none.
+/// The arguments of `function` if the instructions from `begin` on are its record; else none.
 std::vector<int> arguments_of(const Recorded& function, const Code& code, std::size_t begin) {
   if (begin + function.instructions.size() > code.instructions.size()) return {};
   std::vector<int> arguments(at(function.arity), -1);

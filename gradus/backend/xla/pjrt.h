@@ -37,8 +37,8 @@ struct Option {
 /// A library that was loaded; it stays to the end of the process.
 class Plugin {
  public:
-  /// Unavailable if there is no such file, it is cut off, cannot be loaded, is no plugin, has another version, or lacks
-  /// functions that every program needs.
+  /// Unavailable if the file does not exist, is truncated, cannot be loaded, is no plugin, has another version, or
+  /// lacks functions that every program needs.
   Plugin(std::string name, std::string path);
   Plugin(const Plugin&) = delete;
 
@@ -57,7 +57,7 @@ class Plugin {
     return place + sizeof(F) <= reinterpret_cast<const char*>(api_) + api().head.struct_size && api().*function;
   }
 
-  /// Refused unless the plugin has this function, which few programs need; `name` is the C API's.
+  /// Throws Refused unless the plugin has this function, which few programs need; `name` is the C API's.
   template <class F> void require_function(F Api::* function, const char* name) const {
     if (!has(function)) throw Refused(Code::unimplemented, text("plugin ", name_, ": it has no function ", name));
   }

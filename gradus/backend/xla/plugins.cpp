@@ -28,7 +28,7 @@ DeviceKind kind_of_platform(const std::string& platform, const std::string& name
 /// A plugin, or why it is none.
 struct Known {
   std::string name, path, problem;
-  std::vector<std::string> other_names = {};  // under which it was loaded, too
+  std::vector<std::string> other_names = {};  // further names under which it was loaded
   bool is_named(std::string_view asked) const {
     return name == asked || std::ranges::find(other_names, asked) != other_names.end();
   }

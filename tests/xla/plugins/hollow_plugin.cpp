@@ -1,5 +1,5 @@
-/// A plugin whose table has the right version, and no functions but those that GRADUS_HOLLOW_PLUGIN leaves: "but:1" all
-/// but the second one.
+/// A plugin whose table has the right version and only those functions that GRADUS_HOLLOW_PLUGIN leaves: "but:1" leaves
+/// all except the second one.
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -9,7 +9,7 @@ using gradus::pjrt::Api;
 
 namespace {
 
-/// Whatever the function is: it is never called.
+/// Stands for any function: it is never called.
 void nothing() {}
 
 Api table{};

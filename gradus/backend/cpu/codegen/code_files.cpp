@@ -56,7 +56,7 @@ class Directory {
     has_told_ = false;
     return {};
   }
-  /// Once for each directory: nothing else depends on a file that cannot be written.
+  /// Reports each directory once: nothing else depends on a file that cannot be written.
   void tell_not_written(const fs::path& file, const std::string& why) {
     {
       const std::lock_guard lock(guard_);
@@ -82,7 +82,7 @@ class Directory {
   mutable std::mutex guard_;
   fs::path path_;
   std::uintmax_t unseen_bytes_ = bytes_between_looks;  // written since somebody looked
-  bool has_told_ = false;                              // that a file could not be written
+  bool has_told_ = false;                              // whether a failure to write was reported
 };
 
 Directory& named() {

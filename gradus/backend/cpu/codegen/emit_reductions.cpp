@@ -56,7 +56,7 @@ Carried LoopEmitter::identities(const std::vector<int>& reductions) {
 
 // ---------------------------------------------------------------- rows
 
-/// Each of `totals` with its of `sums`.
+/// Combines each of `totals` with its element of `sums`.
 Carried LoopEmitter::added(const std::vector<int>& reductions, const Carried& totals, std::span<const V> sums) {
   Carried all;
   for (std::size_t k = 0; k < reductions.size(); ++k) {
@@ -75,8 +75,8 @@ Carried LoopEmitter::combined_lanes(const std::vector<int>& reductions, const Ca
   return scalars;
 }
 
-/// Columns [begin, end) of a row, or of one of its blocks: a scalar for each reduction. `body` adds what stands in
-/// sixteen columns to what is carried. `is_whole`: no part of a vector is left at the end. `chains`: of runs that
+/// Reduces columns [begin, end) of a row, or of one of its blocks, to a scalar for each reduction. `body` adds sixteen
+/// columns to the carried values. `is_whole`: no partial vector remains at the end. `chains`: the number of runs that
 /// advance together.
 Carried LoopEmitter::reduce_row(const std::vector<int>& reductions, V begin, V end, const ColumnBody& body,
                                 bool is_whole, int chains) {
@@ -97,7 +97,7 @@ Carried LoopEmitter::reduce_row(const std::vector<int>& reductions, V begin, V e
   return combined_lanes(reductions, totals);
 }
 
-/// One run of columns after the other, the last one short. Each begins with the identity.
+/// Reduces runs of columns in order, the last one short. Each begins with the identity.
 Carried LoopEmitter::reduce_runs(const std::vector<int>& reductions, V begin, V end, const ColumnBody& body,
                                  bool is_whole, const Carried& totals) {
   return emit_loop(b_, begin, end, row_run, totals, [&](V first, const Carried& before) {
@@ -107,7 +107,7 @@ Carried LoopEmitter::reduce_runs(const std::vector<int>& reductions, V begin, V 
   });
 }
 
-/// So many whole runs at a time: their chains of additions are independent, so that one need not wait for another.
+/// Reduces `chains` whole runs at a time: their chains of additions are independent, so that none waits for another.
 Carried LoopEmitter::reduce_runs_together(const std::vector<int>& reductions, V begin, V end, const ColumnBody& body,
                                           int chains) {
   const std::size_t count = reductions.size();
@@ -131,14 +131,14 @@ Carried LoopEmitter::reduce_runs_together(const std::vector<int>& reductions, V 
   });
 }
 
-/// Of runs that advance together: several where little else is done for an element than adding it, whose latency would
-/// be the time of a row (4,096 floats: 0.6 of the time). Blocks of longer rows come from farther away than that, and
-/// four places at a time are fetched ahead worse than two. Sums stay in registers.
+/// The number of runs that advance together. Several advance if an element costs little more than its addition, whose
+/// latency would otherwise be the time of a row (4,096 floats: 0.6 of the time). Blocks of longer rows come from
+/// farther away in memory, where four places at a time are prefetched worse than two. Sums stay in registers.
 int LoopEmitter::chains(int phase, const std::vector<int>& reductions) const {
   for (const auto writes : {&LoopEmitter::is_stored_column, &LoopEmitter::is_buffered, &LoopEmitter::is_column_reduced})
     if (!members_of(phase, writes).empty()) return 1;
   int work = 0;
-  std::int64_t registers = 0;  // of sixteen floats
+  std::int64_t registers = 0;  // each of sixteen floats
   for (int r : reductions) {
     const int source = loops_.register_source(graph_[r].in[0]);
     work += 1 + (source >= 0 ? cost(source) : 0);
@@ -148,13 +148,14 @@ int LoopEmitter::chains(int phase, const std::vector<int>& reductions) const {
   return static_cast<int>(std::max<std::int64_t>(1, most / registers));
 }
 
-/// [begin, end) in blocks of so many, whose results are reduced as a row: that of block k joins lane k mod 16 of run
-/// k / 512. One block is the result itself. `block(first, last)`: the results of one, a scalar for each reduction.
+/// Cuts [begin, end) into blocks of `size` columns, and reduces their results as a row: block k joins lane k mod 16 of
+/// run k / 512. A single block is the result itself. `block(first, last)` gives a block's results, a scalar for each
+/// reduction.
 Carried LoopEmitter::join_blocks(const std::vector<int>& reductions, V begin, V end, std::int64_t size,
                                  const std::function<Carried(V first, V last)>& block) {
   const std::size_t count = reductions.size();
   const Carried nothing = identities(reductions);
-  Carried initial = nothing;  // the run, all runs before it, the last block
+  Carried initial = nothing;  // this run, all runs before it, the last block
   initial.append(nothing);
   initial.append(combined_lanes(reductions, nothing));
   V extent = b_.getInt64(static_cast<std::uint64_t>(size));

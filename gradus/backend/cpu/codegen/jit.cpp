@@ -228,7 +228,7 @@ SmallVector<char, 0> object_of(Module& module, TargetMachine& machine) {
 
 constexpr int passes_version = 1;  // of optimize, object_of and make_machine: files of another one are not used
 
-/// All that the machine code depends on: the passes, the numeric contract, LLVM, the processor, and the kernels.
+/// Everything that the machine code depends on: the passes, the numeric contract, LLVM, the processor, and the kernels.
 std::string source_of(const Module& module, const TargetMachine& machine) {
   std::string source = text(passes_version, ' ', numeric_contract, '\n', LLVM_VERSION_STRING, '\n',
                             machine.getTargetCPU().str(), '\n', machine.getTargetFeatureString().str(), '\n');

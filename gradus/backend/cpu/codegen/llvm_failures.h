@@ -7,8 +7,8 @@ namespace gradus::cpu_backend {
 /// `end` is told why, must not allocate nor throw, and must not return.
 void end_of_llvm(void (*end)(const char* reason));
 
-/// Marks this thread as one that runs LLVM, through whose frames no exception may pass: where an allocation fails
-/// there, a program that owns its process has to end it, by a handler of `new`.
+/// Marks this thread as running LLVM, through whose frames no exception may pass. If an allocation fails there, a
+/// program that owns its process has to end the process, by a handler of `new`.
 class LlvmScope {
  public:
   [[nodiscard]] LlvmScope();

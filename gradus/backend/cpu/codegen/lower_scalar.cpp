@@ -249,7 +249,7 @@ V lower_one(Builder& b, const Instruction& in, DType from, V x, V y, V z, int n)
   throw InternalError("an instruction of a formula that does not exist");
 }
 
-/// A block that runs where a lane has `which`; at its end the blocks join. The builder is in it until join().
+/// A block that runs if `which` holds in a lane; its end joins the usual path. The builder is in it until join().
 class RareBlock {
  public:
   RareBlock(Builder& b, V which) : b_(b), before_(b.GetInsertBlock()) {
@@ -266,7 +266,7 @@ class RareBlock {
     b.CreateCondBr(any, rare_, after_, llvm::MDBuilder(b.getContext()).createUnlikelyBranchWeights());
     b.SetInsertPoint(rare_);
   }
-  /// `rare` if the block ran, else `usual`.
+  /// Gives `rare` if the block ran, else `usual`.
   V join(V rare, V usual) {
     b_.CreateBr(after_);
     b_.SetInsertPoint(after_, after_->begin());

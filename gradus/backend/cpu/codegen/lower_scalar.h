@@ -5,8 +5,8 @@
 
 namespace gradus::cpu_backend {
 
-/// `code` on n lanes. `extent(d)` gives the i64 extent of a dimension. A rare part becomes a block of its own, so the
-/// builder may end in another block than it began in.
+/// Lowers `code` for n lanes. `extent(d)` gives the i64 extent of a dimension. A rare part gets a block of its own, so
+/// the builder may end in a different block.
 V lower(Builder& b, const scalar::Code& code, std::span<V const> inputs, int n,
         const std::function<V(std::int64_t)>& extent);
 

@@ -77,14 +77,14 @@ class RowSum {
  private:
   static constexpr int row_levels = 5;  // 32768^5 > 2^63
   struct Level {
-    alignas(64) std::byte sums[lanes * 8], totals[lanes * 8];  // of the run, and of those before it
+    alignas(64) std::byte sums[lanes * 8], totals[lanes * 8];  // of this run, and of all runs before it
     std::int64_t count = 0;
   };
 
   bool is_below_another(int level) const {
     return std::any_of(levels_ + level + 1, levels_ + row_levels, [](const Level& l) { return l.count > 0; });
   }
-  /// Before each element: is it the first of a row, or of a run?
+  /// Begins a row or a run if the next element is its first one.
   void begin_runs(Level& level) {
     if (level.count % longest_run != 0) return;
     if (level.count == 0) combination_.reset(level.totals, lanes);

@@ -1,7 +1,7 @@
 /// Attention in blocks of queries. The scores of a block stand in the worker's scratch, a row for each key, so that
 /// neighbours in memory are queries: maxima and sums of all queries of the block advance together, and nothing but the
-/// block's queries has to be transposed for the products. Sums along keys are in the contract's order of rows. Keys
-/// behind the last query of half a causal block are never looked at.
+/// block's queries has to be transposed for the products. Sums along keys follow the contract's order of rows. Keys
+/// beyond the last query of half a causal block are never read.
 #include <algorithm>
 #include <limits>
 #include "gradus/backend/cpu/run/data_image.h"

@@ -1,7 +1,7 @@
 /// Rows of scores, weights and their gradients: [keys, block_queries], so that neighbours in memory are queries, and
-/// maxima and sums of all queries of a block advance together. Sums are in the contract's order of rows. Rows of scores
-/// lie at multiples of 64 bytes; what stands there for queries that a block lacks is computed with and never read.
-/// Query q of a block sees the keys up to diagonal + q.
+/// maxima and sums of all queries of a block advance together. Sums follow the contract's order of rows. Rows of scores
+/// lie at multiples of 64 bytes; places for missing queries of a block are computed but never read. Query q of a block
+/// sees the keys up to diagonal + q.
 #pragma once
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/kernels/attention.h"

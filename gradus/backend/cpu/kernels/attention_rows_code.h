@@ -9,7 +9,7 @@
 namespace gradus::library::attention {
 namespace {
 
-constexpr std::int64_t lanes = 16, row_run = 512, row_block = 32768;  // of a row reduction
+constexpr std::int64_t lanes = 16, row_run = 512, row_block = 32768;  // constants of a row reduction
 
 template <class T> struct Exponential;
 template <> struct Exponential<float> {
@@ -126,8 +126,8 @@ template <class T> struct Sums {
   *reinterpret_cast<Narrow*>(target) = __builtin_convertvector(x == x ? rounded : quiet, Narrow);
 #endif
 }
-/// visit(j, first) for each key j of [begin, end), of which the queries before vector `first` see nothing, where query
-/// q sees the keys up to diagonal + q. Of most keys `first` is known to be 0.
+/// Calls visit(j, first) for each key j of [begin, end). Queries before vector `first` do not see key j; query q sees
+/// the keys up to diagonal + q. `first` is known to be 0 for most keys.
 template <class T, class Visit>
 [[gnu::always_inline]] inline void for_each_key(std::int64_t begin, std::int64_t end, std::int64_t diagonal,
                                                 const Visit& visit) {
@@ -144,8 +144,8 @@ template <class T, class Visit>
   for_each_key<T>(0, keys, diagonal, visit);
 }
 
-/// The sum along keys for each query, in the order of a row reduction. `visit(lane, j, first)` adds what belongs to key
-/// j. The results of blocks are one run: of up to 512 blocks, 16,777,216 keys.
+/// The sum along keys for each query, in the order of a row reduction. `visit(lane, j, first)` adds the terms of key j.
+/// The results of blocks form one run: up to 512 blocks, 16,777,216 keys.
 template <class T, class Visit>
 [[gnu::always_inline]] inline PerQuery<T> sum_along_keys(std::int64_t keys, std::int64_t diagonal, const Visit& visit) {
   Sums<T> run, runs, blocks;

@@ -75,7 +75,7 @@ struct Running {
 
 constexpr std::int64_t running_block = 2048, running_width = 256;  // columns that advance together
 
-/// At most `width` columns of one outer index, from `column` on, in the order of the numeric contract.
+/// At most `width` columns of one outer index, starting at `column`, in the order of the numeric contract.
 template <class T, std::int64_t width> class RunningColumns {
  public:
   RunningColumns(const Running& running, const T* x, T* y, std::int64_t column, std::int64_t count)
@@ -103,7 +103,8 @@ template <class T, std::int64_t width> class RunningColumns {
     return (running_.reverse ? running_.around.n - 1 - step : step) * running_.around.inner;
   }
 
-  /// Without a sum before it, where elements can stand for the sum so far: it is read where it was written.
+  /// The first block, without a sum before it, for elements that can hold the running sum: it is read back from where
+  /// it was written.
   void run_first_block(std::int64_t end) {
     std::copy_n(x_ + at(0), count(), y_ + at(0));
     for (std::int64_t step = 1; step < end; ++step)
@@ -111,7 +112,7 @@ template <class T, std::int64_t width> class RunningColumns {
     std::copy_n(y_ + at(end - 1), count(), before_);
   }
 
-  /// Elements are the sum before the block plus that of the block so far.
+  /// Later blocks: each element is the sum before the block plus the block's sum so far.
   template <bool exclusive> void run_block(std::int64_t begin, std::int64_t end) {
     C own_sums[std::size_t{width}];
     std::fill_n(own_sums, count(), nothing);
@@ -131,13 +132,13 @@ template <class T, std::int64_t width> class RunningColumns {
       else run_chain<exclusive>(i, begin, end);
   }
 
-  /// A sum that has overflowed, or has met infinity or NaN, is finite no more.
+  /// A sum that has overflowed, or has met infinity or NaN, is no longer finite.
   static bool is_finite(C sum) {
     if constexpr (std::is_floating_point_v<C>) return std::abs(sum) <= std::numeric_limits<C>::max();
     else return true;
   }
 
-  /// A block whose own sums overflow goes on from the last element of the block before: there they may not.
+  /// A block whose own sums overflow continues from the last element of the block before, where they may stay finite.
   template <bool exclusive> void run_chain(std::int64_t i, std::int64_t begin, std::int64_t end) {
     C& sum = before_[i];
     for (std::int64_t step = begin; step < end; ++step) {

@@ -9,7 +9,7 @@
 namespace gradus::object {
 namespace {
 
-/// What fields of the state are called besides Variables.
+/// Names of the state's fields that are not Variables.
 constexpr std::string_view own_fields[] = {"random_state", "failure", "failure_index", "failure_value", "workspace"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }

@@ -59,7 +59,7 @@ class ObjectMaker {
   cpu_backend::Isa chosen_isa() const {
     return step_.instruction_set.empty() ? cpu_backend::isa() : isa_named(step_.instruction_set);
   }
-  /// Refused by the name of the option, not of the variable.
+  /// Throws errors that name the option, not the environment variable.
   static cpu_backend::Isa isa_named(std::string_view name) {
     using cpu_backend::Isa;
     constexpr std::string_view option = "export_object: instruction_set (--instruction-set of gradus compile): ";
