@@ -39,6 +39,7 @@ struct Credentials {
 /// The processes that train together, as one of them sees them.
 struct Cluster {
   static constexpr int most_ranks = 16'384;  // that a cluster may have
+  /// The heartbeat where nobody sets one, unless the timeout is not longer.
   static constexpr std::chrono::milliseconds usual_heartbeat{10'000};
 
   std::vector<std::string> workers = {};            // host:port of each rank, where they are known

@@ -48,8 +48,8 @@ struct FitOptions {
   /// is an InvalidArgument before the first step. Saves in the background at the ends of epochs and where the training
   /// is stopped. The state of callbacks is part of it. Earlier epochs are neither repeated nor part of the history,
   /// except that it is the recorded one if nothing is left to do. Losses within a resumed epoch are those of the whole
-  /// epoch. Unavailable or ResourceExhausted before the first step if the directory cannot be made or written, or has no
-  /// room.
+  /// epoch. Unavailable or ResourceExhausted before the first step if the directory cannot be made or written, or has
+  /// no room.
   CheckpointOptions checkpoints = detail::not_given<CheckpointOptions>();
   FunctionOptions function = {};  // options of the compiled step
   /// On what the step runs: each batch is divided into shards. Validation runs on it, too. Of several processes each

@@ -426,9 +426,7 @@ TEST(Tape, MayDieOnAnotherThread) {
   for (const bool is_used_up : {false, true}) {
     auto tape = std::make_unique<GradientTape>();
     const Tensor y = v.value() * 3;
-    if (is_used_up) {
-      EXPECT_EQ(tape->gradient(y, v).item(), 3);
-    }
+    if (is_used_up) { EXPECT_EQ(tape->gradient(y, v).item(), 3); }
     std::thread([&] { tape.reset(); }).join();
     EXPECT_EQ((w.value() * 3).item(), 6);
     GradientTape after;
