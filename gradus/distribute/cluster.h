@@ -39,6 +39,7 @@ struct Credentials {
 /// The processes that train together, as one of them sees them.
 struct Cluster {
   static constexpr int most_ranks = 16'384;  // the largest number of ranks in a cluster
+  /// The heartbeat where nobody sets one, unless the timeout is not longer.
   static constexpr std::chrono::milliseconds usual_heartbeat{10'000};
 
   std::vector<std::string> workers = {};            // host:port of each rank, where they are known

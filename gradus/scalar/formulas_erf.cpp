@@ -74,10 +74,11 @@ Value scaled_erfc_long(const Value& a) {
                                             -0.0475622943534338115,  -0.135621106124581108,    1.25300805826972961});
 }
 
-/// Below complement_below 1 + erf(x / sqrt(2)) has lost three bits: it is the complement itself. Below tail_below the
-/// complement has lost as many, and a formula of the tail takes its place, which fewer than one element in 30,000 of a
-/// normal distribution needs.
-constexpr double complement_below = -2, tail_below = -4;
+/// Below complement_below 1 + erf(x / sqrt(2)) has lost three bits: it is the complement itself. Below tail_below a
+/// formula of the tail takes its place. The f32 complement is good for longer, so that fewer than one element in 30,000
+/// of a normal distribution needs the tail.
+constexpr double complement_below = -2;
+double tail_below(DType type) { return type == f32 ? -4 : -2.5; }
 constexpr double sqrt_half = std::numbers::sqrt2 / 2, slope_at_0 = 2 * std::numbers::inv_sqrtpi;
 
 /// exp(-z^2 / 2) with the rounding error of the square, which amounts to a factor of up to 1 + 100 ulp.
@@ -100,7 +101,7 @@ Value scaled_tail(const Value& z) {
   return scaled_erfc_long(a) / (a + a + 1.0);
 }
 
-/// 1 + erf(x / sqrt(2)) for x of at least tail_below.
+/// 1 + erf(x / sqrt(2)) for x of at least tail_below().
 Value usual_normal_cdf(const Value& x) {
   const ErfParts parts = erf_parts(x * sqrt_half);
   return select(x < complement_below, parts.complement, parts.erf + 1.0);
@@ -110,17 +111,17 @@ Value usual_normal_cdf(const Value& x) {
 
 Value gelu(const Value& x) {
   const Value usual = x * 0.5 * usual_normal_cdf(x), z = tail_place(x);
-  return select_rarely(x < tail_below, -(z * 0.5 * scaled_tail(z)) * gaussian(z), usual);
+  return select_rarely(x < tail_below(x.type()), -(z * 0.5 * scaled_tail(z)) * gaussian(z), usual);
 }
 
 Value twice_normal_cdf(const Value& x) {
   const Value z = tail_place(x);
-  return select_rarely(x < tail_below, scaled_tail(z) * gaussian(z), usual_normal_cdf(x));
+  return select_rarely(x < tail_below(x.type()), scaled_tail(z) * gaussian(z), usual_normal_cdf(x));
 }
 
 Value erf_slope(const Value& x) {
   const Value u = x * sqrt_half;
-  return select_rarely(x < tail_below, gaussian(tail_place(x)) * slope_at_0, exp(-(u * u)) * slope_at_0);
+  return select_rarely(x < tail_below(x.type()), gaussian(tail_place(x)) * slope_at_0, exp(-(u * u)) * slope_at_0);
 }
 
 Real twice_normal_cdf(Real x) { return {std::erfc(-x.v * sqrt_half), x.type}; }

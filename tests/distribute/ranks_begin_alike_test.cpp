@@ -108,7 +108,7 @@ TEST(RanksBeginAlike, InWhatTheyValidateWith) {
         if (rank == 0) options.validation = batches;
         fit(model, optimizer, MeanSquaredError(), batches, options);
       },
-      {"the ranks do different things: rank 0 (", "the number of elements of a data set"});
+      {"fit: the number of validation sets is 1 on rank 0 (", "and 0 on rank 1 ("});
 }
 
 TEST(RanksBeginAlike, AndGoOnWhereTheyDo) {

@@ -292,7 +292,7 @@ TEST_F(Replicas, CollectivesAreThoseOfTheProcessor) {
     };
     const auto [gradient, a, b, c, d, e] =
         MirroredStrategy({.devices = devices, .micro_shards = 4}).run(step, x, integers);
-    return Tensors{gradient.sum(), a[0], cast(b[0], f64), cast(c[0], f64), d[0], e[0]};
+    return Tensors{gradient[0], a[0], cast(b[0], f64), cast(c[0], f64), d[0], e[0]};
   };
   for (const std::int64_t n : {16, 13})
     for (const int root : {0, 3}) {

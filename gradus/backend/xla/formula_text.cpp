@@ -118,9 +118,11 @@ HloValue floor_remainder(HloWriter& out, const HloValues& x) {
   const HloValue rest = out.same("remainder", {a, b}), sum = out.add(rest, b);
   const HloValue differs = out.same("xor", {out.compare("LT", rest, zero), out.compare("LT", b, zero)});
   const HloValue moves = out.same("and", {differs, out.compare("NE", rest, zero)});
-  const HloValue is_whole = out.compare("GE", out.same("abs", {sum}), out.same("abs", {b}));
+  const HloValue size = out.same("abs", {b});
+  const HloValue is_whole =
+      out.same("and", {out.compare("GE", out.same("abs", {sum}), size), out.compare("GE", out.same("abs", {a}), size)});
   const HloValue floored = out.select(moves, out.select(is_whole, zero, sum), rest);
-  const HloValue signed_zero = out.multiply(zero, b);
+  const HloValue signed_zero = out.select(out.compare("LT", b, zero), out.same("negate", {zero}), zero);
   return out.select(out.compare("EQ", floored, zero), signed_zero, floored);
 }
 
