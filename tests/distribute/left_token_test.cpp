@@ -313,10 +313,19 @@ TEST_F(RanksWithoutToken, SayHowToDoWithoutTheFile) {
 TEST_F(RanksWithoutToken, GoToTheNextServerAtThePort) {
   const Address where = here(free_port());
   const auto client = grpc_client(where, {});
+  // The first question may still meet the end of the server before, as those of a rank do, which asks again.
+  const auto answers = [&] {
+    for (const auto until = in(10s);;) try {
+        return client->ask("{}", until, true).has_value();
+      } catch (const Unavailable&) {
+        if (std::chrono::steady_clock::now() >= until) throw;
+        std::this_thread::sleep_for(10ms);
+      }
+  };
   for (int server = 0; server < 3; ++server) {
     MeetingDesk desk({});
     const auto serving = grpc_server(where, {}, {}, desk);
-    EXPECT_TRUE(client->ask("{}", in(10s), true).has_value()) << server;
+    EXPECT_TRUE(answers()) << server;
   }
   expect_says(error_of<Unavailable>([&] { client->ask("{}", in(10s), false); }), "does not answer");
 }
