@@ -123,6 +123,7 @@ TEST(RunningSums, AreTakenInBlocks) {
     for (const std::int64_t n : {0, 1, 2047, 2048, 2049, 5000}) expect_sums<float>(n, 1, way);
     expect_sums<float>(4099, 3, way);
     expect_sums<float>(2100, 300, way);
+    expect_sums<float>(2051, 1030, way);
     expect_sums<double>(4500, 2, way);
     expect_sums<std::int32_t>(4500, 2, way);
     expect_sums<half, float>(4500, 1, way);

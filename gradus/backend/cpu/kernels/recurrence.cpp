@@ -18,21 +18,24 @@ struct Recurrence {
 template <class T>
 using Carried = std::conditional_t<std::is_integral_v<T>, std::uint64_t, std::conditional_t<sizeof(T) == 2, float, T>>;
 
-/// Columns [first, last) of the inner dimensions under one outer index, a few at a time.
-template <class T>
-void run_columns(const Recurrence& op, const T* a, const T* b, T* y, std::int64_t first, std::int64_t last) {
-  constexpr std::int64_t width = 64;
-  Carried<T> state[width] = {};
-  const std::int64_t n = op.around.n, inner = op.around.inner;
-  for (; first < last; first += width) {
-    const std::int64_t count = std::min(width, last - first);
-    for (std::int64_t step = 0; step < n; ++step) {
-      const std::int64_t at = (op.reverse ? n - 1 - step : step) * inner + first;
-      for (std::int64_t i = 0; i < count; ++i) {
-        const auto term = static_cast<Carried<T>>(b[at + i]);
-        state[i] = step == 0 ? term : static_cast<Carried<T>>(a[at + i]) * state[i] + term;
-        y[at + i] = static_cast<T>(state[i]);
-      }
+/// At most `width` columns of the inner dimensions that advance together, from `column` on. With 1,024 of them their
+/// state stays in the first cache, and parts of rows are long enough to be fetched ahead: 4,096 rows of 1,000 take half
+/// of the time that they take with 64.
+template <class T, std::int64_t width>
+void run_columns(const Recurrence& op, const T* factors, const T* terms, T* result, std::int64_t column,
+                 std::int64_t given) {
+  const std::int64_t count = width == 1 ? 1 : given, n = op.around.n, inner = op.around.inner;
+  Carried<T> states[std::size_t{width}];
+  Carried<T>* __restrict const state = states;
+  for (std::int64_t step = 0; step < n; ++step) {
+    const std::int64_t at = (op.reverse ? n - 1 - step : step) * inner + column;
+    const T* __restrict const a = factors + at;
+    const T* __restrict const b = terms + at;
+    T* __restrict const y = result + at;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto term = static_cast<Carried<T>>(b[i]);
+      state[i] = step == 0 ? term : static_cast<Carried<T>>(a[i]) * state[i] + term;
+      y[i] = static_cast<T>(state[i]);
     }
   }
 }
@@ -64,9 +67,15 @@ void run_linear_recurrence(const KernelArguments* arguments, std::int64_t begin,
     while (begin < end) {
       const std::int64_t first = begin % inner, last = std::min(inner, first + end - begin);
       const std::int64_t offset = begin / inner * op.around.n * inner;
-      run_columns(op, static_cast<const T*>(arguments->slots[op.factors]) + offset,
-                  static_cast<const T*>(arguments->slots[op.terms]) + offset,
-                  static_cast<T*>(arguments->slots[op.target]) + offset, first, last);
+      const T* const a = static_cast<const T*>(arguments->slots[op.factors]) + offset;
+      const T* const b = static_cast<const T*>(arguments->slots[op.terms]) + offset;
+      T* const y = static_cast<T*>(arguments->slots[op.target]) + offset;
+      constexpr std::int64_t width = 1024;
+      for (std::int64_t column = first; column < last; column += width) {
+        const std::int64_t count = std::min(width, last - column);
+        if (count == 1) run_columns<T, 1>(op, a, b, y, column, 1);
+        else run_columns<T, width>(op, a, b, y, column, count);
+      }
       begin += last - first;
     }
   });

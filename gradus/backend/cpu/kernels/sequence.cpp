@@ -73,7 +73,10 @@ struct Running {
   int source, target;
 };
 
-constexpr std::int64_t running_block = 2048, running_width = 256;  // columns that advance together
+constexpr std::int64_t running_block = 2048;
+/// Columns that advance together. Their sums stay in the first cache, and parts of rows are long enough to be fetched
+/// ahead: with 256, 1,000 rows of 1,000 took 1.6 times as long as a copy.
+constexpr std::int64_t running_width = 1024;
 
 /// At most `width` columns of one outer index, starting at `column`, in the order of the numeric contract.
 template <class T, std::int64_t width> class RunningColumns {
@@ -107,29 +110,45 @@ template <class T, std::int64_t width> class RunningColumns {
   /// it was written.
   void run_first_block(std::int64_t end) {
     std::copy_n(x_ + at(0), count(), y_ + at(0));
-    for (std::int64_t step = 1; step < end; ++step)
-      for (std::int64_t i = 0; i < count(); ++i) y_[at(step) + i] = sum_of(y_[at(step - 1) + i], x_[at(step) + i]);
+    for (std::int64_t step = 1; step < end; ++step) {
+      const T* __restrict const x = x_ + at(step);
+      const T* __restrict const last = y_ + at(step - 1);
+      T* __restrict const y = y_ + at(step);
+      const std::int64_t columns = count();
+      for (std::int64_t i = 0; i < columns; ++i) y[i] = sum_of(last[i], x[i]);
+    }
     std::copy_n(y_ + at(end - 1), count(), before_);
   }
 
   /// Later blocks: each element is the sum before the block plus the block's sum so far.
   template <bool exclusive> void run_block(std::int64_t begin, std::int64_t end) {
-    C own_sums[std::size_t{width}];
-    std::fill_n(own_sums, count(), nothing);
-    C* __restrict const before = before_;
-    C* __restrict const own = own_sums;
-    for (std::int64_t step = begin; step < end; ++step) {
-      const T* __restrict const x = x_ + at(step);
-      T* __restrict const y = y_ + at(step);
-      for (std::int64_t i = 0; i < count(); ++i) {
-        if constexpr (exclusive) y[i] = static_cast<T>(sum_of(before[i], own[i]));
-        own[i] = sum_of(own[i], static_cast<C>(x[i]));
-        if constexpr (!exclusive) y[i] = static_cast<T>(sum_of(before[i], own[i]));
-      }
-    }
+    std::fill_n(own_, count(), nothing);
+    std::int64_t step = begin;
+    if constexpr (width > 1 && sizeof(T) >= 4)
+      for (; step + 2 <= end; step += 2) advance<exclusive, 2>(step);
+    for (; step < end; ++step) advance<exclusive, 1>(step);
     for (std::int64_t i = 0; i < count(); ++i)
-      if (is_finite(own[i])) before[i] = sum_of(before[i], own[i]);
+      if (is_finite(own_[i])) before_[i] = sum_of(before_[i], own_[i]);
       else run_chain<exclusive>(i, begin, end);
+  }
+
+  /// `rows` rows from `step` on. The block's sums are read and written once for all of them.
+  template <bool exclusive, int rows> void advance(std::int64_t step) {
+    const C* __restrict const before = before_;
+    C* __restrict const own = own_;
+    const T* __restrict const x = x_ + at(step);
+    T* __restrict const y = y_ + at(step);
+    const std::int64_t next = rows > 1 ? at(step + 1) - at(step) : 0;
+    const std::int64_t columns = count();
+    for (std::int64_t i = 0; i < columns; ++i) {
+      C sum = own[i];
+      for (int row = 0; row < rows; ++row) {
+        if constexpr (exclusive) y[row * next + i] = static_cast<T>(sum_of(before[i], sum));
+        sum = sum_of(sum, static_cast<C>(x[row * next + i]));
+        if constexpr (!exclusive) y[row * next + i] = static_cast<T>(sum_of(before[i], sum));
+      }
+      own[i] = sum;
+    }
   }
 
   /// A sum that has overflowed, or has met infinity or NaN, is no longer finite.
@@ -153,7 +172,7 @@ template <class T, std::int64_t width> class RunningColumns {
   const T* const x_;
   T* const y_;
   const std::int64_t count_;
-  C before_[std::size_t{width}];
+  C before_[std::size_t{width}], own_[std::size_t{width}];
 };
 
 }  // namespace
