@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 #include "gradus/formats/atomic_file.h"
+#include "gradus/formats/npy_stream.h"
 #include "gradus/base/input_file.h"
 #include "gradus/ops/shape.h"
 
@@ -138,8 +139,8 @@ HeaderPlace header_place(std::span<const std::byte> bytes, std::size_t size, con
   return {begin, length};
 }
 
-/// The first 12 bytes, or fewer in a shorter file: they contain the header's length.
-constexpr std::size_t before_header = 12;
+/// The first bytes of a file, which contain the header's length. No header is so short that it ends before.
+constexpr std::uint64_t before_header = 12;
 
 Header header_at(HeaderPlace place, std::span<const std::byte> bytes, const std::string& name) {
   const std::string_view source(reinterpret_cast<const char*>(bytes.data()) + place.begin, place.length);
@@ -187,30 +188,30 @@ Tensor array_of(const Header& header, std::size_t begin, std::size_t follow, con
 
 }  // namespace
 
-Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
-  const HeaderPlace place = header_place(bytes, bytes.size(), name);
-  const std::size_t begin = place.begin + place.length;
-  return array_of(header_at(place, bytes, name), begin, bytes.size() - begin, name,
-                  [&](std::span<std::byte> out) { std::ranges::copy(bytes.subspan(begin), out.begin()); });
-}
-
-Tensor load_npy(const std::filesystem::path& path) {
-  InputFile file(path);
-  const auto size = static_cast<std::size_t>(file.size());
-  if (size == 0) return parse_npy(read_whole_file(path), file.name());  // empty, or generated while it is read
+Tensor read_npy(ByteStream& stream, std::uint64_t size) {
+  const std::string& name = stream.name();
   std::vector<std::byte> start(std::min(size, before_header));
-  start.resize(file.read(start));
-  const HeaderPlace place = header_place(start, size, file.name());
+  start.resize(stream.read(start));
+  const HeaderPlace place = header_place(start, size, name);
   const std::size_t known = start.size(), begin = place.begin + place.length;
   start.resize(std::max(known, begin));
   const auto require_read = [&](std::span<std::byte> part) {
-    require<DataError>(file.read(part) == part.size(), file.name(), ": it ends before the ", size,
+    require<DataError>(stream.read(part) == part.size(), name, ": it ends before the ", size,
                        " bytes that it had when it was opened");
   };
   require_read(std::span(start).subspan(known));
-  const Header header = header_at(place, start, file.name());
-  file.seek(static_cast<std::int64_t>(begin));
-  return array_of(header, begin, size - begin, file.name(), require_read);
+  return array_of(header_at(place, start, name), begin, size - begin, name, require_read);
+}
+
+Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
+  return read_npy(*stream_of(bytes, name), bytes.size());
+}
+
+Tensor load_npy(const std::filesystem::path& path) {
+  const std::unique_ptr<ByteStream> file = open_file(path);
+  const auto size = static_cast<std::uint64_t>(file->likely_bytes());
+  if (size == 0) return parse_npy(read_whole_file(path), file->name());  // empty, or made while it is read
+  return read_npy(*file, size);
 }
 
 std::string npy_header(const Spec& spec) {

@@ -3,7 +3,7 @@
 #include <array>
 #include <set>
 #include "gradus/formats/npy.h"
-#include "gradus/base/input_file.h"
+#include "gradus/formats/npy_stream.h"
 #include "gradus/formats/zip.h"
 
 namespace gradus {
@@ -24,12 +24,14 @@ void save_npz(const std::filesystem::path& file, const NamedTensors& arrays) {
   out.commit();
 }
 
-NamedTensors parse_npz(std::span<const std::byte> bytes, const std::string& name) {
-  const ZipReader zip(bytes, name, "archive of NumPy");
+namespace {
+
+/// Every array is read from its part, so that its bytes exist only once.
+NamedTensors arrays_of(const ZipReader& zip, const std::string& name) {
   NamedTensors arrays;
   for (const ZipEntry& entry : zip.entries()) {
-    std::vector<std::byte> held;
-    Tensor array = parse_npy(zip.contents(entry, held), name + ", array `" + entry.name + '`');
+    const std::unique_ptr<ByteStream> part = zip.open(entry, name + ", array `" + entry.name + '`');
+    Tensor array = read_npy(*part, entry.unpacked);
     std::string called = entry.name;
     if (called.ends_with(".npy")) called.resize(called.size() - 4);
     arrays.emplace_back(std::move(called), std::move(array));
@@ -37,6 +39,16 @@ NamedTensors parse_npz(std::span<const std::byte> bytes, const std::string& name
   return arrays;
 }
 
-NamedTensors load_npz(const std::filesystem::path& file) { return parse_npz(read_whole_file(file), file.string()); }
+constexpr std::string_view kind = "archive of NumPy";
+
+}  // namespace
+
+NamedTensors parse_npz(std::span<const std::byte> bytes, const std::string& name) {
+  return arrays_of(ZipReader(bytes, name, kind), name);
+}
+
+NamedTensors load_npz(const std::filesystem::path& file) {
+  return arrays_of(ZipReader(placed_bytes(file), kind), file.string());
+}
 
 }  // namespace gradus

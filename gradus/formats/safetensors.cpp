@@ -1,11 +1,12 @@
 /// The header is JSON. Every number in it is checked against the bytes that are there before anything is allocated.
+/// Each array is read from the file into its own memory, so that its bytes exist only once.
 #include "gradus/formats/safetensors.h"
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include "gradus/formats/atomic_file.h"
-#include "gradus/base/input_file.h"
 #include "gradus/formats/json.h"
+#include "gradus/formats/placed_bytes.h"
 
 namespace gradus {
 namespace {
@@ -35,16 +36,21 @@ DType dtype_named(const std::string& name, std::string_view file, const std::str
 
 constexpr std::size_t max_header = std::size_t{100} << 20;
 
-Json header_of(std::span<const std::byte> bytes, std::string_view file, std::span<const std::byte>& contents) {
-  require<DataError>(bytes.size() >= 8, file, ": ", bytes.size(), " bytes are too few for a safetensors file");
-  std::uint64_t size = 0;
-  std::memcpy(&size, bytes.data(), 8);  // little endian, as every machine that this library runs on
-  require<DataError>(size <= max_header && size <= bytes.size() - 8, file, ": byte 0: the header claims ", size,
-                     " bytes, but ", bytes.size() - 8, " follow");
-  contents = bytes.subspan(8 + size);
-  const std::string_view written(reinterpret_cast<const char*>(bytes.data()) + 8, size);
-  Json header = parse_json(written, text(file, ": the header, from byte 8 on"));
-  require<DataError>(header.is_object(), file, ": byte 8: the header is no JSON object");
+struct Header {
+  Json json;
+  std::uint64_t contents = 0;  // the place of the first array
+};
+
+Header header_of(const PlacedBytes& source) {
+  require<DataError>(source.size >= 8, source.name, ": ", source.size, " bytes are too few for a safetensors file");
+  std::uint64_t size = 0;  // little endian, as every machine that this library runs on
+  source.read(0, std::as_writable_bytes(std::span(&size, 1)));
+  require<DataError>(size <= max_header && size <= source.size - 8, source.name, ": byte 0: the header claims ", size,
+                     " bytes, but ", source.size - 8, " follow");
+  std::string written(size, ' ');
+  source.read(8, std::as_writable_bytes(std::span(written)));
+  Header header{parse_json(written, text(source.name, ": the header, from byte 8 on")), 8 + size};
+  require<DataError>(header.json.is_object(), source.name, ": byte 8: the header is no JSON object");
   return header;
 }
 
@@ -54,8 +60,7 @@ struct Placed {
   std::uint64_t first = 0, last = 0;
 };
 
-Placed placed_array(const std::string& name, const Json& entry, std::span<const std::byte> contents,
-                    std::string_view file) {
+Placed placed_array(const std::string& name, const Json& entry, std::uint64_t bytes, std::string_view file) {
   const auto complain_unless = [&](bool ok, std::string_view what) {
     require<DataError>(ok, file, ": array `", name, "`: ", what);
   };
@@ -74,7 +79,7 @@ Placed placed_array(const std::string& name, const Json& entry, std::span<const 
   for (const Json& offset : entry["data_offsets"]) complain_unless(offset.is_number_unsigned(), "an offset is no size");
   const auto first = entry["data_offsets"][0].get<std::uint64_t>(),
              last = entry["data_offsets"][1].get<std::uint64_t>();
-  complain_unless(first <= last && last <= contents.size(), "its bytes lie outside the file");
+  complain_unless(first <= last && last <= bytes, "its bytes lie outside the file");
   std::int64_t wanted = 0;
   try {
     wanted = bytes_of(array.spec);
@@ -85,7 +90,7 @@ Placed placed_array(const std::string& name, const Json& entry, std::span<const 
 
 /// Arrays lie one behind the other, from the first byte to the last: bytes of two arrays would be read twice, and bytes
 /// of none could hold anything.
-void check_places(const std::vector<Placed>& arrays, std::size_t bytes, std::string_view file) {
+void check_places(const std::vector<Placed>& arrays, std::uint64_t bytes, std::string_view file) {
   std::vector<const Placed*> in_order;
   for (const Placed& each : arrays) in_order.push_back(&each);
   std::ranges::sort(in_order, {}, [](const Placed* each) { return std::pair(each->first, each->last); });
@@ -102,15 +107,29 @@ void check_places(const std::vector<Placed>& arrays, std::size_t bytes, std::str
                      " of the contents, at the end of the file, belong to no array");
 }
 
-NamedArray read_array(Placed placed, std::span<const std::byte> contents, std::string_view file) {
-  const auto source = contents.subspan(placed.first, placed.last - placed.first);
+NamedArray read_array(Placed placed, std::uint64_t contents, const PlacedBytes& source) {
+  const std::uint64_t size = placed.last - placed.first;
   NamedArray array = std::move(placed.array);
+  array.data = Buffer::allocate(static_cast<std::int64_t>(size), "weights");
+  if (size == 0) return array;
+  const std::span bytes(array.data->data<std::byte>(), size);
+  source.read(contents + placed.first, bytes);
   if (array.spec.dtype == boolean)
-    for (std::byte b : source)
-      require<DataError>(b <= std::byte{1}, file, ": array `", array.name, "`: a bool is neither 0 nor 1");
-  array.data = Buffer::allocate(static_cast<std::int64_t>(source.size()), "weights");
-  if (!source.empty()) std::memcpy(array.data->data(), source.data(), source.size());
+    for (const std::byte b : bytes)
+      require<DataError>(b <= std::byte{1}, source.name, ": array `", array.name, "`: a bool is neither 0 nor 1");
   return array;
+}
+
+std::vector<NamedArray> arrays_of(const PlacedBytes& source) {
+  const Header header = header_of(source);
+  const std::uint64_t bytes = source.size - header.contents;
+  std::vector<Placed> placed;
+  for (const auto& [key, entry] : header.json.items())
+    if (key != "__metadata__") placed.push_back(placed_array(key, entry, bytes, source.name));
+  check_places(placed, bytes, source.name);
+  std::vector<NamedArray> arrays;
+  for (Placed& each : placed) arrays.push_back(read_array(std::move(each), header.contents, source));
+  return arrays;
 }
 
 }  // namespace
@@ -138,20 +157,10 @@ void write_safetensors(const std::filesystem::path& file, std::span<const NamedA
 }
 
 std::vector<NamedArray> parse_safetensors(std::span<const std::byte> bytes, std::string_view name) {
-  std::span<const std::byte> contents;
-  const Json header = header_of(bytes, name, contents);
-  std::vector<Placed> placed;
-  for (const auto& [key, entry] : header.items())
-    if (key != "__metadata__") placed.push_back(placed_array(key, entry, contents, name));
-  check_places(placed, contents.size(), name);
-  std::vector<NamedArray> arrays;
-  for (Placed& each : placed) arrays.push_back(read_array(std::move(each), contents, name));
-  return arrays;
+  return arrays_of(placed_bytes(bytes, std::string(name)));
 }
 
-std::vector<NamedArray> read_safetensors(const std::filesystem::path& file) {
-  return parse_safetensors(read_whole_file(file), file.string());
-}
+std::vector<NamedArray> read_safetensors(const std::filesystem::path& file) { return arrays_of(placed_bytes(file)); }
 
 void save_safetensors(const std::filesystem::path& file, const NamedTensors& arrays) {
   std::vector<NamedArray> named;

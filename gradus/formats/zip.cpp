@@ -2,7 +2,6 @@
 #include "gradus/formats/zip.h"
 #include <zlib.h>
 #include <algorithm>
-#include <cstring>
 #include <unordered_set>
 #include "gradus/base/error.h"
 
@@ -10,10 +9,6 @@ namespace gradus {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-std::uint32_t checksum(Bytes bytes) {
-  return static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
 
 constexpr std::uint32_t local_mark = 0x04034b50, central_mark = 0x02014b50, end_mark = 0x06054b50,
                         end64_mark = 0x06064b50, locator_mark = 0x07064b50;
@@ -23,26 +18,31 @@ constexpr std::uint64_t end_bytes = 22, locator_bytes = 20, central_bytes = 46, 
 /// Little-endian numbers at places of a file.
 class Reader {
  public:
-  Reader(Bytes bytes, const std::string& name, std::string_view kind) : bytes_(bytes), name_(name), kind_(kind) {}
-  std::uint64_t size() const { return bytes_.size(); }
+  Reader(const PlacedBytes& bytes, std::string_view kind) : bytes_(bytes), kind_(kind) {}
+  std::uint64_t size() const { return bytes_.size; }
   template <class T> T at(std::uint64_t place) const {
-    expect(sizeof(T) <= bytes_.size() && place <= bytes_.size() - sizeof(T), place, "it is cut off");
+    expect(sizeof(T) <= size() && place <= size() - sizeof(T), place, "it is cut off");
     T value;
-    std::memcpy(&value, bytes_.data() + place, sizeof value);
+    read(place, std::as_writable_bytes(std::span(&value, 1)));
     return value;
   }
-  Bytes part(std::uint64_t place, std::uint64_t count) const {
-    expect(place <= bytes_.size() && count <= bytes_.size() - place, place, "a part lies outside the file");
-    return bytes_.subspan(place, count);
+  std::string characters(std::uint64_t place, std::uint64_t count) const {
+    expect_part(place, count);
+    std::string all(count, ' ');
+    read(place, std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+  void read(std::uint64_t place, std::span<std::byte> out) const { bytes_.read(place, out); }
+  void expect_part(std::uint64_t place, std::uint64_t count) const {
+    expect(place <= size() && count <= size() - place, place, "a part lies outside the file");
   }
   void expect(bool ok, std::uint64_t place, std::string_view what) const {
-    require<DataError>(ok, name_, ": byte ", place, ": no ", kind_, ": ", what);
+    require<DataError>(ok, bytes_.name, ": byte ", place, ": no ", kind_, ": ", what);
   }
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return bytes_.name; }
 
  private:
-  Bytes bytes_;
-  const std::string& name_;
+  const PlacedBytes& bytes_;
   std::string_view kind_;
 };
 
@@ -93,14 +93,13 @@ std::vector<ZipEntry> entries_of(const Reader& in) {
     const std::uint64_t name = in.at<std::uint16_t>(at + 28), extra = in.at<std::uint16_t>(at + 30),
                         comment = in.at<std::uint16_t>(at + 32);
     in.expect((in.at<std::uint16_t>(at + 8) & 1) == 0, at, "it is encrypted");
-    const Bytes spelt = in.part(at + central_bytes, name);
-    ZipEntry entry{.name = std::string(reinterpret_cast<const char*>(spelt.data()), spelt.size()),
+    ZipEntry entry{.name = in.characters(at + central_bytes, name),
                    .method = in.at<std::uint16_t>(at + 10),
                    .crc = in.at<std::uint32_t>(at + 16),
                    .packed = in.at<std::uint32_t>(at + 20),
                    .unpacked = in.at<std::uint32_t>(at + 24),
                    .place = in.at<std::uint32_t>(at + 42)};
-    in.part(at + central_bytes + name, extra);
+    in.expect_part(at + central_bytes + name, extra);
     read_large(in, entry, at + central_bytes + name, extra);
     in.expect(entry.packed <= left, at, "its parts overlap");
     left -= entry.packed;
@@ -113,30 +112,108 @@ std::vector<ZipEntry> entries_of(const Reader& in) {
   return entries;
 }
 
-std::vector<std::byte> inflated(const Reader& in, const ZipEntry& entry, Bytes packed) {
-  in.expect(entry.unpacked / 1040 <= packed.size() + 1, entry.place,
-            text("`", entry.name, "` claims an impossible size"));
-  std::vector<std::byte> out(entry.unpacked);
-  z_stream stream{};
-  require<ResourceExhausted>(inflateInit2(&stream, -MAX_WBITS) == Z_OK, in.name(), ": no memory to decompress it");
-  std::size_t read = 0, written = 0;
-  int result = Z_OK;
-  while (result == Z_OK) {
-    constexpr std::size_t most = 1u << 30;
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + read));
-    stream.avail_in = static_cast<uInt>(std::min(most, packed.size() - read));
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
-    stream.avail_out = static_cast<uInt>(std::min(most, out.size() - written));
-    const uInt in_before = stream.avail_in, out_before = stream.avail_out;
-    result = inflate(&stream, Z_NO_FLUSH);
-    read += in_before - stream.avail_in;
-    written += out_before - stream.avail_out;
+/// The bytes of a part as they were before it was packed.
+class PartStream : public ByteStream {
+ public:
+  PartStream(const Reader& in, const ZipEntry& entry, std::string name)
+      : ByteStream(std::move(name)), in_(in), entry_(entry), left_(entry.unpacked) {
+    in.expect(in.at<std::uint32_t>(entry.place) == local_mark, entry.place, about("is not where it should be"));
+    place_ =
+        entry.place + local_bytes + in.at<std::uint16_t>(entry.place + 26) + in.at<std::uint16_t>(entry.place + 28);
+    packed_left_ = entry.packed;
+    in.expect_part(place_, entry.packed);
+    in.expect(entry.method == 0 || entry.method == Z_DEFLATED, entry.place,
+              about(text("is compressed by method ", entry.method, "; known are none and deflate")));
+    in.expect(is_deflated() ? entry.unpacked / 1040 <= entry.packed + 1 : entry.unpacked == entry.packed, entry.place,
+              about("claims an impossible size"));
+    if (is_deflated()) begin_inflating();
+    if (left_ == 0) finish();
   }
-  inflateEnd(&stream);
-  in.expect(result == Z_STREAM_END && written == out.size(), entry.place,
-            text("`", entry.name, "` cannot be decompressed"));
-  return out;
-}
+  std::int64_t likely_bytes() const override { return static_cast<std::int64_t>(left_); }
+
+ protected:
+  std::size_t read_some(std::span<std::byte> out) override {
+    out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), left_)));
+    if (out.empty()) return 0;
+    const std::size_t count = is_deflated() ? inflate_some(out) : packed(out);
+    crc_ = static_cast<std::uint32_t>(crc32_z(crc_, reinterpret_cast<const Bytef*>(out.data()), count));
+    left_ -= count;
+    if (left_ == 0) finish();
+    return count;
+  }
+
+ private:
+  bool is_deflated() const { return entry_.method == Z_DEFLATED; }
+  std::string about(std::string_view what) const { return text("`", entry_.name, "` ", what); }
+
+  void begin_inflating() {
+    auto stream = std::make_unique<z_stream>();
+    require<ResourceExhausted>(inflateInit2(stream.get(), -MAX_WBITS) == Z_OK, in_.name(),
+                               ": no memory to decompress it");
+    zlib_.reset(stream.release());
+    input_.resize(std::size_t{64} << 10);
+  }
+
+  /// The next bytes of the part as they lie in the file.
+  std::size_t packed(std::span<std::byte> out) {
+    out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), packed_left_)));
+    in_.read(place_, out);
+    place_ += out.size();
+    packed_left_ -= out.size();
+    return out.size();
+  }
+  /// At least one byte.
+  std::size_t inflate_some(std::span<std::byte> out) {
+    out = out.first(std::min(out.size(), std::size_t{1} << 30));
+    zlib_->next_out = reinterpret_cast<Bytef*>(out.data());
+    zlib_->avail_out = static_cast<uInt>(out.size());
+    while (zlib_->avail_out == out.size()) {
+      refill();
+      const bool goes_on = !ended_ && zlib_->avail_in > 0;
+      in_.expect(goes_on && inflates(), entry_.place, about("cannot be decompressed"));
+    }
+    return out.size() - zlib_->avail_out;
+  }
+  void refill() {
+    if (zlib_->avail_in > 0) return;
+    zlib_->next_in = reinterpret_cast<Bytef*>(input_.data());
+    zlib_->avail_in = static_cast<uInt>(packed(input_));
+  }
+  bool inflates() {
+    const int result = inflate(zlib_.get(), Z_NO_FLUSH);
+    ended_ = result == Z_STREAM_END;
+    return result == Z_OK || ended_;
+  }
+  /// True if the packed bytes hold no more than those that were read.
+  bool has_ended() {
+    Bytef beyond;
+    zlib_->next_out = &beyond;
+    zlib_->avail_out = 1;
+    while (!ended_) {
+      refill();
+      if (zlib_->avail_in == 0 || !inflates() || zlib_->avail_out == 0) return false;
+    }
+    return true;
+  }
+  void finish() {
+    in_.expect(!is_deflated() || has_ended(), entry_.place, about("cannot be decompressed"));
+    in_.expect(crc_ == entry_.crc, entry_.place, text("the checksum of `", entry_.name, "` does not agree"));
+  }
+
+  const Reader in_;
+  const ZipEntry& entry_;
+  std::uint64_t place_ = 0, packed_left_ = 0, left_;
+  std::uint32_t crc_ = 0;
+  struct End {
+    void operator()(z_stream* stream) const {
+      inflateEnd(stream);
+      delete stream;
+    }
+  };
+  std::unique_ptr<z_stream, End> zlib_;  // of a deflated part
+  bool ended_ = false;
+  std::vector<std::byte> input_;
+};
 
 /// Builds the parts of a file.
 class Writer {
@@ -188,23 +265,18 @@ std::string end_of(u64_ entries, u64_ place, u64_ bytes) {
 
 }  // namespace
 
-ZipReader::ZipReader(Bytes bytes, std::string name, std::string_view kind)
-    : name_(std::move(name)), kind_(kind), bytes_(bytes), entries_(entries_of(Reader(bytes_, name_, kind_))) {}
+ZipReader::ZipReader(PlacedBytes bytes, std::string_view kind)
+    : bytes_(std::move(bytes)), kind_(kind), entries_(entries_of(Reader(bytes_, kind_))) {}
 
-Bytes ZipReader::contents(const ZipEntry& entry, std::vector<std::byte>& held) const {
-  const Reader in(bytes_, name_, kind_);
-  in.expect(in.at<std::uint32_t>(entry.place) == local_mark, entry.place,
-            text("`", entry.name, "` is not where it should be"));
-  const std::uint64_t begin =
-      entry.place + local_bytes + in.at<std::uint16_t>(entry.place + 26) + in.at<std::uint16_t>(entry.place + 28);
-  const Bytes packed = in.part(begin, entry.packed);
-  in.expect(entry.method == 0 || entry.method == Z_DEFLATED, entry.place,
-            text("`", entry.name, "` is compressed by method ", entry.method, "; known are none and deflate"));
-  Bytes plain = packed;
-  if (entry.method == Z_DEFLATED) plain = held = inflated(in, entry, packed);
-  in.expect(plain.size() == entry.unpacked && checksum(plain) == entry.crc, entry.place,
-            text("the checksum of `", entry.name, "` does not agree"));
-  return plain;
+std::unique_ptr<ByteStream> ZipReader::open(const ZipEntry& entry, std::string name) const {
+  return std::make_unique<PartStream>(Reader(bytes_, kind_), entry, std::move(name));
+}
+
+std::vector<std::byte> ZipReader::contents(const ZipEntry& entry) const {
+  const std::unique_ptr<ByteStream> part = open(entry, bytes_.name);
+  std::vector<std::byte> all(entry.unpacked);
+  part->read(all);
+  return all;
 }
 
 void ZipWriter::add(const std::string& name, std::span<const Bytes> pieces) {

@@ -3,11 +3,14 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 #include "gradus/formats/atomic_file.h"
+#include "gradus/formats/byte_stream.h"
+#include "gradus/formats/placed_bytes.h"
 
 namespace gradus {
 
@@ -19,18 +22,22 @@ struct ZipEntry {
   std::uint64_t packed = 0, unpacked = 0, place = 0;
 };
 
-/// Reads a zip file from memory. Errors are DataErrors: "<name>: no <kind>: what is wrong".
+/// Reads a zip file. Errors are DataErrors: "<name>: no <kind>: what is wrong".
 class ZipReader {
  public:
-  ZipReader(std::span<const std::byte> bytes, std::string name, std::string_view kind);
+  ZipReader(PlacedBytes bytes, std::string_view kind);
+  ZipReader(std::span<const std::byte> bytes, std::string name, std::string_view kind)
+      : ZipReader(placed_bytes(bytes, std::move(name)), kind) {}
   const std::vector<ZipEntry>& entries() const { return entries_; }
-  /// The bytes of `entry`, with the checksum compared. `held` keeps them if they were compressed.
-  std::span<const std::byte> contents(const ZipEntry& entry, std::vector<std::byte>& held) const;
+  /// The `entry.unpacked` bytes of a part. The read that reaches their end compares the checksum. The stream must not
+  /// outlive this reader.
+  std::unique_ptr<ByteStream> open(const ZipEntry& entry, std::string name) const;
+  /// All bytes of a part.
+  std::vector<std::byte> contents(const ZipEntry& entry) const;
 
  private:
-  std::string name_;
+  PlacedBytes bytes_;
   std::string_view kind_;
-  std::span<const std::byte> bytes_;
   std::vector<ZipEntry> entries_;
 };
 

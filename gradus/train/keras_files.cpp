@@ -36,33 +36,38 @@ struct WrittenWeights {
   std::vector<Bytes> pieces;
 };
 
-bool is_archive(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == std::byte{'P'} && bytes[1] == std::byte{'K'}; }
+constexpr std::string_view kind = "model of Keras";
+
+bool is_archive(const PlacedBytes& bytes) {
+  std::array<std::byte, 2> first{};
+  if (bytes.size >= first.size()) bytes.read(0, first);
+  return first == std::array{std::byte{'P'}, std::byte{'K'}};
+}
 
 // Zeros are packed a thousand to one, and JSON in memory takes many times its text: a small file could ask for
 // gigabytes. Keras packs nothing, and weights that are packed by others, pruned ones too, become a few times smaller.
 constexpr std::uint64_t most_config_bytes = std::uint64_t{16} << 20, most_ratio = 100, little = std::uint64_t{64} << 20;
 
-/// A part of an archive of at most `most` bytes; `held` keeps it.
-Bytes part_of(const ZipReader& zip, std::string_view part, const std::string& name, std::vector<std::byte>& held,
-              const std::function<std::uint64_t(const ZipEntry&)>& most) {
+/// A part of an archive, of at most `most` bytes.
+std::vector<std::byte> part_of(const ZipReader& zip, std::string_view part, const std::string& name,
+                               const std::function<std::uint64_t(const ZipEntry&)>& most) {
   for (const ZipEntry& entry : zip.entries()) {
     if (entry.name != part) continue;
     require<DataError>(entry.unpacked <= most(entry), name, ": `", part, "` has ", entry.packed, " bytes and would be ",
                        entry.unpacked, " unpacked; expected at most ", most(entry),
                        ": if that is what it holds, write it without compression");
-    return zip.contents(entry, held);
+    return zip.contents(entry);
   }
-  throw DataError(text(name, ": no model of Keras: `", part, "` is missing"));
+  throw DataError(text(name, ": no ", kind, ": `", part, "` is missing"));
 }
 
-Bytes config_in(const ZipReader& zip, const std::string& name, std::vector<std::byte>& held) {
-  return part_of(zip, config_part, name, held, [](const ZipEntry&) { return most_config_bytes; });
+std::vector<std::byte> config_in(const ZipReader& zip, const std::string& name) {
+  return part_of(zip, config_part, name, [](const ZipEntry&) { return most_config_bytes; });
 }
 
 std::vector<NamedArray> weights_in(const ZipReader& zip, const std::string& name) {
-  std::vector<std::byte> held;
   const auto most = [](const ZipEntry& entry) { return little + most_ratio * entry.packed; };
-  return parse_hdf5(part_of(zip, weights_part, name, held, most), name + ", " + std::string(weights_part));
+  return parse_hdf5(part_of(zip, weights_part, name, most), name + ", " + std::string(weights_part));
 }
 
 /// Whatever `work` finds wrong is the file's fault.
@@ -89,10 +94,10 @@ void save_weights(const std::filesystem::path& file, const Module& model) {
 void load_weights(const std::filesystem::path& file, Module& model) {
   const HostFloats floats;
   const Untraced outside;
-  const std::vector<std::byte> bytes = read_whole_file(file);
-  const std::string name = file.string();
+  const PlacedBytes bytes = placed_bytes(file);
+  const std::string& name = bytes.name;
   const std::vector<NamedArray> arrays =
-      is_archive(bytes) ? weights_in(ZipReader(bytes, name, "model of Keras"), name) : parse_hdf5(bytes, name);
+      is_archive(bytes) ? weights_in(ZipReader(bytes, kind), name) : parse_hdf5(read_whole_file(file), name);
   assign_keras_arrays(model, arrays, "load_weights", name);
 }
 
@@ -111,12 +116,12 @@ void save_model(const std::filesystem::path& file, const Module& model) {
   out.commit();
 }
 
-Sequential parse_model(std::span<const std::byte> bytes, const std::string& name, LoadModelOptions options) {
+namespace {
+
+Sequential model_in(const ZipReader& zip, const std::string& name, const LoadModelOptions& options) {
   const HostFloats floats;
   const Untraced outside;
-  const ZipReader zip(bytes, name, "model of Keras");
-  std::vector<std::byte> held;
-  const Bytes config = config_in(zip, name, held);
+  const std::vector<std::byte> config = config_in(zip, name);
   ConfiguredModel read = model_of_config({reinterpret_cast<const char*>(config.data()), config.size()}, name, options);
   const std::vector<NamedArray> arrays = weights_in(zip, name);
   by_the_file(name, [&] {
@@ -127,9 +132,14 @@ Sequential parse_model(std::span<const std::byte> bytes, const std::string& name
   return std::move(read.model);
 }
 
+}  // namespace
+
+Sequential parse_model(std::span<const std::byte> bytes, const std::string& name, LoadModelOptions options) {
+  return model_in(ZipReader(bytes, name, kind), name, options);
+}
+
 Sequential load_model(const std::filesystem::path& file, LoadModelOptions options) {
-  const HostFloats floats;
-  return parse_model(read_whole_file(file), file.string(), options);
+  return model_in(ZipReader(placed_bytes(file), kind), file.string(), options);
 }
 
 }  // namespace gradus
