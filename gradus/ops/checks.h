@@ -39,7 +39,7 @@ inline void require_held(std::string_view op, DType dtype, std::int64_t most) {
   });
   if (most >= 0 && most <= largest) return;
   const std::int64_t room = dimension::subtract(largest, most);
-  if (room < 0 && (dimension::symbols_in(room) == 0 || size_of(dtype) < 4))  // what is open is below 2^31 in practice
+  if (room < 0)
     require_not_negative(room, text(op, ": ", dtype, " does not hold numbers to ", dimension::to_text(most),
                                     "; take a wider type, such as i32 or i64"));
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <regex>
 #include "gradus/gradus.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
@@ -83,6 +84,36 @@ TEST(IndexTypes, NamesEveryOpThatHasOne) {
   }
 }
 
+// ---------------------------------------------------------------- open extents
+
+/// The n^2 zeros of a vector [n], which are never made.
+Tensor square_of(const Tensor& x) {
+  const std::int64_t n = x.shape()[0];
+  return reshape(broadcast_to(reshape(x, {n, 1}), {n, n}), {any_size});
+}
+
+/// A program for all sizes refuses those that its indices cannot number, before it computes.
+TEST(IndexTypes, OfOpenExtentsAreCheckedAtTheCall) {
+  const std::vector<std::pair<const char*, Tensor (*)(const Tensor&, DType)>> ops{
+      {"argmax", [](const Tensor& x, DType t) { return argmax(square_of(x), {.output_type = t}); }},
+      {"argmin",
+       [](const Tensor& x, DType t) { return argmin(square_of(x), {.select_last_index = true, .output_type = t}); }},
+      {"searchsorted",
+       [](const Tensor& x, DType t) { return searchsorted(square_of(x), reshape(x[0], {1}), Side::left, t); }},
+      {"size", [](const Tensor& x, DType t) { return size(square_of(x), t); }},
+      {"shape", [](const Tensor& x, DType t) { return shape(square_of(x), t); }}};
+  for (const auto& [name, op] : ops)
+    for (const DType t : {i16, i32}) {
+      auto traced =
+          function([&, op = op](const Tensor& x) { return op(x, t); }, {.input_signature = {Spec{f32, {any_size}}}});
+      EXPECT_EQ(traced(zeros({100})).dtype(), t) << name;
+      const std::int64_t most = t == i16 ? 200 : 50'000;
+      const std::string said = error_of<OutOfRange>([&] { (void)last_of(traced(zeros({most}))); });
+      for (const std::string_view word : {std::string_view(name), name_of(t), std::string_view("i64")})
+        EXPECT_NE(said.find(word), std::string::npos) << said;
+    }
+}
+
 // ---------------------------------------------------------------- beyond 2^31
 
 constexpr std::int64_t many = (std::int64_t{1} << 31) + 1000;
@@ -103,6 +134,9 @@ TEST(IndexTypes, NumberMoreThan32Bits) {
   }
   const auto compiled = function([](const Tensor& x) { return argmax(x, {.output_type = i64}); });
   EXPECT_EQ(last_of(compiled(one_at_end(many, u8))), many - 1);
+  auto open = function([](const Tensor& x) { return argmax(square_of(x), {.output_type = i64}); },
+                       {.input_signature = {Spec{f32, {any_size}}}});
+  for (const std::int64_t n : {5, 50'000}) EXPECT_EQ(last_of(open(one_at_end(n, f32))), n * (n - 1));
 }
 
 /// If extents decide, nothing is computed before the error: the arrays here are never made.
