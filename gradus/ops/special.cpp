@@ -170,6 +170,15 @@ struct Ndtri {
   }
 };
 
+struct Erfcinv {
+  static constexpr auto name = "erfcinv";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return erfcinv(x); }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const {
+    return {cotangent_times(dy, exp(square(y)) * fill_like(y, -0.5 / std::numbers::inv_sqrtpi))};
+  }
+};
+
 struct Lgamma {
   static constexpr auto name = "lgamma";
   static constexpr auto takes = Takes::floats;
@@ -388,10 +397,7 @@ Tensor cbrt(const Tensor& x) { return apply_wide(Cbrt{}, x); }
 Tensor logaddexp(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting_wide(Logaddexp{}, a, b); }
 Tensor erfc(const Tensor& x) { return apply_wide(Erfc{}, x); }
 Tensor erfinv(const Tensor& x) { return apply_wide(Erfinv{}, x); }
-Tensor erfcinv(const Tensor& x) {
-  require_floating(x, "erfcinv");
-  return ndtri(x * fill_like(x, 0.5)) * fill_like(x, -std::numbers::sqrt2 / 2);
-}
+Tensor erfcinv(const Tensor& x) { return apply_wide(Erfcinv{}, x); }
 Tensor ndtri(const Tensor& p) { return apply_wide(Ndtri{}, p); }
 Tensor lgamma(const Tensor& x) { return apply_wide(Lgamma{}, x); }
 Tensor digamma(const Tensor& x) { return apply_wide(Digamma{}, x); }

@@ -73,6 +73,12 @@ Waves waves(bool of_second_kind, const Value& x) {
   return {size * (p0 * sum - q0 * difference), size * (p1 * difference + q1 * sum)};
 }
 
+/// J or Y of any order for x beyond trig_bound: the wave alone, whose phase the first term of q moves.
+Value far_wave(bool of_second_kind, int order, const Value& x) {
+  const Value shift = (4.0 * order * order - 1.0) / 8.0 / x;
+  return far_sin(x, 2 * order + (of_second_kind ? 1 : -1), shift) * std::sqrt(2 / pi) / sqrt(x);
+}
+
 /// Sums of y^k / (k! (n + k)!) times the harmonic number of k for n = 0, and digamma(k + 1) + digamma(k + 2) for n = 1.
 Value harmonic_0(const Value& y) {
   double coefficients[25] = {}, harmonic = 0, factor = 1;
@@ -131,8 +137,9 @@ Value bessel_j(int order, const Value& x) {
     below = at;
     at = next;
   }
-  const Value wave = select(a == infinity, 0.0, order == 0 ? below : at);
-  const Value size = select(a <= wave_from, first_kind(order, near, near * near * -0.25), wave);
+  const Value wave = select_rarely(a > trig_bound, far_wave(false, order, a), order == 0 ? below : at);
+  const Value beyond = select(a == infinity, 0.0, wave);
+  const Value size = select(a <= wave_from, first_kind(order, near, near * near * -0.25), beyond);
   return select(x == x, order % 2 == 0 ? size : select(x < 0.0, -size, size), x);
 }
 
@@ -150,8 +157,9 @@ Value bessel_y(int order, const Value& x) {
     below = at;
     at = next;
   }
-  const Value y = select(x == infinity, 0.0, order == 0 ? below : at);
-  return select(x == x, select(x <= 0.0, -infinity, y), x);
+  const Value usual = order == 0 ? below : at;
+  const Value y = select_rarely(x > trig_bound, far_wave(true, order, x), usual);
+  return select(x == x, select(x <= 0.0, -infinity, select(x == infinity, 0.0, y)), x);
 }
 
 Real bessel_y(int order, Real x) {

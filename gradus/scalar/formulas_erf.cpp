@@ -25,9 +25,11 @@ Value near_f64(const Value& a) {
              a);
 }
 
-/// erf(a) and the complement 1 - erf(a) that it is made of; the complement holds from 1 on.
+/// erf(a), the complement 1 - erf(a) that it is made of, which holds from 1 on, and exp(-square), a factor of it in
+/// f64.
 struct ErfParts {
   Value erf, complement;
+  Value square = 0.0, decay = 0.0;  // the square of a, rounded
 };
 
 /// a in [0.92, 4]: the complement is exp(polynomial of degree 7 that is log(erfc(a))).
@@ -38,22 +40,23 @@ ErfParts erf_f32(const Value& a) {
   return {select(a < 0.92, near_f32(a), 1.0 - complement), complement};
 }
 
-/// a in [1, 6]: the complement is exp(-a^2) E(a), where E = exp(a^2) erfc(a) is a polynomial in 1 / (a + 2).
+/// a from 1 on: the complement is exp(-a^2) E(a), where E = exp(a^2) erfc(a) is a polynomial in 1 / (a + 2). It is 0
+/// beside 1 from 6 on.
 ErfParts erf_f64(const Value& a) {
-  const Value t = min(6.0, a);
+  const Value t = min(27.0, a), square = t * t;
   const Value v = 1.0 / (t + 2.0);
   const Value e =
       polynomial(v, {49.9547582011660657, -103.021182118589361, 40.1981381847018294, 73.3325257215123691,
                      -92.250952621319713, 38.8487068699815496, -8.59174627369708131, 5.00194144066718883,
                      1.68877338670116324, 1.15289276075328883, 0.562943126853785289, 0.0000285893260914955258});
-  const Value decay = exp(-(t * t));
-  return {select(a < 1.0, near_f64(a), fma(-decay, e, 1.0)), decay * e};
+  const Value decay = exp(-square);
+  return {select(a < 1.0, near_f64(a), fma(-decay, e, 1.0)), decay * e, square, decay};
 }
 
 ErfParts erf_parts(const Value& x) {
   const Value a = abs(x);
   const ErfParts parts = a.type() == f32 ? erf_f32(a) : erf_f64(a);
-  return {copy_sign(parts.erf, x), parts.complement};
+  return {copy_sign(parts.erf, x), parts.complement, parts.square, parts.decay};
 }
 
 /// exp(a^2) erfc(a) (1 + 2a) for a in [0.5, 10.2], f64 with the precision that f32 needs, and for a in [0.5, 27.5]: a
@@ -75,10 +78,10 @@ Value scaled_erfc_long(const Value& a) {
 }
 
 /// Below complement_below 1 + erf(x / sqrt(2)) has lost three bits: it is the complement itself. Below tail_below a
-/// formula of the tail takes its place. The f32 complement is good for longer, so that fewer than one element in 30,000
-/// of a normal distribution needs the tail.
+/// formula of the tail takes its place. One element of a normal distribution in 30,000 needs it in f32, and one in 700
+/// in f64: at -2.5 it would be one in 160, hence every tenth vector of 16.
 constexpr double complement_below = -2;
-double tail_below(DType type) { return type == f32 ? -4 : -2.5; }
+double tail_below(DType type) { return type == f32 ? -4 : -3; }
 constexpr double sqrt_half = std::numbers::sqrt2 / 2, slope_at_0 = 2 * std::numbers::inv_sqrtpi;
 
 /// exp(-z^2 / 2) with the rounding error of the square, which amounts to a factor of up to 1 + 100 ulp.
@@ -88,35 +91,45 @@ Value gaussian(const Value& z) {
 }
 
 /// -x for x below tail_below, as far as the result is not 0.
-Value tail_place(const Value& x) { return min(x.type() == f32 ? 15.0 : 40.0, -x); }
+Value tail_place(const Value& x) { return min(x.type() == f32 ? 15.0 : 38.2, -x); }
 
-/// exp(z^2 / 2) erfc(z / sqrt(2)) for z in [2, 15], in f64 up to 40.
+/// exp(z^2 / 2) erfc(z / sqrt(2)) for z in [2, 15], in f64 up to 38.
 Value scaled_tail(const Value& z) {
   if (z.type() == f32) {
     const Value v = 1.0 / (z + 1.6);
     return v * polynomial(v, {-33.89327833, 32.99284151, -2.737240984, -6.148114948, -0.299242963, 1.22197925,
                               1.277612418, 0.7978669533});
   }
-  const Value a = min(27.5, z * sqrt_half);
+  const Value a = z * sqrt_half;
   return scaled_erfc_long(a) / (a + a + 1.0);
 }
 
-/// 1 + erf(x / sqrt(2)) for x of at least tail_below().
-Value usual_normal_cdf(const Value& x) {
-  const ErfParts parts = erf_parts(x * sqrt_half);
-  return select(x < complement_below, parts.complement, parts.erf + 1.0);
-}
+/// 1 + erf(x / sqrt(2)), from tail_below() on; and for x below it as a product: exp(-x^2 / 2) times scaled_tail.
+struct NormalCdf {
+  explicit NormalCdf(const Value& x) : parts(erf_parts(x * sqrt_half)), z(tail_place(x)), scaled(scaled_tail(z)) {}
+  Value usual(const Value& x) const { return select(x < complement_below, parts.complement, parts.erf + 1.0); }
+  /// In f64 the decay that erf is made of, with what its exponent lost.
+  Value decay() const {
+    if (z.type() == f32) return gaussian(z);
+    const Value square = z * z, lost = parts.square - square * 0.5 - fma(z, z, -square) * 0.5;
+    return fma(parts.decay, lost, parts.decay);
+  }
+  ErfParts parts;
+  Value z, scaled;
+};
 
 }  // namespace
 
 Value gelu(const Value& x) {
-  const Value usual = x * 0.5 * usual_normal_cdf(x), z = tail_place(x);
-  return select_rarely(x < tail_below(x.type()), -(z * 0.5 * scaled_tail(z)) * gaussian(z), usual);
+  const NormalCdf phi(x);
+  const Value usual = x * 0.5 * phi.usual(x);
+  return select_rarely(x < tail_below(x.type()), -(phi.z * 0.5 * phi.scaled) * phi.decay(), usual);
 }
 
 Value twice_normal_cdf(const Value& x) {
-  const Value z = tail_place(x);
-  return select_rarely(x < tail_below(x.type()), scaled_tail(z) * gaussian(z), usual_normal_cdf(x));
+  const NormalCdf phi(x);
+  const Value usual = phi.usual(x);
+  return select_rarely(x < tail_below(x.type()), phi.scaled * phi.decay(), usual);
 }
 
 Value erf_slope(const Value& x) {

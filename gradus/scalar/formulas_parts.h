@@ -68,6 +68,8 @@ Mantissa split(const Value& x);
 Value bounded_sin(const Value& x);
 Value bounded_cos(const Value& x);
 inline constexpr double trig_bound = 0x1p43;
+/// sin(|x| - eighths pi / 4 + shift) for f64 |x| beyond trig_bound and a tiny `shift`, without cancellation.
+Value far_sin(const Value& x, int eighths, const Value& shift);
 
 /// exp(high + low), for |low| far below 1 and exactly zero if high is not finite.
 Value exp_of_sum(const Value& high, const Value& low);

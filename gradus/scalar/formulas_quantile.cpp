@@ -1,5 +1,6 @@
 /// The quantile of the normal distribution, and the inverse error function: Wichura 1988, algorithm AS 241 (PPND16), in
 /// f64.
+#include <numbers>
 #include "gradus/scalar/formulas_parts.h"
 #include "gradus/scalar/formulas_special.h"
 
@@ -42,10 +43,11 @@ Fraction far(const Value& root) {
                          0.59983220655588793769, 1.0})};
 }
 
-/// The quantile of p, of which q = p - 1/2 and the smaller of p and 1 - p are given.
-Value quantile(const Value& q, const Value& tail) {
+/// The quantile of p, of which q = p - 1/2, the smaller of p and 1 - p, and its logarithm are given. The size of `tail`
+/// does not matter, unless it is 0.
+Value quantile(const Value& q, const Value& tail, const Value& log_tail) {
   const Value inner = abs(q) <= 0.425;
-  const Value root = sqrt(-log(tail));
+  const Value root = sqrt(-log_tail);
   const Fraction a = central(q), b = shoulder(root), c = far(root);
   const Value outer = root > 5.0;
   const Value numerator = select(inner, a.numerator * abs(q), select(outer, c.numerator, b.numerator));
@@ -53,6 +55,8 @@ Value quantile(const Value& q, const Value& tail) {
   const Value y = select(tail == 0.0, infinity, numerator / denominator);
   return select(tail < 0.0, nan, copy_sign(y, q));
 }
+
+Value quantile(const Value& q, const Value& tail) { return quantile(q, tail, log(tail)); }
 
 /// The y at which the falling function f of y > 0 is `value`, by halving [0, 40].
 double inverse_of(long double (*f)(long double), long double value) {
@@ -79,6 +83,14 @@ Value ndtri(const Value& given) {
   return convert(quantile(q, select(q > 0.0, 1.0 - p, p)), given.type());
 }
 
+Value erfcinv(const Value& given) {
+  const Value x = convert(given, f64), p = x * 0.5, q = p - 0.5;
+  const Value halves = x > 1e-300;  // smaller ones may have a subnormal half
+  const Value tail = select(halves, select(q > 0.0, 1.0 - p, p), x), log_tail = log(tail);
+  const Value y = quantile(q, tail, select(halves, log_tail, log_tail - std::numbers::ln2));
+  return convert(y * -0.70710678118654752440, given.type());
+}
+
 Real erfinv(Real x) {
   const double a = std::abs(x.v);
   if (!(a < 1)) return {a == 1 ? x.v * infinity : nan, x.type};
@@ -86,6 +98,12 @@ Real erfinv(Real x) {
   const double y = a < 0.5 ? inverse_of([](long double t) { return -std::erf(t); }, -a)
                            : inverse_of([](long double t) { return std::erfc(t); }, 1 - static_cast<long double>(a));
   return {std::copysign(y, x.v), x.type};
+}
+
+Real erfcinv(Real x) {
+  if (x.v > 0.5) return erfinv(Real{1 - x.v, x.type});
+  if (!(x.v > 0)) return {x.v == 0 ? infinity : nan, x.type};
+  return {inverse_of([](long double t) { return std::erfc(t); }, x.v), x.type};
 }
 
 Real ndtri(Real p) {

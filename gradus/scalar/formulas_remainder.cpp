@@ -54,10 +54,10 @@ Value positive_remainder(const Value& x, const Value& y, bool single) {
   return select_rarely(quotient >= largest_quotient, rare, usual);
 }
 
-/// The remainder of floor from a remainder towards zero.
+/// The remainder of floor from one that differs by b or nothing. A sum that is rounded to b stays b.
 Value floored(const Value& r, const Value& b) {
-  const Value wrong_side = ((r < 0.0) ^ (b < 0.0)) & (!(r == 0.0)), sum = r + b;
-  return select(wrong_side, select(abs(sum) >= abs(b), 0.0, sum), r);
+  const Value wrong_side = ((r < 0.0) ^ (b < 0.0)) & (!(r == 0.0));
+  return select(wrong_side, r + b, r);
 }
 
 }  // namespace
@@ -70,18 +70,15 @@ Value fmod(const Value& a, const Value& b) {
 Value floor_mod(const Value& a, const Value& b) {
   // The quotient is rounded before its floor is taken, so the remainder may be off by one b.
   const Value quotient = a / b, q = floor(quotient);
-  const Value r = select(q == 0.0, a, fma(-q, b, a));
-  const Value wrong_side = ((r < 0.0) ^ (b < 0.0)) & (!(r == 0.0));
-  const Value usual = select(wrong_side, r + b, select(abs(r) >= abs(b), r - b, r));
+  const Value usual = select(q == 0.0, a, fma(-q, b, a));
   const double exact_below = a.type() == f32 ? 0x1p24 : largest_quotient;
-  const Value rest = select_rarely(abs(quotient) >= exact_below, floored(fmod(a, b), b), usual);
+  const Value rest = floored(select_rarely(abs(quotient) >= exact_below, fmod(a, b), usual), b);
   return copy_sign(rest, b);  // the sign of zeros; other results already have it
 }
 
 Real floor_mod(Real a, Real b) {
   double rest = std::fmod(a.v, b.v);
   if (rest != 0 && (rest < 0) != (b.v < 0)) rest += b.v;
-  if (std::abs(rest) >= std::abs(b.v)) rest = 0;
   return {rest == 0 ? std::copysign(0.0, b.v) : rest, joint_type(a, b)};
 }
 

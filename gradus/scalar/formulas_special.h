@@ -25,6 +25,8 @@ Value erfc(const Value& x);  // 1.4 3.2: 1 - erf(x)
 /// which a normally distributed number lies with probability p: 0.5 3.
 Value erfinv(const Value& x);
 Value ndtri(const Value& p);
+/// The y with erfc(y) = x: 0.5 3.
+Value erfcinv(const Value& x);
 /// log |gamma(x)|, 0.5 3.1; infinite at 0, -1, -2 ... Near its zeros at negative x the error is relative to 1.
 Value lgamma(const Value& x);
 /// The derivative of lgamma, 0.5 4.5: infinite at 0, NaN at -1, -2 ... Near its zeros the error is relative to 1.
@@ -35,8 +37,7 @@ Value polygamma(int order, const Value& x);
 /// The modified Bessel function of the first kind I_order(x), times exp(-|x|) if `scaled`; order >= 0: 0.6 6 for orders
 /// 0 and 1.
 Value bessel_i(int order, bool scaled, const Value& x);
-/// The Bessel function of the first kind J_order(x): absolute error below 1e-15 in f64. Arguments beyond 2^43 count as
-/// 2^43, where the function is below 3e-7.
+/// The Bessel function of the first kind J_order(x): absolute error below 1e-15 in f64.
 Value bessel_j(int order, const Value& x);
 /// The Bessel function of the second kind Y_order(x), with the same error; -infinity for x <= 0.
 Value bessel_y(int order, const Value& x);
@@ -61,7 +62,7 @@ Value dawsn_slope(const Value& x);
 
 /// a - b * trunc(a / b) for floats: the remainder with the sign of a, exact.
 Value fmod(const Value& a, const Value& b);
-/// a - b * floor(a / b) for floats, rounded once: zero, or with the sign of b and smaller than it.
+/// a - b * floor(a / b) for floats, rounded once, with the sign of b; b itself where a is small and has the other sign.
 Value floor_mod(const Value& a, const Value& b);
 
 /// x Phi(x), with the normal distribution function Phi; 1 + erf(x / sqrt(2)), which is 2 Phi(x); and the derivative of
@@ -94,6 +95,7 @@ inline Real lgamma(Real x) { return {std::lgamma(x.v), x.type}; }
 inline Real fmod(Real a, Real b) { return {std::fmod(a.v, b.v), joint_type(a, b)}; }
 Real erfinv(Real x);
 Real ndtri(Real p);
+Real erfcinv(Real x);
 Real digamma(Real x);
 Real polygamma(int order, Real x);
 Real bessel_i(int order, bool scaled, Real x);

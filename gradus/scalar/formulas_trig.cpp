@@ -10,7 +10,7 @@ namespace gradus::scalar {
 namespace {
 
 constexpr double half_pi[] = {1.5707963267948965580, 6.1232339957367660359e-17, -1.4973849048591698e-33};
-constexpr double bound = 8796093022208.0;  // 2^43
+constexpr double bound = trig_bound;
 
 struct Quadrant {
   Value bits;    // n in its low bits
@@ -108,9 +108,7 @@ Turns turns_of(const Value& wide, bool single) {
   return {shift_left(columns[3], 32) | low_half(columns[2]), shift_left(columns[1], 32) | low_half(columns[0])};
 }
 
-/// Reduces |x| beyond the bound.
-Quadrant reduce_far(const Value& wide, bool single) {
-  const Turns turns = turns_of(wide, single);
+Quadrant reduced(const Turns& turns) {
   const Value bits = shift_right_logical(turns.high + (std::int64_t{1} << 61), 62);
   const Value rest = turns.high - shift_left(bits, 62);  // within half a quadrant, signed
   const Value middle = shift_left(low_half(rest), 21) | shift_right_logical(turns.low, 43);
@@ -121,6 +119,9 @@ Quadrant reduce_far(const Value& wide, bool single) {
   const Value r = f * half_pi[0];
   return {bits, r, fma(f, half_pi[0], -r) + fma(f, half_pi[1], f_low * half_pi[0])};
 }
+
+/// Reduces |x| beyond the bound.
+Quadrant reduce_far(const Value& wide, bool single) { return reduced(turns_of(wide, single)); }
 
 // ---------------------------------------------------------------- within a quadrant
 
@@ -207,6 +208,14 @@ Circle near_circle(const Value& x) {
 
 Value bounded_sin(const Value& x) { return odd_near_zero(x, finished(x, sine_of(near_circle(x)))); }
 Value bounded_cos(const Value& x) { return finished(x, cosine_of(near_circle(x))); }
+
+Value far_sin(const Value& x, int eighths, const Value& shift) {
+  Turns turns = turns_of(x, false);
+  turns.high = turns.high - static_cast<std::int64_t>(static_cast<std::uint64_t>(eighths) << 61);
+  const Quadrant q = reduced(turns);
+  const Value r = q.r + shift;
+  return sine_of(circle({q.bits, r, q.low + (shift - (r - q.r))}, true));
+}
 
 Value sin(const Value& x) { return odd_near_zero(x, finished(x, by_circle(x, sine_of, with_sign_of))); }
 

@@ -1,8 +1,10 @@
 /// What rows cannot say of elementwise ops: integers at their limits, zero cotangents through masks and twice, numbers
 /// beside tensors as data, compound assignment, comparisons on the host.
 #include <gtest/gtest.h>
+#include <cmath>
 #include <limits>
 #include "gradus/autodiff/vjp.h"
+#include "gradus/function/function.h"
 #include "gradus/function/traced_function.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
@@ -38,6 +40,37 @@ TEST(Elementwise, IntegerDivisionNeverTraps) {
   constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
   check_integers<std::int64_t>({{lowest, -1, lowest, lowest, 0}, {lowest, 0, 0, 0, lowest}, {-9, 4, -2, -3, 3}});
   check_integers<std::uint8_t>({{200, 7, 28, 28, 4}, {9, 0, 0, 0, 9}});
+}
+
+struct FloatCase {
+  double a, b, remainder;
+};
+
+/// The remainder of a small number of the other sign is rounded to the divisor, also if the quotient is subnormal.
+TEST(Elementwise, RemaindersAreThoseOfNumpy) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<FloatCase> cases{{-1e-20, 1, 1},        {1e-20, -1, -1}, {1e-20, 1, 1e-20}, {-1e-30, 1e30, 1e30},
+                                     {1e-30, -1e30, -1e30}, {-4, 2, 0},      {4, -2, -0.0},     {-0.0, 3, 0},
+                                     {0, -3, -0.0},         {7, -4, -1},     {-7, 4, 1},        {-1, inf, inf},
+                                     {1, -inf, -inf},       {1, inf, 1},     {-3, -inf, -3},    {inf, 2, nan},
+                                     {2, 0, nan},           {nan, 1, nan},   {1, nan, nan},     {0x1p100, 3, 1}};
+  for (const DType t : {f32, f64}) {
+    std::vector<double> a, b, want;
+    for (const FloatCase& c : cases) a.push_back(c.a), b.push_back(c.b), want.push_back(c.remainder);
+    const auto n = std::ssize(a);
+    const Tensor x = cast(from_values(a, {n}), t), y = cast(from_values(b, {n}), t);
+    const Tensor expected = cast(from_values(want, {n}), t), lazily = mod(x, y);
+    auto compiled = function([](const Tensor& p, const Tensor& q) { return mod(p, q); });
+    compiled(x, y);
+    for (const Tensor& got : {lazily, compiled(x, y)}) {
+      const auto is = cast(got, f64).to_vector<double>(), should = cast(expected, f64).to_vector<double>();
+      for (std::size_t i = 0; i < is.size(); ++i) {
+        EXPECT_TRUE(is[i] == should[i] || (std::isnan(is[i]) && std::isnan(should[i])))
+            << t << ": mod(" << a[i] << ", " << b[i] << ") is " << is[i] << ", expected " << should[i];
+        EXPECT_TRUE(is[i] != 0 || std::signbit(is[i]) == std::signbit(should[i])) << t << ' ' << a[i] << ' ' << b[i];
+      }
+    }
+  }
 }
 
 TEST(Elementwise, IntegersWrapAround) {

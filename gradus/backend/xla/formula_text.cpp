@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 #include "gradus/base/numbered.h"
 #include "gradus/scalar/formulas.h"
 #include "gradus/scalar/formulas_parts.h"
@@ -119,12 +118,7 @@ HloValue floor_remainder(HloWriter& out, const HloValues& x) {
   const HloValue rest = out.same("remainder", {a, b}), sum = out.add(rest, b);
   const HloValue differs = out.same("xor", {out.compare("LT", rest, zero), out.compare("LT", b, zero)});
   const HloValue moves = out.same("and", {differs, out.compare("NE", rest, zero)});
-  // A sum that is rounded to b counts as a whole b, unless the quotient is flushed to 0, as the processor has it.
-  const double least = a.dtype() == f64 ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
-  const HloValue quotient = out.same("abs", {out.divide(a, b)});
-  const HloValue is_flushed = out.compare("LT", quotient, out.number(least, a.dtype(), a.shape()));
-  const HloValue is_whole = out.compare("GE", out.same("abs", {sum}), out.same("abs", {b}));
-  const HloValue floored = out.select(moves, out.select(is_whole, out.select(is_flushed, sum, zero), sum), rest);
+  const HloValue floored = out.select(moves, sum, rest);
   const HloValue signed_zero = out.select(out.compare("LT", b, zero), out.same("negate", {zero}), zero);
   return out.select(out.compare("EQ", floored, zero), signed_zero, floored);
 }

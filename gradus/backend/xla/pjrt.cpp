@@ -32,8 +32,6 @@ std::string problem_of_library() {
   return problem ? problem : "unknown reason";
 }
 
-}  // namespace
-
 /// The functions without which no program can be run, with their names in the C API.
 template <class Visit> void for_each_needed(const Visit& visit) {
   visit("PJRT_Error_Destroy", &Api::error_destroy);
@@ -61,6 +59,8 @@ template <class Visit> void for_each_needed(const Visit& visit) {
   visit("PJRT_Buffer_ToHostBuffer", &Api::buffer_to_host_buffer);
   visit("PJRT_Buffer_ReadyEvent", &Api::buffer_ready_event);
 }
+
+}  // namespace
 
 Plugin::Plugin(std::string name, std::string path) : name_(std::move(name)), path_(std::move(path)) {
   require_file(name_, path_);

@@ -50,11 +50,11 @@ def unit(draw):
     return made + [log_uniform(draw, -1022, -2) * draw.choice((-1, 1)) for _ in range(COUNT - len(made))]
 
 
-def share(draw, top):
-    """Within (0, top), near its ends."""
+def share(draw, top, least=-1021):
+    """Within (0, top), near its ends; exponents from `least` on."""
     made = [draw.uniform(0, top) for _ in range(1500)]
     made += [top * (1 - log_uniform(draw, -40, -2)) for _ in range(500)]
-    return made + [log_uniform(draw, -1021, -2) for _ in range(COUNT - len(made))]
+    return made + [log_uniform(draw, least, -2) for _ in range(COUNT - len(made))]
 
 
 def ring(draw):
@@ -71,28 +71,52 @@ def pairs(draw):
     return made
 
 
+def powers(draw):
+    """(a, b) with a^b mostly in range: a of all exponents, of f32's, of ordinary size and sign, and near 1."""
+    made = []
+    for i in range(COUNT):
+        a, b = draw.uniform(0.1, 3), draw.uniform(-20, 20)
+        if i % 16 == 0:
+            a, b = -a, float(round(b))
+        elif i % 4 == 1:
+            a = log_uniform(draw, -1021, 1021)
+            b = draw.uniform(-1020, 1020) / math.log2(a)
+        elif i % 4 == 2:
+            a = log_uniform(draw, -126, 126)
+            b = draw.uniform(-125, 125) / math.log2(a)
+        elif i % 4 == 3:
+            a = 1 + log_uniform(draw, -40, -5) * draw.choice((-1, 1))
+            b = draw.uniform(-700, 700) / math.log(a)
+        made.append((a, b))
+    return made
+
+
 SETS = {
     "all": both_signs,
     "positive": sizes,
     "unit": unit,
     "probability": lambda draw: share(draw, 1.0),
-    "to_two": lambda draw: share(draw, 2.0),
+    "to_two": lambda draw: share(draw, 2.0, -1022),
     "from_one": lambda draw: [1 + x if x < 1e300 else x for x in sizes(draw)],
     "above_minus_one": lambda draw: [-(1 - math.ldexp(1 + draw.random(), -draw.randint(2, 50))) if i % 3 == 0 else x
                                      for i, x in enumerate(sizes(draw))],
     "ring": ring,
+    "far": lambda draw: [log_uniform(draw, 43, 1022 if i % 2 else 126) for i in range(COUNT)],
     "moderate": lambda draw: [x if abs(x) < 1e4 else math.fmod(x, 1e4) for x in both_signs(draw)],
     "hundred": lambda draw: [x if abs(x) < 100 else math.fmod(x, 100) for x in both_signs(draw)],
     "first": lambda draw: [a for a, _ in pairs(draw)],
     "second": lambda draw: [b for _, b in pairs(draw)],
+    "base": lambda draw: [a for a, _ in powers(draw)],
+    "power": lambda draw: [b for _, b in powers(draw)],
 }
+SEEDS = {"first": "pairs", "second": "pairs", "base": "powers", "power": "powers"}  # else the name
 
 
 def arguments(name):
-    draw = random.Random("pairs" if name in ("first", "second") else name)
+    draw = random.Random(SEEDS.get(name, name))
     made = SETS[name](draw)[:COUNT]
     assert len(made) == COUNT
-    return [x if abs(x) >= LEAST else LEAST for x in made]
+    return [x if abs(x) >= LEAST or name == "power" else LEAST for x in made]
 
 
 # ---------------------------------------------------------------- functions
@@ -248,6 +272,13 @@ def k_scaled(n, x):
     return second_k(n, x) * mpmath.exp(x)
 
 
+def far_wave(second, n, x):
+    """J, or Y, by the first terms of Hankel's series; the next are below 1e-26."""
+    angle, shift = x - (2 * n + 1) * mpmath.pi / 4, mpf(4 * n * n - 1) / (8 * x)
+    waves = (mpmath.sin(angle), mpmath.cos(angle)) if second else (mpmath.cos(angle), -mpmath.sin(angle))
+    return mpmath.sqrt(2 / (mpmath.pi * x)) * (waves[0] + shift * waves[1])
+
+
 def spence(x):
     if x > 2:
         return -spence(1 / x) - mpmath.log(x) ** 2 / 2
@@ -307,6 +338,12 @@ ONE = {  # name: (set of arguments, function)
     "bessel_j1": ("ring", lambda x: mpmath.besselj(1, x)),
     "bessel_y0": ("ring", lambda x: second_y(0, x)),
     "bessel_y1": ("ring", lambda x: second_y(1, x)),
+    "bessel_j0_far": ("far", lambda x: far_wave(False, 0, x)),
+    "bessel_j1_far": ("far", lambda x: far_wave(False, 1, x)),
+    "bessel_y0_far": ("far", lambda x: far_wave(True, 0, x)),
+    "bessel_y1_far": ("far", lambda x: far_wave(True, 1, x)),
+    "bessel_k0": ("positive", lambda x: k_scaled(0, x) * mpmath.exp(-x)),
+    "bessel_k1": ("positive", lambda x: k_scaled(1, x) * mpmath.exp(-x)),
     "bessel_k0e": ("positive", lambda x: k_scaled(0, x)),
     "bessel_k1e": ("positive", lambda x: k_scaled(1, x)),
     "fresnel_cos": ("hundred", lambda x: fresnel(mpmath.fresnelc, x)),
@@ -334,8 +371,9 @@ ONE = {  # name: (set of arguments, function)
     "cos'": ("all", lambda x: -mpmath.sin(x)),
 }
 
-TWO = {  # of "first" and "second"
-    "mod": lambda a, b: wrapped(lambda p, q: p % q, -a if (a < 0) != (b < 0) and abs(a) < abs(b) * 2**-9 else a, b),
+TWO = {  # of "first" and "second"; pow of "base" and "power"
+    "pow": lambda a, b: mpf(a) ** mpf(b),
+    "mod": lambda a, b: wrapped(lambda p, q: p % q, a, b),
     "truncatemod": lambda a, b: wrapped(truncated_remainder, a, b),
     "atan2": lambda a, b: mpmath.atan2(a, b),
     "hypot": lambda a, b: mpmath.hypot(a, b),
@@ -359,8 +397,8 @@ def rounded(value):
 
 def digits_for(name, x):
     """Large arguments of waves need digits for what is in front of the point, differences for what cancels."""
-    size = abs(math.log10(abs(x)))
-    if name.rstrip("'") in ("sin", "cos", "tan", "sinc", "fresnel_cos", "fresnel_sin"):
+    size = abs(math.log10(abs(x))) if x else 0
+    if name.rstrip("'") in ("sin", "cos", "tan", "sinc", "fresnel_cos", "fresnel_sin") or name.endswith("_far"):
         return 50 + int(size)
     return 50 + 3 * int(size) if name == "tanh_shrink" and abs(x) < 1 else 50
 
@@ -403,7 +441,8 @@ def save(arrays):
 
 def compute(name):
     which, function = ONE.get(name, (None, TWO.get(name)))
-    sets = [arguments(which)] if which else [arguments("first"), arguments("second")]
+    two = ("base", "power") if name == "pow" else ("first", "second")
+    sets = [arguments(each) for each in ((which,) if which else two)]
     values = [value_of(name, function, *x) for x in zip(*sets)]
     print(name, flush=True)
     return values
