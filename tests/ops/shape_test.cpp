@@ -8,6 +8,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
@@ -116,8 +117,10 @@ TEST(SymbolicSizes, GoThroughEveryOp) {
   EXPECT_EQ(matmul(x, zeros({28, 5})).shape(), (Shape{n, 28, 5}));
   EXPECT_EQ(one_hot(Tensor::parameter({i32, {n}}, trace.id()), 10).shape(), (Shape{n, 10}));
   EXPECT_EQ(gather(x, zeros({3}, i32)).shape(), (Shape{3, 28, 28}));
-  EXPECT_EQ(argmax(x, 0).shape(), (Shape{28, 28}));
   EXPECT_TRUE(trace.bounds.empty());
+  EXPECT_EQ(argmax(x, 0).shape(), (Shape{28, 28}));
+  ASSERT_EQ(trace.bounds.size(), 1u);
+  expect_says(trace.bounds[0].second, "argmax: i32 does not hold numbers to ");
   const Tensor y = Tensor::parameter({f32, {m, 28, 28}}, trace.id());
   EXPECT_EQ(concat({x, y}).shape(), (Shape{dimension::add(n, m), 28, 28}));
   EXPECT_THROW(concat({x, y}, 1), InvalidArgument);
