@@ -22,9 +22,7 @@ struct Cumsum {
 
 /// First-order linear recurrence. a, b: T[outer, n, inner] -> y of the same shape along `axis`, which counts from the
 /// end: y[0] = b[0], y[t] = a[t] y[t-1] + b[t], in ascending order of t. The product and the sum are rounded once each.
-/// a[0] is not read (with `reverse`, the last one). T is a number type; half-precision carries y in f32. `is_product`:
-/// b is 0 except b[0], so that y are running products. They are computed in blocks, like Cumsum's sums, and b is read
-/// no further.
+/// a[0] is not read (with `reverse`, the last one). T is a number type; half-precision carries y in f32.
 struct LinearRecurrence {
   static constexpr auto name = "linear_recurrence";
   static constexpr auto library_kernel = "linear_recurrence";

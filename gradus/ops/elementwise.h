@@ -28,7 +28,8 @@ Tensor operator/(const Tensor& a, const Tensor& b);
 Tensor operator/(const Tensor& a, Scalar b);
 Tensor operator/(Scalar a, const Tensor& b);
 Tensor operator-(const Tensor& x);
-/// a - b * floor(a / b), rounded once: zero, or with the sign of b. Integers: mod(x, 0) = x, floor_divide(x, 0) = 0.
+/// a - b * floor(a / b), rounded once: zero, or with the sign of b. It is b itself for a small a of the other sign, as
+/// in NumPy: mod(-1e-20, 1) = 1. Integers: mod(x, 0) = x, floor_divide(x, 0) = 0.
 Tensor mod(const Tensor& a, const Tensor& b);
 Tensor mod(const Tensor& a, Scalar b);
 Tensor mod(Scalar a, const Tensor& b);

@@ -62,8 +62,7 @@ Tensor bessel_i0e(const Tensor& x);
 Tensor bessel_i1(const Tensor& x);
 /// exp(-|x|) bessel_i1(x), which does not overflow.
 Tensor bessel_i1e(const Tensor& x);
-/// The Bessel function of the first kind of order 0; absolute error 1e-15. 0 at both infinities. Sizes beyond 2^43
-/// count as 2^43, where it is below 3e-7.
+/// The Bessel function of the first kind of order 0; absolute error 1e-15. 0 at both infinities.
 Tensor bessel_j0(const Tensor& x);
 /// The Bessel function of the first kind of order 1, as exact as bessel_j0.
 Tensor bessel_j1(const Tensor& x);
