@@ -326,6 +326,73 @@ TEST_F(LostMasks, MetricsTakeTheMaskOfThePredictionAsFitDoes) {
   EXPECT_EQ(found.metrics[0].second, by_weight.result());
 }
 
+/// Bodies of calls, branches and loops see the masks of what they capture and take; results have theirs, or have lost
+/// them.
+TEST_F(LostMasks, GoThroughBodies) {
+  const Tensor e = look(words), mask = not_equal(words, 0);
+  const Dense dense(4);
+  const GRU gru(3);
+  const Lambda drop([](const Tensor& x) { return x * 1; });
+  const Tensor want = gru(e);
+  const auto has_mask = [&](const char* way, const Tensor& y) {
+    ASSERT_TRUE(SequenceMask::of(y).defined()) << way;
+    EXPECT_TRUE(bitwise_equal(SequenceMask::of(y), mask)) << way;
+  };
+  const auto reads = [&](const char* way, const Tensor& y) {
+    EXPECT_LE(max_abs_difference(y, want), 1e-6) << way;
+    EXPECT_FALSE(SequenceMask::is_lost(y)) << way;
+  };
+  reads("recompute_grad", recompute_grad([&](Tensor x) { return gru(x); })(e));
+  reads("cond", cond(constant(true), [&] { return gru(e); }, [&] { return gru(e) * 2; }));
+  reads("jvp", jvp([&](const Tensor& x) { return gru(x); }, e, ones_like(e)).first);
+  reads("vjp", vjp([&](const Tensor& x) { return gru(x); }, e).first);
+  const auto with_pullback = [&](Tensor x) { return std::pair{gru(x), [&](const Tensor&) { return zeros_like(e); }}; };
+  reads("custom_gradient", custom_gradient(with_pullback)(e));
+  has_mask("recompute_grad", recompute_grad([&](Tensor x) { return dense(x); })(e));
+  has_mask("made in recompute_grad", recompute_grad([&](Tensor x) { return look(cast(x, i32)); })(cast(words, f32)));
+  has_mask("custom_gradient",
+           custom_gradient([&](Tensor x) { return std::pair{dense(x), [](const Tensor& dy) { return dy; }}; })(e));
+  has_mask("cond", cond(constant(true), [&] { return dense(e); }, [&] { return dense(dense(e)); }));
+  EXPECT_TRUE(SequenceMask::is_lost(cond(constant(true), [&] { return dense(e); }, [&] { return e * 1; })));
+  EXPECT_TRUE(SequenceMask::is_lost(recompute_grad([&](Tensor x) { return x * 2; })(e)));
+  EXPECT_FALSE(SequenceMask::is_lost(recompute_grad([&](Tensor x) { return drop(x); })(e)));
+  const GRU steps(4, {.return_sequences = true}), repeats(4, {.return_sequences = true});
+  const auto step = [&](Tensor state, Tensor) { return std::pair{steps(state), reduce_sum(state)}; };
+  expect_says(said_by([&] { scan(step, e, zeros({2})); }), "takes all places");
+  const auto goes_on = [](Tensor state) { return reduce_sum(state) > 1e9; };
+  expect_says(said_by([&] { while_loop(goes_on, [&](Tensor state) { return repeats(state); }, e); }),
+              "takes all places");
+}
+
+TEST_F(LostMasks, AreThoseOfExamplesInGradientsOfExamples) {
+  const GRU gru(3);
+  const Tensor e = look(words);
+  const auto losses = [&](Tensor x) { return reduce_sum(gru(x), {.axis = {1}}); };
+  gru(e);
+  const Variables weights = gru.trainable_variables();
+  GradientTape tape;
+  const Gradients whole = tape.gradient(Loss::of(reduce_sum(losses(e))), weights);
+  for (const std::size_t max_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
+    const PerExampleGradients each = per_example_gradients(losses, weights, {e}, {.max_bytes = max_bytes});
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      EXPECT_LE(max_abs_difference(reduce_sum(each[weights[i]], {.axis = {0}}), whole[i]), 1e-5);
+  }
+  const Tensor rows = batch_jacobian([&](const Tensor& x) { return gru(x); }, e);
+  EXPECT_EQ(reduce_max(abs(rows[1][0][1])).item(), 0) << "a place that does not count";
+}
+
+/// A Variable is a value: it has no mask, within functions and outside.
+TEST_F(LostMasks, AreNotKeptByVariables) {
+  Variable first(look(words), "first"), later(zeros({2, 4, 4}), "later"), traced(zeros({2, 4, 4}), "traced");
+  later.assign(look(words));
+  function([&](Tensor e) { traced.assign(e); })(look(words));
+  for (const Variable* each : {&first, &later, &traced}) {
+    EXPECT_FALSE(SequenceMask::of(each->value()).defined()) << each->name();
+    EXPECT_TRUE(bitwise_equal(each->value(), look(words))) << each->name();
+  }
+  expect_says(said_by([&] { GRU(3)(later.value()); }), "takes all places");
+}
+
 TEST_F(LostMasks, AreFreedWithTheirTensors) {
   const GRU read(3, {.return_sequences = true});
   const auto run = [&] {
