@@ -112,9 +112,11 @@ Examined examine(const M& model, const L& loss, In fields) {
   Examined result{.y = fields[inputs]};
   if constexpr (inputs + 2 == N) result.sample_weight = fields[inputs + 1];
   [[maybe_unused]] const Tensor own_weight = result.sample_weight;
-  Tensor mask;
-  if constexpr (std::same_as<decltype(prediction), Tensor>) mask = SequenceMask::of(prediction);
-  if (mask.defined()) result.sample_weight = joint_weight(own_weight, mask, prediction.dtype());
+  [[maybe_unused]] Tensor mask;
+  if constexpr (std::same_as<decltype(prediction), Tensor>) {
+    mask = SequenceMask::of(prediction);
+    result.sample_weight = joint_weight(own_weight, mask, prediction.dtype());
+  }
   if (!result.sample_weight.defined()) result.loss = loss(result.y, prediction);
   else if constexpr (std::derived_from<L, LossFunction>)
     result.loss = loss.weighed(result.y, prediction, own_weight, mask);
