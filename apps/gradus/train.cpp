@@ -214,8 +214,8 @@ int follow_training(const TrainArguments& arguments, const TrainConfig& config, 
   options.callbacks = deciding_callbacks_of(config.callbacks);
   options.callbacks.push_back({.on_step_end = [&](StepLog log) { log.stop = log.stop || interrupt.asked(); }});
   options.checkpoints = config.checkpoints;
-  if (arguments.resume) options.checkpoints->directory = RunDirectory(*arguments.resume).checkpoints();
-  else options.checkpoints->directory.clear();  // it begins anew, and knows when the first rank saves
+  if (arguments.resume) options.checkpoints.directory = RunDirectory(*arguments.resume).checkpoints();
+  else options.checkpoints.directory.clear();  // it begins anew, and knows when the first rank saves
   fitted(experiment);
   if (strategy.any(interrupt.asked())) return interrupted;
   tested(experiment, data);
@@ -258,7 +258,7 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
       run.write(run.config(), to_toml(config));
     }});
   options.checkpoints = config.checkpoints;
-  options.checkpoints->directory = run.checkpoints();
+  options.checkpoints.directory = run.checkpoints();
   Outcome outcome;
   outcome.history = fitted(experiment);
   const bool is_interrupted = strategy ? strategy->any(interrupt.asked()) : interrupt.asked();

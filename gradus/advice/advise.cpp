@@ -99,7 +99,7 @@ class Advising {
                     .micro_batch = fit.micro_batch,
                     .strategy = fit.strategy,
                     .threads = num_threads(),
-                    .ahead = fit.prefetch ? *fit.prefetch : training.dataset.ahead()};
+                    .ahead = fit.prefetch ? fit.prefetch : training.dataset.ahead()};
     setting.function.input_signature.clear();
     return setting;
   }
@@ -381,7 +381,7 @@ class Advising {
     fit.strategy = now.strategy;
     const bool reads_otherwise = now.ahead.buffers != first_.ahead.buffers;
     if (reads_otherwise) {
-      fit.prefetch.reset();
+      fit.prefetch = detail::not_given<PrefetchOptions>();
       if (now.ahead.buffers != 0) fit.prefetch = now.ahead;
     }
     advice_.setting = std::make_shared<const Setting>(now);

@@ -18,4 +18,7 @@ template <class T> T not_given() {
   return none;
 }
 
+/// True unless the user has not given these options. Options of which a field was set later count as given.
+template <class T> bool is_given(const T& options) { return options != not_given<T>(); }
+
 }  // namespace gradus::detail

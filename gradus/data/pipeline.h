@@ -66,12 +66,9 @@ struct PrefetchOptions {
     return std::array{Allowed::at_least(autotune, "buffers"), Allowed::positive("max_bytes")};
   }
 
-  // For the rooms of the library.
-  /// False only for the default of FitOptions. The other operators are those of a std::optional.
-  explicit operator bool() const { return *this != detail::not_given<PrefetchOptions>(); }
+  /// False only for the default of FitOptions.
+  explicit operator bool() const { return detail::is_given(*this); }
   bool operator==(const PrefetchOptions&) const = default;
-  const PrefetchOptions& operator*() const { return *this; }
-  void reset() { *this = detail::not_given<PrefetchOptions>(); }
 };
 /// Options of interleave.
 struct InterleaveOptions {

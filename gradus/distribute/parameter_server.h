@@ -76,7 +76,7 @@ struct ParameterServerStrategy : Strategy {
     Tensors flat;
     StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
     (detail::flatten_argument(batch, flat, statics.values), ...);
-    const detail::MaskedArguments masked(flat, statics.values);
+    const detail::MaskedArguments masked(flat, statics);
     schedule_step(detail::identity_of(step), flat, statics, [&](In in) {
       Loss loss;
       detail::called_with(step, masked.take(in), [&](const auto& result) { loss = detail::loss_in(result); }, batch...);

@@ -330,6 +330,7 @@ ParameterServerGroup::Traced ParameterServerGroup::traced(const StepIdentity& id
   ++known.calls;
   TextStream key;
   key << is_in_step << ' ' << static_cast<int>(current_mode()) << ' ' << statics.types << ' ' << statics.values;
+  for (const std::size_t masked : statics.masked) key << " mask of " << masked;
   for (const Tensor& each : batch) key << ' ' << each.spec();
   Traced out{.function = &known,
              .signature = std::move(key).str(),

@@ -2,7 +2,8 @@
 #include "gradus/distribute/per_replica.h"
 #include <ostream>
 #include "gradus/distribute/replica_group.h"
-#include "gradus/ops/concat.h"
+#include "gradus/graph/mask.h"
+#include "gradus/ops/masked_rows.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -21,9 +22,15 @@ Tensor PerReplica<Tensor>::joined(int from, int to) const {
   const Tensor& like = shards_.front();
   if (chosen.empty()) {  // a replica without rows
     if (like.shape().rank() == 0) return reshape(like, {1}).rows(0, 0);
-    return like.rows(0, 0);
+    return masked_rows(like, 0, 0);
   }
-  return like.shape().rank() == 0 ? stack(chosen) : gradus::concat(chosen, 0);
+  return like.shape().rank() == 0 ? stack(chosen) : joined_rows(chosen);
+}
+
+void PerReplica<Tensor>::give_masks(const PerReplica& noted) const {
+  if (all_ == 0 && noted.all_ > 0) return SequenceMask::lose(shards_[0]);  // one value, and several masks
+  for (std::size_t s = 0; s < shards_.size(); ++s)
+    SequenceMask::give(shards_[s], noted.shards_[noted.all_ == 0 ? 0 : s]);
 }
 
 Tensor PerReplica<Tensor>::operator[](std::size_t i) const {

@@ -1,4 +1,5 @@
-/// PerReplica: the results of the replicas of a strategy, which may differ.
+/// PerReplica: the results of the replicas of a strategy, which may differ. Results with masks (graph/mask.h) are
+/// joined with their masks; a sum has none.
 #pragma once
 #include <vector>
 #include "gradus/graph/tensor.h"
@@ -27,6 +28,8 @@ template <> class PerReplica<Tensor> {
   PerReplica(Tensors shards, std::vector<int> numbers, std::vector<int> replicas, int all);
   /// One value that all have in common.
   PerReplica(const Tensor& common, std::size_t replicas);
+  /// Notes the masks of these values, which a step gave beside them (SequenceMask::append_all).
+  void give_masks(const PerReplica& noted) const;
 
  private:
   Tensor joined(int from, int to) const;

@@ -44,6 +44,12 @@ std::vector<Device> or_all(std::vector<Device> devices) {
 
 }  // namespace
 
+void detail::StepResults::give_masks(std::size_t count) const {
+  for (std::size_t k = count; k < tensors.size(); ++k)
+    if (const auto& of_all = tensors[k - count].of_all; of_all && tensors[k].of_all)
+      of_all->give_masks(*tensors[k].of_all);
+}
+
 Strategy::Strategy(std::vector<Device> devices, Reducer all_reduce)
     : group_(std::make_shared<OwnSums>(std::move(devices), std::move(all_reduce))) {}
 

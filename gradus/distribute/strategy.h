@@ -78,6 +78,8 @@ struct StepResult {
 struct StepResults {
   std::vector<StepResult> tensors;
   std::shared_ptr<const void> structure;
+  /// Gives the first `count` tensors the masks that follow them, if any do.
+  void give_masks(std::size_t count) const;
 };
 
 /// Which step this is, so that it is traced once: empty, if nobody can call it again.
@@ -142,8 +144,8 @@ class Strategy {
   /// Runs `step` on the shards of these tensors, which are split along axis 0; scalars, and floating numbers, go to
   /// every shard as they are. `step` takes and gives what a function takes and gives. If it is a function, it is traced
   /// once for the shapes of shards; else each time. Loss and Gradients come back as those of the global batch, a Tensor
-  /// as PerReplica. InvalidArgument unless all tensors have equally many rows, at least one; inside of a traced
-  /// function, of a tape, or of another run.
+  /// as PerReplica, with its mask. InvalidArgument unless all tensors have equally many rows, at least one; inside of a
+  /// traced function, of a tape, or of another run.
   template <class F, class... T>
     requires(FunctionArgument<T> && ...) && std::invocable<F&, traced_t<T>...> &&
             FunctionResult<std::invoke_result_t<F&, traced_t<T>...>>
@@ -152,14 +154,19 @@ class Strategy {
     Tensors flat;
     StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
     (detail::flatten_argument(global, flat, statics.values), ...);
-    const detail::MaskedArguments masked(flat, statics.values);
+    const detail::MaskedArguments masked(flat, statics);
     const auto body = [&](In in) {
-      return detail::called_with(step, masked.take(in), [](auto& result) { detail::join_shards(result); }, global...);
+      Called made =
+          detail::called_with(step, masked.take(in), [](auto& result) { detail::join_shards(result); }, global...);
+      SequenceMask::append_all(made.tensors);
+      return made;
     };
     const detail::StepResults found = run_step(detail::identity_of(step), flat, std::move(statics), body);
     if constexpr (!std::is_void_v<Result>) {
       std::size_t next = 0;
-      return detail::of_replicas(*static_cast<const Result*>(found.structure.get()), found, next);
+      auto results = detail::of_replicas(*static_cast<const Result*>(found.structure.get()), found, next);
+      found.give_masks(next);
+      return results;
     }
   }
 

@@ -15,6 +15,7 @@ namespace gradus {
 
 class Loss;
 class Gradients;
+struct StaticArguments;
 
 /// Holds for a type that `Leaf` accepts, and for arrays, pairs and tuples of such types.
 template <template <class> class Leaf, class T> struct made_of : Leaf<T> {};
@@ -70,16 +71,15 @@ template <class A> void flatten_argument(const A& argument, Tensors& tensors, st
 }
 
 /// The masks of arguments are further arguments, after all others. The positions of masked arguments are part of the
-/// structure.
+/// key.
 class MaskedArguments {
  public:
-  MaskedArguments() = default;
-  MaskedArguments(Tensors& tensors, std::string& statics);
+  MaskedArguments(Tensors& tensors, StaticArguments& statics);
   /// Gives the tensors that stand for arguments their masks, and returns the arguments without the masks.
   In take(In in) const;
 
  private:
-  std::vector<std::size_t> places_;
+  const std::vector<std::size_t> places_;
 };
 
 /// The argument with tensors taken from `in`, in order.

@@ -214,8 +214,7 @@ auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_
   Tensors flat;
   StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<A>...>};
   (detail::flatten_argument(arguments, flat, statics.values), ...);
-  detail::MaskedArguments masked;
-  if (SequenceMask::is_used() && core.options.input_signature.empty()) masked = {flat, statics.values};
+  const detail::MaskedArguments masked(flat, statics);
   const Body body = [&](In in) {
     Called made = detail::called_with(core.f, masked.take(in), [](auto&) {}, arguments...);
     SequenceMask::append_all(made.tensors);

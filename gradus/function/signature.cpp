@@ -41,6 +41,19 @@ std::optional<std::vector<std::int64_t>> match(const Signature& pattern, const S
   return symbols;
 }
 
+namespace {
+
+/// True if this dimension was declared as any_size; that of a mask, if its argument's was.
+bool is_open(const std::vector<Spec>& declared, const Signature& call, std::size_t i, int axis) {
+  if (declared.empty()) return false;
+  if (i < declared.size()) return declared[i].shape[axis] == any_size;
+  const std::size_t of = call.statics.masked[i - declared.size()];
+  const Shape& shape = declared[of].shape;
+  return axis < shape.rank() && shape[axis] == any_size && call.specs[i].shape[axis] == call.specs[of].shape[axis];
+}
+
+}  // namespace
+
 Signature generalize(const std::vector<Signature>& earlier, const Signature& call, const std::vector<Spec>& declared) {
   std::vector<const Signature*> family;
   for (const Signature& before : earlier)
@@ -51,7 +64,7 @@ Signature generalize(const std::vector<Signature>& earlier, const Signature& cal
     for (int axis = 0; axis < call.specs[i].shape.rank(); ++axis) {
       const std::int64_t now = call.specs[i].shape[axis];
       std::vector<std::int64_t> extents{now};
-      bool varies = !declared.empty() && declared[i].shape[axis] == any_size;
+      bool varies = is_open(declared, call, i, axis);
       for (const Signature* before : family) {
         extents.push_back(before->specs[i].shape[axis]);
         varies = varies || extents.back() != now;
@@ -93,12 +106,26 @@ std::string places_of(const Signature& pattern, int k) {
   return places;
 }
 
+namespace {
+
+/// "argument 0 and argument 2 had a mask"
+std::string masks_text(const std::vector<std::size_t>& masked) {
+  std::string names;
+  for (const std::size_t i : masked) names += text(names.empty() ? "" : " and ", "argument ", i);
+  return names.empty() ? "no argument had a mask" : names + " had a mask";
+}
+
+}  // namespace
+
 std::string difference(const Signature& before, const Signature& now) {
-  if (before.specs.size() != now.specs.size())
-    return text("there were ", before.specs.size(), " tensor arguments, now ", now.specs.size());
+  const auto arguments = [](const Signature& s) { return s.specs.size() - s.statics.masked.size(); };
+  if (arguments(before) != arguments(now))
+    return text("there were ", arguments(before), " tensor arguments, now ", arguments(now));
   if (before.statics.types != now.statics.types) return "the arguments were of other types";
-  if (before.statics != now.statics)
+  if (before.statics.values != now.statics.values)
     return text("static arguments were ", before.statics.values, ", now ", now.statics.values);
+  if (before.statics.masked != now.statics.masked)
+    return text(masks_text(before.statics.masked), " before, ", masks_text(now.statics.masked), " now");
   if (before.mode != now.mode) return text("the training mode was ", name_of(before.mode), ", now ", name_of(now.mode));
   if (before.scope != now.scope)
     return text("it was called for ", before.scope.physical(), ", now for ", now.scope.physical());
@@ -120,8 +147,9 @@ std::string difference(const Signature& before, const Signature& now) {
 }
 
 void check_declared(const std::string& name, const std::vector<Spec>& declared, const Signature& call) {
-  require(declared.size() == call.specs.size(), name, ": its input signature has ", declared.size(),
-          " tensors, the call ", call.specs.size());
+  const std::size_t arguments = call.specs.size() - call.statics.masked.size();
+  require(declared.size() == arguments, name, ": its input signature has ", declared.size(), " tensors, the call ",
+          arguments);
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const Spec &wanted = declared[i], &given = call.specs[i];
     bool fits = wanted.dtype == given.dtype && wanted.shape.rank() == given.shape.rank();

@@ -10,8 +10,9 @@ namespace gradus {
 
 /// The parts of a call's arguments that are no tensors.
 struct StaticArguments {
-  std::string values;           // spelt
-  const void* types = nullptr;  // one address for each list of types, those of tensors among them
+  std::string values;                    // spelt
+  const void* types = nullptr;           // one address for each list of types, those of tensors among them
+  std::vector<std::size_t> masked = {};  // the arguments with masks, which follow all arguments in this order
   bool operator==(const StaticArguments&) const = default;
 };
 
@@ -31,7 +32,7 @@ std::optional<std::vector<std::int64_t>> match(const Signature& pattern, const S
 
 /// The pattern for a call that nothing fits, given earlier calls that led to variants. A dimension that has varied
 /// becomes a symbol; dimensions that have always agreed become one symbol. `declared` (may be empty) says which are
-/// symbols from the start, as any_size.
+/// symbols from the start, as any_size. A mask has the declared sizes of its argument.
 Signature generalize(const std::vector<Signature>& earlier, const Signature& call, const std::vector<Spec>& declared);
 
 /// `pattern` with symbol `k` fixed as in `call`, which fits it.
@@ -43,7 +44,7 @@ std::string places_of(const Signature& pattern, int k);
 /// "argument 1: dimension 0 was 64, now 40"
 std::string difference(const Signature& before, const Signature& now);
 
-/// InvalidArgument unless the call fits the declared specs but for devices.
+/// InvalidArgument unless the call fits the declared specs but for devices. Masks are not declared.
 void check_declared(const std::string& name, const std::vector<Spec>& declared, const Signature& call);
 /// InvalidArgument unless its tensors are on the devices that the declared specs name. One that names none fits any.
 /// check_declared() comes first.

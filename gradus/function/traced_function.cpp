@@ -183,9 +183,9 @@ Tensor detail::number_argument(double value) {
   return Context::current() ? Context::current()->literal(made) : made;
 }
 
-detail::MaskedArguments::MaskedArguments(Tensors& tensors, std::string& statics)
+detail::MaskedArguments::MaskedArguments(Tensors& tensors, StaticArguments& statics)
     : places_(SequenceMask::append_some(tensors)) {
-  for (const std::size_t place : places_) statics += text("mask of ", place, ' ');
+  statics.masked = places_;
 }
 
 In detail::MaskedArguments::take(In in) const {

@@ -7,6 +7,7 @@
 #include "gradus/function/whereabouts.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/copy.h"
+#include "gradus/graph/mask.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/views.h"
@@ -93,6 +94,12 @@ VariableCell& living(const std::shared_ptr<VariableCell>& cell) {
   return *cell;
 }
 
+/// A Variable has no mask of places, since compiled functions return values alone: it holds a value that has lost its
+/// mask.
+Tensor without_places(const Tensor& value) {
+  return SequenceMask::of(value).defined() ? apply(ReshapeOp{value.shape()}, value) : value;
+}
+
 /// A node that stands for `value` as what the cell holds. It is made where `value` was, which a region around the
 /// reader is not, and is the cell's value from now on: all readers get the same one.
 Tensor own_node_of(VariableCell& cell, const Tensor& value) {
@@ -120,7 +127,8 @@ std::shared_ptr<VariableCell> VariableCell::make(const Tensor& initial, std::str
   auto cell = std::make_shared<VariableCell>();
   // A Variable lives where it is made.
   const Placement scope = DeviceScope::current();
-  const Tensor here = scope.is_named() && !initial.spec().device.is_named() ? copy_to(initial, scope) : initial;
+  const Tensor first = without_places(initial);
+  const Tensor here = scope.is_named() && !first.spec().device.is_named() ? copy_to(first, scope) : first;
   cell->name = std::move(name);
   cell->spec = here.spec();
   cell->trainable = cell->made_trainable = options.trainable;
@@ -225,7 +233,7 @@ void Variable::assign(const Tensor& given) {
   require(!spec.device.is_named() || spec.device.device() == cell.spec.device.physical(), "assign to variable ",
           cell.name, ": it is on ", cell.spec.device.physical(), ", the value ", spec, " on ", spec.device.physical(),
           "; copy it by .to(", cell.spec.device.physical(), ")");
-  const Tensor value = copy_to(given, cell.spec.device);
+  const Tensor value = copy_to(without_places(given), cell.spec.device);
   if (Context* context = Context::current()) {
     const std::string_view why = context->why_no_assignment();
     require(why.empty(), "assign to variable ", cell.name, ": ", why);

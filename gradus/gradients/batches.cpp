@@ -6,6 +6,7 @@
 #include <optional>
 #include "gradus/gradients/chunks.h"
 #include "gradus/gradients/micro_batches.h"
+#include "gradus/graph/mask.h"
 #include "gradus/graph/region.h"
 #include "gradus/gradients/weighed.h"
 #include "gradus/ops/constant.h"
@@ -101,17 +102,19 @@ class Sums {
   /// What the loop carries and what it joins, for parts of `rows` rows.
   void find_places(std::string_view op, std::int64_t rows) {
     std::vector<Spec> specs;
-    for (const Tensor& x : batch_) {
+    const MaskedRows masked(batch_);
+    for (const Tensor& x : masked.all()) {
       specs.push_back(x.spec());
       specs.back().shape.set(0, rows);
     }
     fits_ = true;
     places_.clear();
     const RegionTrace trace(op, specs, [&](In part) {
-      const auto [loss, gradients] = of(part);
+      const auto [loss, gradients] = of(masked.take(part));
       for (std::size_t i = 0; i < gradients.size(); ++i)
         places_.push_back(places_of(gradients.own_mean(i), sources_[i], rows));
       is_total_ = loss.is_sum();
+      require(!loss.is_sum_with_penalty(), op, ": ", penalty_of_parts);
       return Tensors{loss.own_value(), loss.own_weight()};
     });
     loss_specs_ = specs_of(trace.results());
@@ -178,17 +181,23 @@ Tensor detail::map_batches(const TensorMap& f, const Tensor& xs, const MapBatche
   check_options(op, options);
   require_one_of(op, "batch_size", options.batch_size, options.max_bytes);
   const std::int64_t total = known_rows_of_batch(op, {&xs, 1});
+  bool has_lost_mask = false;
   const auto of_rows = [&](In, In slices) {
     const Tensor y = f(slices[0]);
     require(y.defined() && y.shape().rank() > 0 && y.shape()[0] == slices[0].shape()[0], op,
             ": the function must give as many rows as it gets: of ", slices[0].spec(), " it gave ",
             y.defined() ? text(y.spec()) : "nothing");
-    return Tensors{y};
+    const MaskedRows masked({&y, 1});
+    has_lost_mask = SequenceMask::is_lost(y);
+    return Tensors(masked.all().begin(), masked.all().end());
   };
   const ChunkedWork work = [&](std::int64_t rows) {
     return rows >= total ? of_rows({}, {&xs, 1}) : scan_rows(op, of_rows, {}, {&xs, 1}, rows);
   };
-  return in_chunks(op, work, total, options.batch_size, options.max_bytes).results[0];
+  const Tensors results = in_chunks(op, work, total, options.batch_size, options.max_bytes).results;
+  if (results.size() > 1) SequenceMask::set(results[0], results[1]);
+  else if (has_lost_mask) SequenceMask::lose(results[0]);
+  return results[0];
 }
 
 LossAndGradients detail::accumulated_gradients(const std::function<Loss(In)>& loss, const Variables& sources, In batch,

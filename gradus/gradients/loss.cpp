@@ -99,10 +99,11 @@ Loss Loss::of(const Tensor& scalar) {
   return {reduce_sum(wide), fill({}, 1, wide.dtype())};
 }
 
-Loss Loss::of_total(Tensor total) {
+Loss Loss::of_total(Tensor total, bool has_penalty) {
   const DType type = total.dtype();
   Loss loss(std::move(total), fill({}, 1, type));
   loss.is_sum_ = true;
+  loss.has_penalty_ = has_penalty;
   return loss;
 }
 
@@ -144,7 +145,7 @@ Tensor Loss::weight() const {
 }
 Loss Loss::over_shards() const {
   if (!defined()) return *this;
-  return is_sum_ ? of_total(sum()) : of_sums(sum(), weight());
+  return is_sum_ ? of_total(sum(), has_penalty_) : of_sums(sum(), weight());
 }
 
 Loss Loss::operator+(const Loss& other) const {
@@ -152,7 +153,7 @@ Loss Loss::operator+(const Loss& other) const {
   require(is_sum_ == other.is_sum_,
           "adding losses: one of them is a mean over examples, which has a weight, and the "
           "other one a Loss::sum; make both Loss::mean, or both Loss::sum");
-  if (is_sum_) return of_total(sum_of_totals(mean_, other.mean_));
+  if (is_sum_) return of_total(sum_of_totals(mean_, other.mean_), has_penalty_ || other.has_penalty_);
   require(
       same_weight(weight_, other.weight_),
       "adding losses: they have different weights, or weights that cannot be shown to be equal; add the per-example "
@@ -165,13 +166,13 @@ Loss Loss::operator+(const Tensor& penalty) const {
   require(penalty.shape().size() == 1, "adding a penalty to a Loss: expected a scalar, got ", penalty.spec());
   require(!differs_by_shard(penalty), "adding a penalty to a Loss: ", penalty.spec(), loss_for_shards,
           "; losses over the same examples can be added, as in Loss::mean(errors) + Loss::mean(penalties)");
-  if (is_sum_) return of_total(sum_of_totals(mean_, reduce_sum(penalty)));
-  return {own_value() + reduce_sum(penalty), weight_};
+  if (!is_sum_) return {own_value() + reduce_sum(penalty), weight_};
+  return of_total(sum_of_totals(mean_, reduce_sum(penalty)), true);
 }
 
 Loss Loss::plus_part(const Tensor& part) const {
   if (!differs_by_shard(part)) return *this + part;
-  if (is_sum_) return of_total(sum_of_totals(mean_, part));
+  if (is_sum_) return of_total(sum_of_totals(mean_, part), has_penalty_);
   return of_sums(own_sum() + weight() * part, weight_);
 }
 
@@ -185,7 +186,7 @@ Loss Loss::plus_mean_of_rows(const Tensor& mean, std::int64_t rows) const {
 
 Loss Loss::operator*(Scalar factor) const {
   require(defined(), "scaling an empty Loss");
-  return is_sum_ ? of_total(mean_ * factor) : Loss(own_value() * factor, weight_);
+  return is_sum_ ? of_total(mean_ * factor, has_penalty_) : Loss(own_value() * factor, weight_);
 }
 
 /// A loss that is the same on all shards counts once when it is added to one that differs.
@@ -205,6 +206,7 @@ Loss& Loss::operator+=(const Loss& other) {
       is_sum_ == other.is_sum_,
       "adding parts of a batch: one is a mean over examples, which has a weight, and the other one a Loss::sum; make "
       "both Loss::mean, or both Loss::sum");
+  has_penalty_ = has_penalty_ || other.has_penalty_;
   if (is_sum_) mean_ = sum_of_totals(mean_, other.mean_);
   else add_means(other);
   return *this;

@@ -5,6 +5,11 @@
 
 namespace gradus {
 
+/// The error about parts of a batch that each have the penalty.
+inline constexpr const char* penalty_of_parts =
+    "the loss of each part of the batch is a Loss::sum with a penalty, which would count once for each part; take "
+    "Loss::mean, whose parts share a penalty by their weights, or add the penalty as a regularizer of a layer";
+
 /// A mean over examples with its weight: the number of examples, or the sum of their sample weights. Or a sum, which
 /// has no weight: parts of a batch add up. In a step that a strategy runs, a Loss belongs to the examples of one shard,
 /// while value(), sum() and weight() are those of all examples.
@@ -47,7 +52,7 @@ class Loss {
   /// The loss times a factor.
   friend Loss operator*(Scalar factor, const Loss& loss) { return loss * factor; }
   /// Adds other examples, as parts of a batch: sums and weights add. InvalidArgument if one side is a mean and the
-  /// other a sum.
+  /// other a sum. A penalty on each of several sums counts once for each.
   Loss& operator+=(const Loss& other);
   /// Prints the value.
   friend std::ostream& operator<<(std::ostream& out, const Loss& loss);
@@ -57,6 +62,8 @@ class Loss {
   bool defined() const { return weight_.defined(); }
   /// True for a sum, which has no weight.
   bool is_sum() const { return is_sum_; }
+  /// True for a sum to which a penalty was added. It has no weight that would make parts of a batch share the penalty.
+  bool is_sum_with_penalty() const { return has_penalty_; }
   /// value(), sum() and weight() of the shard's own examples.
   Tensor own_value() const;
   Tensor own_sum() const;
@@ -72,7 +79,7 @@ class Loss {
   /// A loss from a sum and its weight.
   static Loss of_sums(Tensor sum, Tensor weight);
   /// Loss::sum of a scalar that belongs to the shard, or to all shards.
-  static Loss of_total(Tensor total);
+  static Loss of_total(Tensor total, bool has_penalty = false);
   /// Visits every tensor that it holds.
   void for_each_tensor(auto visit) {
     visit(mean_);
@@ -87,7 +94,8 @@ class Loss {
   Tensor mean_;  // of one part; empty once parts have been added
   Tensor sum_;   // of several parts
   Tensor weight_;
-  bool is_sum_ = false;  // mean_ is a sum
+  bool is_sum_ = false;       // mean_ is a sum
+  bool has_penalty_ = false;  // of a sum
 };
 
 }  // namespace gradus

@@ -3,12 +3,12 @@
 #include <array>
 #include <iterator>
 #include <string_view>
-#include "gradus/graph/tensor.h"
+#include "gradus/ops/masked_rows.h"
 
 namespace gradus {
 
-/// An input range of std::array<Tensor, N>: rows [0, size), [size, 2 size) ... of each tensor. The last part may be
-/// smaller.
+/// An input range of std::array<Tensor, N>: rows [0, size), [size, 2 size) ... of each tensor, with their masks. The
+/// last part may be smaller.
 template <std::size_t N> struct MicroBatchRange {
   std::array<Tensor, N> batch;      // the tensors to split
   std::int64_t size = 0, rows = 0;  // rows of a part, and of the batch
@@ -20,7 +20,7 @@ template <std::size_t N> struct MicroBatchRange {
     std::array<Tensor, N> operator*() const {
       std::array<Tensor, N> part;
       const std::int64_t end = std::min(begin + range->size, range->rows);
-      for (std::size_t i = 0; i < N; ++i) part[i] = range->batch[i].rows(begin, end);
+      for (std::size_t i = 0; i < N; ++i) part[i] = masked_rows(range->batch[i], begin, end);
       return part;
     }
     iterator& operator++() {

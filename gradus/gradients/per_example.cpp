@@ -5,6 +5,7 @@
 #include "gradus/gradients/chunks.h"
 #include "gradus/gradients/micro_batches.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/mask.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
@@ -120,6 +121,18 @@ Gradients PerExampleGradients::sum() const {
   return {variables_, std::move(means), extent(examples_, dtype)};
 }
 
+namespace {
+
+/// One example as a batch, with its mask.
+Tensor as_batch(const Tensor& example) {
+  const Tensor batch = expand_dims(example, 0);
+  if (const Tensor mask = SequenceMask::of(example); mask.defined()) SequenceMask::set(batch, expand_dims(mask, 0));
+  else if (SequenceMask::is_lost(example)) SequenceMask::lose(batch);
+  return batch;
+}
+
+}  // namespace
+
 PerExampleGradients detail::per_example_gradients(const std::function<Tensor(In)>& losses, const Variables& sources,
                                                   In batch, const JacobianOptions& options) {
   constexpr std::string_view op = "per_example_gradients";
@@ -128,7 +141,7 @@ PerExampleGradients detail::per_example_gradients(const std::function<Tensor(In)
   require(sources.size() > 0, op, ": there are no sources");
   const auto of_one = [&](In example) {
     Tensors rows;
-    for (const Tensor& x : example) rows.push_back(expand_dims(x, 0));
+    for (const Tensor& x : example) rows.push_back(as_batch(x));
     GradientTape tape;
     const Tensor loss = losses(rows);
     require(loss.spec().shape == Shape{1}, op, ": of a batch of one example the losses are ", loss.spec(),

@@ -13,9 +13,8 @@ bool differs_by_shard(const Tensor& x);
 /// The end of errors about a value that differs from shard to shard, with the remedy.
 inline constexpr std::string_view loss_for_shards =
     " differs from shard to shard of the batch, and does not say how shards add up; take Loss::mean(per_example), "
-    "whose "
-    "shards count by their examples, or Loss::sum(scalar), whose shards add, as in Loss::sum(reduce_sum(per_example) / "
-    "global_batch)";
+    "whose shards count by their examples, or Loss::sum(scalar), whose shards add, as in "
+    "Loss::sum(reduce_sum(per_example) / global_batch)";
 
 /// The relation of a derivative's target to the shards.
 class ShardTarget {

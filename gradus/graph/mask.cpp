@@ -70,13 +70,17 @@ bool starts_like(const Shape& made, const Shape& given, int places) {
   return true;
 }
 
-/// For a view or a reshape: batch and time may become one dimension, or two again, and a part of the time may be taken.
+/// For a view or a reshape: batch and time may become one dimension, or two again, and a part of the batch or of the
+/// time may be taken.
 int places_in_view(const Shape& made, const Shape& given, int places) {
   for (const int count : {2, 1})
     if (made.rank() >= count && product_of_first(made, count) == product_of_first(given, places)) return count;
-  Shape of_all_times = made;
-  if (places == 2 && made.rank() == given.rank()) of_all_times.set(1, given[1]);
-  return places == 2 && of_all_times == given ? 2 : 0;
+  const auto is_part_along = [&](int axis) {
+    Shape whole = made;
+    whole.set(axis, given[axis]);
+    return whole == given;
+  };
+  return places == 2 && made.rank() == given.rank() && (is_part_along(0) || is_part_along(1)) ? 2 : 0;
 }
 
 /// The number of first dimensions of `made` that have the places of operand i, which has them in `places`; 0: none.

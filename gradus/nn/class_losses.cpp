@@ -187,8 +187,16 @@ CategoricalGeneralizedCrossEntropy::CategoricalGeneralizedCrossEntropy(Generaliz
 }
 CTC::CTC() : CTC(CtcOptions{}) {}
 CTC::CTC(CtcOptions options)
-    : LossFunction([options](const Tensor& y, const Tensor& p) { return ctc(y, p, options); }) {
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return ctc(y, p, options); },
+                   {.of_steps =
+                        [options](const Tensor& y, const Tensor& p, const Tensor& mask) {
+                          return ctc(y, p, {.mask_index = options.mask_index, .mask = mask});
+                        },
+                    .remedy = "give the steps that count: ctc(y, prediction, {.mask = m})"}) {
   check_options("CTC", options);
+  require(!options.mask.defined(),
+          "CTC: a mask belongs to one prediction, whose own mask is taken; for another one call ctc(y, prediction, "
+          "{.mask = m})");
 }
 
 }  // namespace gradus

@@ -48,6 +48,7 @@ struct GeneralizedOptions {
 /// Options of ctc.
 struct CtcOptions {
   std::int64_t mask_index = 0;  // the class of the blank, which pads rows of y
+  Tensor mask = {};             // bool [batch, time]: the steps of the logits that count; empty: that of the prediction
   static constexpr auto ranges() { return std::array{Allowed::not_negative("mask_index")}; }
 };
 
@@ -82,7 +83,8 @@ Tensor circle(const Tensor& y, const Tensor& prediction, CircleOptions options =
 Tensor categorical_generalized_cross_entropy(const Tensor& y, const Tensor& prediction,
                                              GeneralizedOptions options = {});
 /// Connectionist temporal classification: -log of the probability that the logits [batch, time, classes] give to the
-/// labels y, integers [batch, length], under all alignments (Graves et al. 2006): [batch]. Infinite if a row of labels
+/// labels y, integers [batch, length], under all alignments (Graves et al. 2006): [batch]. Steps that a mask of the
+/// prediction leaves out do not exist, so a mask gives each row its own number of steps. Infinite if a row of labels
 /// does not fit into the time.
 Tensor ctc(const Tensor& y, const Tensor& prediction, CtcOptions options = {});
 
@@ -126,7 +128,8 @@ struct CategoricalGeneralizedCrossEntropy : LossFunction {
   CategoricalGeneralizedCrossEntropy();
   explicit CategoricalGeneralizedCrossEntropy(GeneralizedOptions options);
 };
-/// The Loss of ctc.
+/// The Loss of ctc. It takes the mask of each prediction; a row without any step that counts is left out.
+/// InvalidArgument for an option mask.
 struct CTC : LossFunction {
   CTC();
   explicit CTC(CtcOptions options);

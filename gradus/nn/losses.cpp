@@ -171,12 +171,13 @@ Tensor labels_that_count(const Tensor& y, const Tensor& weight) {
   return beside.defined() ? where(is_left_out(beside), fill_like(y, 0), y) : y;
 }
 
-Loss LossFunction::of(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
+Loss LossFunction::of(std::string_view op, const Tensor& y, const Tensor& prediction, const Tensor& sample_weight,
+                      const Tensor& steps) const {
   require(static_cast<bool>(rule_), "this loss is empty: it was moved from; use the one that it was moved to");
   Tensor weight = sample_weight.defined() ? cast(sample_weight, prediction.dtype()) : sample_weight;
   if (examples_.counts) {
     const Tensor counts = cast(examples_.counts(y, prediction), prediction.dtype());
-    weight = weight.defined() ? multiply_no_nan(fitted_weight("loss", weight, counts), counts) : counts;
+    weight = weight.defined() ? multiply_no_nan(fitted_weight(op, weight, counts), counts) : counts;
   }
   if (!weight.defined()) return Loss::mean(rule_(y, prediction));
   const auto guarded_by_weight = [&](const Tensor& x) {
@@ -185,29 +186,42 @@ Loss LossFunction::of(const Tensor& y, const Tensor& prediction, const Tensor& s
   };
   const Tensor labels = is_floating(y.dtype()) ? guarded_by_weight(y) : labels_that_count(y, weight);
   const Tensor guarded = guarded_by_weight(prediction);
-  const Tensor losses = examples_.weighted ? examples_.weighted(labels, guarded, weight) : rule_(labels, guarded);
-  return Loss::mean(losses, fitted_weight("loss", weight, losses));
+  const Tensor losses = steps.defined()      ? examples_.of_steps(labels, guarded, steps)
+                        : examples_.weighted ? examples_.weighted(labels, guarded, weight)
+                                             : rule_(labels, guarded);
+  return Loss::mean(losses, fitted_weight(op, weight, losses));
 }
 
-Loss LossFunction::weighed(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
-  return of(widened(y), widened(prediction), sample_weight);
+/// A sequence without a step that counts is left out.
+Loss LossFunction::weighed(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight,
+                           const Tensor& mask) const {
+  constexpr std::string_view as_weight =
+      "loss: the mask of the prediction, which is its weight, does not fit; Lambda(f) drops a mask";
+  const bool is_of_steps = mask.defined() && examples_.of_steps && mask.shape().rank() == 2;
+  const Tensor weight =
+      joint_weight(sample_weight, is_of_steps ? reduce_any(mask, {.axis = {1}}) : mask, prediction.dtype());
+  const std::string_view op = mask.defined() && !sample_weight.defined() ? as_weight : "loss";
+  return of(op, widened(y), widened(prediction), weight, is_of_steps ? mask : Tensor());
 }
 
-Tensor LossFunction::with_mask(const Tensor& prediction, const Tensor& sample_weight) const {
+Tensor LossFunction::mask_of(const Tensor& prediction, const Tensor& sample_weight) const {
   if (!SequenceMask::is_used()) [[likely]]
-    return sample_weight;
+    return {};
   const Tensor mask = SequenceMask::of(prediction);
   if (!mask.defined() && !sample_weight.defined())
-    lost_mask_.note("a loss", prediction, "give the places that count as sample_weight: loss(y, prediction, weight)");
-  return joint_weight(sample_weight, mask, prediction.dtype());
+    lost_mask_.note("a loss", prediction,
+                    examples_.remedy.empty()
+                        ? "give the places that count as sample_weight: loss(y, prediction, weight)"
+                        : examples_.remedy);
+  return mask;
 }
 
 Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction) const {
-  return weighed(y, prediction, with_mask(prediction, {}));
+  return weighed(y, prediction, {}, mask_of(prediction, {}));
 }
 
 Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
-  return weighed(y, prediction, with_mask(prediction, sample_weight));
+  return weighed(y, prediction, sample_weight, mask_of(prediction, sample_weight));
 }
 
 CategoricalCrossentropy::CategoricalCrossentropy(bool logits, SmoothingOptions options)

@@ -58,7 +58,7 @@ Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction);
 /// A loss function as a value. sample_weight has one number per example, or one per row of axis 0. An example with a
 /// weight of exactly 0, or with an ignored label, is left out. Whatever its y and prediction are (NaN, infinite, no
 /// class), value and gradients are those of the other examples, and its own gradient is 0. A mask of the prediction
-/// leaves out its places in the same way, as in Keras.
+/// leaves out its places in the same way, as in Keras; of a loss over whole sequences, as CTC, it leaves out steps.
 class LossFunction {
  public:
   /// The mean over examples, with the number of examples as weight, or with the sum of sample_weight.
@@ -66,8 +66,8 @@ class LossFunction {
   Loss operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
 
   // For the rooms of the library.
-  /// The loss with this weight, which may be empty, ignoring the mask of the prediction.
-  Loss weighed(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
+  /// The loss with this weight and this mask of the prediction, each of which may be empty.
+  Loss weighed(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight, const Tensor& mask) const;
 
  protected:
   /// Gives one number per example.
@@ -80,13 +80,18 @@ class LossFunction {
     Rule counts = {};
     /// The rule with weights, for losses in which examples meet.
     std::function<Tensor(const Tensor& y, const Tensor& prediction, const Tensor& weight)> weighted = {};
+    /// The rule for examples that are sequences, of which the steps of the mask [batch, time] count.
+    std::function<Tensor(const Tensor& y, const Tensor& prediction, const Tensor& mask)> of_steps = {};
+    /// The remedy for a lost mask; empty: a sample weight.
+    std::string_view remedy = {};
   };
   explicit LossFunction(Rule rule) : LossFunction(std::move(rule), Examples()) {}
   LossFunction(Rule rule, Examples examples) : rule_(std::move(rule)), examples_(std::move(examples)) {}
 
  private:
-  Loss of(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
-  Tensor with_mask(const Tensor& prediction, const Tensor& sample_weight) const;
+  Loss of(std::string_view op, const Tensor& y, const Tensor& prediction, const Tensor& sample_weight,
+          const Tensor& steps) const;
+  Tensor mask_of(const Tensor& prediction, const Tensor& sample_weight) const;
   Rule rule_;
   Examples examples_;
   LostMaskNotice lost_mask_;

@@ -100,10 +100,11 @@ Metric::~Metric() = default;
 
 Variables Metric::variables() const { return Variables{living(state_).totals.gathered()}; }
 
-void Metric::update(const Tensor& y, const Tensor& prediction) {
-  living(state_).totals.add(living(state_).gather(y, prediction, {}));
-}
+void Metric::update(const Tensor& y, const Tensor& prediction) { update(y, prediction, {}); }
 void Metric::update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) {
+  update_weighed(y, prediction, joint_weight(sample_weight, SequenceMask::of(prediction), prediction.dtype()));
+}
+void Metric::update_weighed(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) {
   const Tensor labels = labels_that_count(y, sample_weight), classes = labels_that_count(prediction, sample_weight);
   living(state_).totals.add(living(state_).gather(labels, classes, sample_weight));
 }
@@ -116,6 +117,14 @@ double Metric::result() const {
   return all[0];
 }
 std::vector<double> Metric::results() const { return living(state_).finish(living(state_).totals.values()); }
+std::vector<std::string> Metric::result_names() const {
+  const State& state = living(state_);
+  const std::size_t count = state.finish(std::vector<double>(static_cast<std::size_t>(state.totals.count))).size();
+  if (count == 1) return {state.name};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(text(state.name, '_', i));
+  return names;
+}
 void Metric::reset() { living(state_).totals.reset(); }
 
 const std::string& Metric::name() const { return living(state_).name; }

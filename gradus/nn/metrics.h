@@ -37,7 +37,7 @@ class Metric {
   Metric& operator=(Metric other) noexcept;
   ~Metric();
 
-  /// Adds a batch.
+  /// Adds a batch. Places that a mask of the prediction leaves out do not count, as in fit.
   void update(const Tensor& y, const Tensor& prediction);
   /// Adds a batch. sample_weight: one number per example, or one per row of axis 0. Examples of weight 0 do not count,
   /// not even NaN or a label that is no class.
@@ -47,12 +47,18 @@ class Metric {
   double result() const;
   /// All its numbers: result(), or one for each class.
   std::vector<double> results() const;
+  /// The names of results() in logs: name(), or name_0, name_1 ...
+  std::vector<std::string> result_names() const;
   /// Starts over.
   void reset();
   /// The name in logs.
   const std::string& name() const;
   /// The accumulated values, for checkpoints; within a trace, those that traced calls accumulated.
   Variables variables() const;
+
+  // For the rooms of the library.
+  /// Adds a batch with this weight, which may be empty, ignoring the mask of the prediction.
+  void update_weighed(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight);
 
  protected:
   /// Gives one number per example.

@@ -4,6 +4,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/barrier.h"
+#include "gradus/ops/body_masks.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/views.h"
@@ -163,18 +164,32 @@ void check_gradients(In in, In gradients) {
 }  // namespace
 
 Tensors recomputed(std::string_view construct, In in, const std::function<Tensors(In)>& f) {
-  const RegionTrace trace(construct, specs_of(in), f);
+  std::size_t count = 0;
+  std::vector<std::size_t> masked;  // results with a mask, or that have lost theirs
+  const RegionTrace trace(construct, specs_of(in), [&](In x) {
+    take_masks(x, in);
+    Tensors results = f(x);
+    count = results.size();
+    masked = SequenceMask::append_some(results);
+    return results;
+  });
   const Captured made = capture(trace);
   const Tensors operands = concatenated({in, made.captures});
   Tensors results;
   for (std::size_t k = 0; k < made.region.outputs(); ++k)
     results.push_back(gradus::apply(Call{made.region, static_cast<int>(k)}, In(operands)));
+  if (!SequenceMask::is_used()) return results;
+  for (std::size_t k = 0; k < count; ++k) SequenceMask::set(results[k], {});
+  for (std::size_t k = 0; k < masked.size(); ++k) SequenceMask::give(results[masked[k]], results[count + k]);
+  results.resize(count);
   return results;
 }
 
 Tensor with_gradient(In in, const std::function<WithPullback(In)>& f) {
   // One trace of both: the pullback uses what the function computed. Results: the value, its cotangent, the gradients.
+  const std::uint64_t began = new_sequence();
   const RegionTrace trace("custom_gradient", specs_of(in), [&](In x) {
+    take_masks(x, in);
     const WithPullback made = f(x);
     require(made.value.defined(), "custom_gradient: the function gives an empty tensor");
     const Tensor dy = Tensor::parameter(made.value.spec(), Context::current()->id());
@@ -190,7 +205,9 @@ Tensor with_gradient(In in, const std::function<WithPullback(In)>& f) {
   trace.collect(gradients, captures);
   const CustomCall call{trace.region(value, trace.symbols(), captures),
                         trace.region(gradients, arguments_and_dy, captures), static_cast<int>(in.size())};
-  return gradus::apply(call, In(concatenated({in, captures})));
+  const Tensor made = gradus::apply(call, In(concatenated({in, captures})));
+  hand_out_mask(made, value, began);
+  return made;
 }
 
 }  // namespace gradus

@@ -1,11 +1,14 @@
 /// Tracing of branches and loops: the callables become regions over one list of captures.
 #include "gradus/ops/control.h"
 #include <algorithm>
+#include <array>
 #include "gradus/graph/context.h"
+#include "gradus/ops/body_masks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"
+#include "gradus/ops/masked_rows.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/shape.h"
 
@@ -116,6 +119,7 @@ namespace detail {
 Tensors cond(const Tensor& predicate, const Traced& if_true, const Traced& if_false) {
   const Tensor chosen = checked_predicate("cond", "the predicate", predicate);
   const std::span<const Spec> none;
+  const std::uint64_t began = new_sequence();
   const RegionTrace yes("cond", none, if_true), no("cond", none, if_false);
   const In a = yes.results(), b = no.results();
   require(std::ranges::equal(a, b, {}, &Tensor::spec, &Tensor::spec), "cond: if_true gives ", listed(a),
@@ -124,7 +128,9 @@ Tensors cond(const Tensor& predicate, const Traced& if_true, const Traced& if_fa
   yes.collect(a, captures);
   no.collect(b, captures);
   const Cond op{yes.region(a, {}, captures), no.region(b, {}, captures)};
-  return apply_for_outputs(op, concatenated({{&chosen, 1}, captures}), op.outputs());
+  const Tensors results = apply_for_outputs(op, concatenated({{&chosen, 1}, captures}), op.outputs());
+  for (std::size_t k = 0; k < results.size(); ++k) hand_out_mask(results[k], std::array{a[k], b[k]}, began);
+  return results;
 }
 
 Tensors while_loop(const Traced& condition, const Traced& body, In state, std::int64_t max_iterations) {
@@ -132,9 +138,11 @@ Tensors while_loop(const Traced& condition, const Traced& body, In state, std::i
   std::vector<Spec> specs = specs_of(state);
   specs.push_back(IterationKeys::number);  // the last of the carries, if random ops ask for it
   const auto [asked, asked_iteration] = trace_body("while_loop", specs, Number::last_symbol, [&](In in) {
+    lose_masks(in, state);
     return Tensors{checked_predicate("while_loop", "what the condition gives", condition(in).at(0))};
   });
   const auto [done, done_iteration] = trace_body("while_loop", specs, Number::last_symbol, [&](In in) {
+    lose_masks(in, state);
     Tensors next = body(in);
     next.push_back(in[state.size()] + 1);
     return next;
@@ -183,7 +191,10 @@ Tensors scan_together(std::string_view construct, const detail::Traced& body, In
             " have different numbers of rows");
     specs.push_back(element_of(x.spec()));
   }
-  const auto [trace, iteration] = trace_body(construct, specs, Number::extra_symbol, body);
+  const auto [trace, iteration] = trace_body(construct, specs, Number::extra_symbol, [&](In in) {
+    lose_masks(in, state);
+    return body(in);
+  });
   check_state_kept(construct, state, trace.results());
   Tensors captures, symbols = trace.symbols(), singles(xs.begin(), xs.end());
   trace.collect(trace.results(), captures);
@@ -200,13 +211,16 @@ Tensors scan_together(std::string_view construct, const detail::Traced& body, In
 }
 
 Tensors scan_rows(std::string_view construct, const std::function<Tensors(In carries, In chunks)>& body, In carries,
-                  In xs, std::int64_t rows) {
-  const std::int64_t total = rows_of(construct, xs);
+                  In tensors, std::int64_t rows) {
+  const std::int64_t total = rows_of(construct, tensors);
+  const MaskedRows masked(tensors);
+  const In xs = masked.all();
+  const auto on_chunks = [&](In before, In chunks) { return body(before, masked.take(chunks)); };
   require(rows > 0, construct, ": the number of rows at once must be positive, got ", rows);
   rows = std::min(rows, std::max<std::int64_t>(1, total));
   const std::int64_t rest = total % rows;
-  std::vector<BodyTrace> traces{trace_of_rows(construct, body, carries, xs, rows)};
-  if (rest > 0) traces.push_back(trace_of_rows(construct, body, carries, xs, rest));
+  std::vector<BodyTrace> traces{trace_of_rows(construct, on_chunks, carries, xs, rows)};
+  if (rest > 0) traces.push_back(trace_of_rows(construct, on_chunks, carries, xs, rest));
   Tensors captures, numbers;
   bool numbered = false;
   for (const BodyTrace& each : traces) {

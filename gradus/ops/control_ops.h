@@ -11,8 +11,8 @@ Tensors scan_together(std::string_view construct, const std::function<Tensors(In
 
 /// A loop over chunks of rows. body(carries..., chunk of each of xs...) gives the carries, then results whose rows are
 /// joined along axis 0. Every chunk has `rows` rows, the last one those that are left; if they are fewer, the body is
-/// traced for both. Returns the final carries, then the joined results. `xs` must have the same known number of rows
-/// (InvalidArgument).
+/// traced for both. Chunks have the masks of their rows. Returns the final carries, then the joined results. `xs` must
+/// have the same known number of rows (InvalidArgument).
 Tensors scan_rows(std::string_view construct, const std::function<Tensors(In carries, In chunks)>& body, In carries,
                   In xs, std::int64_t rows);
 

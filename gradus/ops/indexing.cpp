@@ -1,5 +1,6 @@
 /// Indexing by data by means of gather: all indices become flat positions in one merged dimension.
 #include "gradus/ops/indexing.h"
+#include "gradus/graph/mask.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather_ops.h"
@@ -40,7 +41,11 @@ Tensor as_indices(std::string_view op, const Tensor& indices) {
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
   require(x.shape().rank() > 0, "gather: ", x.spec(), " has no axis");
-  return apply(Gather{x.shape().normalized(axis) - x.shape().rank()}, x, as_indices("gather", indices));
+  const int at = x.shape().normalized(axis);
+  const Tensor chosen = apply(Gather{at - x.shape().rank()}, x, as_indices("gather", indices));
+  const bool chooses_places = SequenceMask::is_used() && at < 2 && indices.shape().rank() == 1;
+  if (chooses_places && SequenceMask::of(x).defined()) SequenceMask::lose(chosen);
+  return chosen;
 }
 
 Tensor wrapped_indices(const Tensor& indices, std::int64_t n) {

@@ -203,11 +203,12 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
   const int at = from_end(parts[0], axis);
   if (parts.size() == 1) return parts[0];
   const Tensor joined = gradus::apply(Concat{at}, In(parts));
-  const bool in_time = SequenceMask::is_used() && at == 1 - joined.shape().rank();
+  const int first = -joined.shape().rank();
+  const bool joins_places = SequenceMask::is_used() && (at == first || at == first + 1);
   const auto has_mask = [](const Tensor& part) {
     return SequenceMask::of(part).defined() || SequenceMask::is_lost(part);
   };
-  if (in_time && std::ranges::any_of(parts, has_mask)) SequenceMask::lose(joined);
+  if (joins_places && std::ranges::any_of(parts, has_mask)) SequenceMask::lose(joined);
   return joined;
 }
 

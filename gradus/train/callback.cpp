@@ -52,6 +52,7 @@ class EarlyStopping {
     for (std::size_t i = 0; i < weights_.size() && i < variables.size(); ++i) variables[i].assign(weights_[i].value());
   }
 
+  std::string name() const { return monitor_.name(); }
   Variables variables() const {
     Variables all;
     for (const Remembered* number : {&best_, &waited_, &stopped_, &has_weights_}) all.add(number->variable());
@@ -82,7 +83,8 @@ Callback early_stopping(EarlyStoppingOptions options) {
           .on_train_begin = [state](const TrainBegin& log) { state->on_train_begin(log); },
           .on_epoch_begin = [state](const EpochBegin& log) { state->on_epoch_begin(log); },
           .on_train_end = [state](const TrainEnd& log) { state->on_train_end(log); },
-          .variables = [state] { return state->variables(); }};
+          .variables = [state] { return state->variables(); },
+          .name = state->name()};
 }
 
 }  // namespace gradus

@@ -53,8 +53,8 @@ struct TrainEnd {
 };
 
 /// A set of functions, each of which may be left out. A callback with state resets it in on_train_begin, so that it
-/// serves several trainings. The Variables that `variables` lists are saved in checkpoints and restored when a training
-/// resumes.
+/// serves several trainings. The Variables that `variables` lists are saved in checkpoints, and restored when a
+/// training resumes, by the callback of the same name; of callbacks with one name the first is the first, and so on.
 class Callback {
  public:
   std::function<void(EpochLog)> on_epoch_end = {};      // after each epoch
@@ -65,6 +65,7 @@ class Callback {
   /// Called if the loss was not finite. With such a callback the training ends here, and the error is not thrown.
   std::function<void(const Diverged&)> on_diverged = {};
   std::function<Variables()> variables = {};  // called after on_train_begin
+  std::string name = "callback";              // in checkpoints, such as "early_stopping of accuracy"
 };
 
 /// Direction of the watched number: less is better, or more. automatic: more for names with accuracy, precision, recall

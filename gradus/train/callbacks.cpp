@@ -39,6 +39,7 @@ class ReduceOnPlateau {
     }
   }
 
+  std::string name() const { return monitor_.name(); }
   Variables variables() const {
     Variables all;
     for (const Remembered* number : {&best_, &waited_, &cooling_}) all.add(number->variable());
@@ -79,6 +80,7 @@ class BestWeights {
     if (writes_ && (better || !options_.save_best_only)) save_safetensors(file_of(log.epoch), log.model);
   }
 
+  std::string name() const { return monitor_.name(); }
   Variables variables() const {
     Variables all;
     all.add(best_.variable());
@@ -108,7 +110,8 @@ Callback reduce_lr_on_plateau(ReduceLROnPlateauOptions options) {
   const auto state = std::make_shared<ReduceOnPlateau>(std::move(options));
   return {.on_epoch_end = [state](const EpochLog& log) { state->on_epoch_end(log); },
           .on_train_begin = [state](const TrainBegin&) { state->on_train_begin(); },
-          .variables = [state] { return state->variables(); }};
+          .variables = [state] { return state->variables(); },
+          .name = state->name()};
 }
 
 Callback model_checkpoint(const std::filesystem::path& file, ModelCheckpointOptions options) {
@@ -116,7 +119,8 @@ Callback model_checkpoint(const std::filesystem::path& file, ModelCheckpointOpti
   const auto state = std::make_shared<BestWeights>(file.string(), std::move(options));
   return {.on_epoch_end = [state](const EpochLog& log) { state->on_epoch_end(log); },
           .on_train_begin = [state](const TrainBegin& log) { state->on_train_begin(log); },
-          .variables = [state] { return state->variables(); }};
+          .variables = [state] { return state->variables(); },
+          .name = state->name()};
 }
 
 Callback time_limit(std::chrono::duration<double> limit) {

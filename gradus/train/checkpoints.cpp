@@ -78,6 +78,31 @@ History history_in(const Arrays& arrays) {
   return history;
 }
 
+constexpr std::string_view callback_group = "callback/";
+
+bool has_group(const Arrays& arrays, const std::string& group) {
+  const auto found = arrays.lower_bound(group + '/');
+  return found != arrays.end() && found->first.starts_with(group + '/');
+}
+
+void rename_group(Arrays& arrays, const std::string& from, const std::string& to) {
+  while (has_group(arrays, from)) {
+    auto array = arrays.extract(arrays.lower_bound(from + '/'));
+    array.key() = to + array.key().substr(from.size());
+    arrays.insert(std::move(array));
+  }
+}
+
+/// The callbacks of which there is state: "early_stopping"; of versions that numbered them, "callback_0".
+std::set<std::string> callbacks_in(const Arrays& arrays) {
+  std::set<std::string> names;
+  for (const auto& [name, array] : arrays)
+    if (name.starts_with(callback_group))
+      names.insert(name.substr(callback_group.size(), name.find('/', callback_group.size()) - callback_group.size()));
+    else if (name.starts_with("callback_")) names.insert(name.substr(0, name.find('/')));
+  return names;
+}
+
 /// True if the learning rate comes from the checkpoint: docs/from-tensorflow.md. `said`: the rate that this program
 /// states; `then`: the one that the saving program stated, empty if unknown; `saved`: the number in the checkpoint,
 /// empty if a function gave it.
@@ -126,6 +151,7 @@ struct Checkpoints::State {
   Module& model;
   Optimizer& optimizer;
   std::vector<std::pair<std::string, std::function<Variables()>>> further = {};
+  std::vector<std::pair<std::string, std::string>> older_names = {};  // of callbacks: name, name of before
   std::function<Tensor(const Variable&)> read = [](const Variable& variable) { return variable.value(); };
   std::optional<std::int64_t> micro_shards = {};
   std::optional<TrainingFacts> said = {};  // empty: the statement of model and optimizer when they are saved
@@ -202,6 +228,19 @@ struct Checkpoints::State {
     return kept;
   }
 
+  /// Finds the callbacks of program and checkpoint that have no partner.
+  void match_callbacks(Arrays& arrays, Resumed& resumed) const {
+    for (const auto& [name, older] : older_names)
+      if (!has_group(arrays, name)) rename_group(arrays, older, name);
+    std::set<std::string> left = callbacks_in(arrays);
+    for (const auto& [group, variables] : further) {
+      if (!group.starts_with(callback_group) || variables().size() == 0) continue;
+      const std::string name = group.substr(callback_group.size());
+      if (left.erase(name) == 0) resumed.without_state.push_back(name);
+    }
+    resumed.unused.assign(left.begin(), left.end());
+  }
+
   void hold() {
     if (!right_to_write) right_to_write = hold_as_writer(options.directory);
   }
@@ -228,6 +267,16 @@ Checkpoints::~Checkpoints() {
 
 void Checkpoints::include(std::string name, std::function<Variables()> variables) {
   state_->further.emplace_back(std::move(name), std::move(variables));
+}
+
+void Checkpoints::include_callback(std::string name, std::function<Variables()> variables, std::string older_name) {
+  std::ranges::replace_if(name, [](char c) { return c == '/' || c == '#'; }, '_');
+  const std::string group = std::string(callback_group) + name;
+  const auto of_name = std::ranges::count_if(
+      state_->further, [&](const auto& each) { return each.first.substr(0, each.first.find('#')) == group; });
+  const std::string own = of_name == 0 ? group : text(group, '#', of_name + 1);
+  state_->older_names.emplace_back(own, std::move(older_name));
+  include(own, std::move(variables));
 }
 
 void Checkpoints::read_by(std::function<Tensor(const Variable&)> read) { state_->read = std::move(read); }
@@ -312,6 +361,7 @@ std::optional<Checkpoints::Resumed> Checkpoints::restore(const TrainingFacts& sa
   check(resumed);
   if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0)
     state_->optimizer.prepare(trainable);
+  state_->match_callbacks(arrays, resumed);
   std::vector<Entry> entries = state_->entries();
   const std::vector<const Variable*> kept = state_->decide_rates(entries, arrays, said, resumed);
   const bool is_of_no_step = let_lack(entries, state_->optimizer.made_by_steps(), arrays);

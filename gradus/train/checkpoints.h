@@ -28,15 +28,9 @@ struct CheckpointOptions {
     return std::array{Allowed::not_negative("max_to_keep every_steps"), Allowed::positive("max_shard_bytes")};
   }
 
-  // For the rooms of the library.
-  /// False only for the default of FitOptions. The other operators are those of a std::optional.
-  explicit operator bool() const { return has_value(); }
-  bool has_value() const { return *this != detail::not_given<CheckpointOptions>(); }
+  /// False only for the default of FitOptions.
+  explicit operator bool() const { return detail::is_given(*this); }
   bool operator==(const CheckpointOptions&) const = default;
-  CheckpointOptions* operator->() { return this; }
-  const CheckpointOptions* operator->() const { return this; }
-  const CheckpointOptions& operator*() const { return *this; }
-  void reset() { *this = detail::not_given<CheckpointOptions>(); }
 };
 
 /// Result of Checkpoints::restore.
@@ -94,6 +88,8 @@ class Checkpoints {
     Notes notes;
     TrainingFacts said = {};  // the saving program's statement; empty: unknown
     std::vector<FactDifference> differences = {};
+    std::vector<std::string> without_state = {};  // parts of the program that the checkpoint has no state of
+    std::vector<std::string> unused = {};         // parts of the checkpoint that the program does not have
   };
   /// As restore(), without its line. `said`: the program's facts besides those of model and optimizer. `check` throws
   /// before anything is changed. The program's rates are those set last before the training.
@@ -110,6 +106,9 @@ class Checkpoints {
   /// Adds variables that are saved under `name`, and restored if the file has them with the same specs. The function is
   /// called each time.
   void include(std::string name, std::function<Variables()> variables);
+  /// As include, for the state of callbacks; parts without a partner are named in Resumed. `older_name`: its name in
+  /// checkpoints of versions that numbered callbacks.
+  void include_callback(std::string name, std::function<Variables()> variables, std::string older_name);
 
  private:
   struct State;

@@ -7,8 +7,8 @@
 #include "gradus/data/batch_readers.h"
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
+#include "gradus/ops/masked_rows.h"
 #include "gradus/ops/random_state.h"
-#include "gradus/ops/shape.h"
 #include "gradus/train/build.h"
 #include "gradus/train/checkpoint_writer.h"
 #include "gradus/train/diagnosis.h"
@@ -60,7 +60,7 @@ void check(const FitOptions& options, const Task& task, const Pipeline& dataset)
 FitOptions for_trial(FitOptions options) {
   options.epochs = options.initial_epoch + 1;
   options.steps_per_epoch = 0;
-  options.checkpoints.reset();
+  options.checkpoints = detail::not_given<CheckpointOptions>();
   return options;
 }
 
@@ -85,7 +85,7 @@ void check_alike(const FitOptions& options) {
 /// What all epochs are read from. Where steps are counted that is one stream of rounds.
 Pipeline source_of(const Pipeline& given, const FitOptions& options) {
   if (options.strategy) options.strategy->check_data(given);  // a stream has no length to compare
-  const Pipeline dataset = options.prefetch ? given.prefetch(*options.prefetch) : given;
+  const Pipeline dataset = options.prefetch ? given.prefetch(options.prefetch) : given;
   if (options.fast_dev_run > 0) return dataset.take(options.fast_dev_run);
   return options.steps_per_epoch > 0 ? dataset.repeat(-1) : dataset;
 }
@@ -158,15 +158,15 @@ class Fitting {
     tell(&Callback::on_train_begin, TrainBegin{model_, optimizer_, options_.epochs, options_.fast_dev_run > 0});
     place_.next.epoch = options_.initial_epoch;
     place_.stream = options_.initial_epoch * options_.steps_per_epoch;
-    if (options_.checkpoints && !(options_.checkpoints->directory.empty() && !writes())) {
-      checkpoints_.emplace(*options_.checkpoints, model_, optimizer_);
-      if (writes()) right_to_write_ = hold_as_writer(options_.checkpoints->directory);
+    if (options_.checkpoints && !(options_.checkpoints.directory.empty() && !writes())) {
+      checkpoints_.emplace(options_.checkpoints, model_, optimizer_);
+      if (writes()) right_to_write_ = hold_as_writer(options_.checkpoints.directory);
       if (options_.strategy)
         checkpoints_->read_by([&](const Variable& each) { return options_.strategy->value_on_first_rank(each); });
       checkpoints_->include("epoch", [this] { return step_.totals().variables(); });
       for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
         if (const Callback& callback = options_.callbacks[i]; callback.variables)
-          checkpoints_->include(text("callback_", i), callback.variables);
+          checkpoints_->include_callback(callback.name, callback.variables, text("callback_", i));
       checkpoints_->set_micro_shards(shards());
       resume();
       if (writes()) checkpoints_->require_writable();
@@ -176,7 +176,7 @@ class Fitting {
     if (!options_.strategy) return;
     if (options_.strategy->divides_state())
       options_.strategy->check_same_number(
-          saves() ? options_.checkpoints->every_steps : -1, "fit: the every_steps of .checkpoints (-1: there are none)",
+          saves() ? options_.checkpoints.every_steps : -1, "fit: the every_steps of .checkpoints (-1: there are none)",
           "with .shard_optimizer all ranks give their parts to what is saved, so all need the same every_steps");
     constexpr const char* remedy = "all ranks have to read the same checkpoints";
     options_.strategy->check_same_number(place_.next.epoch, "fit: the epoch that the training begins with", remedy);
@@ -201,7 +201,7 @@ class Fitting {
   /// Continues from the newest checkpoint, if there is one.
   void resume() {
     const TrainingFacts now = facts();
-    const std::string where = text("fit: ", options_.checkpoints->directory.string());
+    const std::string where = text("fit: ", options_.checkpoints.directory.string());
     const auto resumed = checkpoints_->resume(now, [&](const Checkpoints::Resumed& found) {
       const bool tells_of_data = !value_of(found.said, "element").empty();
       const TrainingFacts& before = tells_of_data ? found.said : now;
@@ -210,15 +210,36 @@ class Fitting {
       check_agreement(found.differences, where, within_pass(then, before));
       place_ = place_in(now, then, before, where);
       check_place(where);
+      if (found.restored.micro_shards) check_division(*found.restored.micro_shards, shards());
     });
     if (!resumed) return;
-    if (resumed->restored.micro_shards) check_division(*resumed->restored.micro_shards, shards());
+    if (resumed->restored.micro_shards) tell_of_division(*resumed->restored.micro_shards, shards());
     recorded_ = completed(resumed->notes.history);
     const bool is_finished = place_.next.epoch >= options_.epochs;
     if (is_finished) history_ = recorded_;
-    const std::string line = is_finished ? "" : text_of(resumed->differences);
+    std::string line = is_finished ? "" : text_of(resumed->differences);
+    if (const std::string callbacks = is_finished ? "" : text_of_callbacks(*resumed); !callbacks.empty())
+      line += (line.empty() ? "" : "; ") + callbacks;
     if (writes() && (options_.verbose || !line.empty()))
       notice(text("gradus: ", resumed_line(resumed->restored.step, is_finished), line.empty() ? "" : "; ", line, '\n'));
+  }
+
+  /// "early_stopping begins anew: the checkpoint has no state of it"
+  static std::string text_of_callbacks(const Checkpoints::Resumed& resumed) {
+    const auto listed = [](const std::vector<std::string>& names) {
+      std::string all;
+      for (const std::string& name : names) all += (all.empty() ? "" : ", ") + printable(name, true);
+      return all;
+    };
+    std::string line;
+    if (!resumed.without_state.empty())
+      line =
+          text("callbacks that begin anew, since the checkpoint has no state of them: ", listed(resumed.without_state));
+    if (!resumed.unused.empty())
+      line += text(
+          line.empty() ? "" : "; ",
+          "state in the checkpoint that is not used, since the program has no such callback: ", listed(resumed.unused));
+    return line;
   }
 
   /// Checks the place before anything is restored.
@@ -236,7 +257,7 @@ class Fitting {
   }
 
   std::string resumed_line(std::int64_t step, bool is_finished) const {
-    const std::string from = text("the training of ", options_.checkpoints->directory.string());
+    const std::string from = text("the training of ", options_.checkpoints.directory.string());
     if (is_finished)
       return text(from, " is finished, after epoch ", place_.next.epoch, " and step ", step,
                   ": nothing is left to do (epochs is ", options_.epochs, ")");
@@ -251,7 +272,7 @@ class Fitting {
     if (!history_.loss.empty() || recorded_.loss.empty()) return;
     history_ = recorded_;
     if (writes() && options_.verbose)
-      notice(text("gradus: the training of ", options_.checkpoints->directory.string(),
+      notice(text("gradus: the training of ", options_.checkpoints.directory.string(),
                   " was ended by a callback: nothing is left to do\n"));
   }
 
@@ -265,30 +286,31 @@ class Fitting {
     auto before = std::exchange(history.metrics, {});
     for (const std::string prefix : {"", "validation_"}) {
       if (!prefix.empty() && !options_.validation) continue;
-      for (const Metric& metric : options_.metrics) {
-        const std::string name = prefix + metric.name();
-        const auto found = std::ranges::find(before, name, [](const auto& each) { return each.first; });
-        const bool is_known = found != before.end() && found->second.size() == epochs;
-        history.metrics.emplace_back(name, is_known ? found->second : unknown);
-      }
+      for (const Metric& metric : options_.metrics)
+        for (const std::string& each : metric.result_names()) {
+          const auto found = std::ranges::find(before, prefix + each, [](const auto& known) { return known.first; });
+          const bool is_known = found != before.end() && found->second.size() == epochs;
+          history.metrics.emplace_back(prefix + each, is_known ? found->second : unknown);
+        }
     }
     return history;
   }
 
-  /// How batches are divided decides about bits. Who says a number has to keep to it.
+  /// The division of batches decides about bits. A program that states a number has to keep to it.
   void check_division(std::int64_t before, std::int64_t now) const {
-    if (before == now) return;
-    const auto said = [](std::int64_t shards) {
-      return shards == 0 ? std::string("whole batches")
-                         : text("batches in ", shards, shards == 1 ? " shard" : " shards");
-    };
     const bool is_kept_to = before > 0 && options_.strategy && options_.strategy->says_micro_shards();
-    require(!is_kept_to, "fit: the checkpoint is of a training with ", said(before), ", and micro_shards is now ", now,
+    require(before == now || !is_kept_to, "fit: the checkpoint is of a training with ", division_text(before),
+            ", and micro_shards is now ", now,
             ", which would change its bits in the midst: go on with micro_shards = ", before,
             ", on any number of replicas up to it, or begin a training of its own with the weights");
-    if (writes())
-      notice(text("gradus: this training had ", said(before), ", and goes on with ", said(now),
+  }
+  void tell_of_division(std::int64_t before, std::int64_t now) const {
+    if (before != now && writes())
+      notice(text("gradus: this training had ", division_text(before), ", and goes on with ", division_text(now),
                   ": from here on its bits are not those that it would have had\n"));
+  }
+  static std::string division_text(std::int64_t shards) {
+    return shards == 0 ? "whole batches" : text("batches in ", shards, shards == 1 ? " shard" : " shards");
   }
 
   /// Of several processes one writes.
@@ -310,7 +332,7 @@ class Fitting {
     }
     for (const Variable& each : optimizer_.variables()) options_.strategy->value_on_first_rank(each);
   }
-  bool saves() const { return options_.checkpoints.has_value(); }
+  bool saves() const { return static_cast<bool>(options_.checkpoints); }
 
   void run_epoch(int epoch) {
     tell(&Callback::on_epoch_begin, EpochBegin{epoch, model_, optimizer_, stop_});
@@ -416,7 +438,7 @@ class Fitting {
   }
 
   bool saves_after(std::int64_t steps) const {
-    const std::int64_t every = saves() ? options_.checkpoints->every_steps : 0;
+    const std::int64_t every = saves() ? options_.checkpoints.every_steps : 0;
     return every > 0 && (steps_before_ + steps) % every == 0;
   }
 
@@ -526,14 +548,14 @@ Evaluation detail::evaluate(const Task& task, const Pipeline& dataset, EvaluateO
 }
 
 Tensor detail::predict(const Module& model, const ElementFunction& call, const Pipeline& dataset,
-                       PredictOptions options) {
+                       PredictOptions options, std::size_t inputs) {
   check_options("predict", options);
   check_length(dataset, "predict: the data set", ".take(steps)");
   for (const Spec& spec : dataset.specs())
     require(spec.shape.rank() > 0, "predict: an element of the data set is a scalar ", spec, ", expected [rows, ...]");
   check_batched("predict: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
   build_for_elements(dataset, CallMode::inference, [&](const std::vector<Spec>& specs, CallMode mode) {
-    return build_all(model.layer_behind(), specs, mode);
+    return build_all(model.layer_behind(), std::span(specs).first(inputs), mode);
   });
   StepFunction function(with_signature({.name = "predict"}, dataset.specs()), options.strategy);
   const ModeScope mode(CallMode::inference);
@@ -547,7 +569,7 @@ Tensor detail::predict(const Module& model, const ElementFunction& call, const P
     }
   });
   require<DataError>(!parts.empty(), "predict: the data set is empty");
-  return parts.size() == 1 ? parts[0] : concat(parts);
+  return joined_rows(parts);
 }
 
 Tensor predict(const Module& model, const Tensor& x, PredictOptions options) {
@@ -555,16 +577,18 @@ Tensor predict(const Module& model, const Tensor& x, PredictOptions options) {
   require(x.shape().rank() > 0, "predict: x is a scalar, expected [rows, ...]");
   const std::int64_t rows = x.shape()[0];
   if (options.strategy && rows > 0) {
-    const auto call = [&](In in) { return Tensors{model(in[0])}; };
-    return detail::predict(model, call, data::slices({x}).batch(options.batch_size, {}), options);
+    const MaskedRows masked({&x, 1});
+    const auto call = [&](In in) { return Tensors{model(masked.take(in)[0])}; };
+    const Pipeline batches = data::slices({masked.all().begin(), masked.all().end()}).batch(options.batch_size, {});
+    return detail::predict(model, call, batches, options, 1);
   }
   if (rows <= options.batch_size) return model(x, inference);
   Tensors parts;
   for (std::int64_t begin = 0; begin < rows; begin += options.batch_size) {
-    parts.push_back(model(x.rows(begin, std::min(begin + options.batch_size, rows)), inference));
+    parts.push_back(model(masked_rows(x, begin, std::min(begin + options.batch_size, rows)), inference));
     parts.back().observed();  // of one batch no more than its result stays in memory
   }
-  return concat(parts);
+  return joined_rows(parts);
 }
 
 }  // namespace gradus

@@ -84,7 +84,9 @@ struct PredictOptions {
 namespace detail {
 History fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset, FitOptions options);
 Evaluation evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options);
-Tensor predict(const Module& model, const ElementFunction& call, const Pipeline& dataset, PredictOptions options);
+/// `inputs`: the number of the model's inputs, which are the first fields of an element.
+Tensor predict(const Module& model, const ElementFunction& call, const Pipeline& dataset, PredictOptions options,
+               std::size_t inputs);
 }  // namespace detail
 
 /// Trains a model. Each epoch reads the data set in its own order, that of dataset.epoch(e), to its end. The number of
@@ -131,7 +133,7 @@ Tensor predict(const Module& model, const Tensor& x, PredictOptions options = {}
 template <class M, std::size_t N>
   requires std::derived_from<M, Module> && std::same_as<with_tensors_t<const M, N>, Tensor>
 Tensor predict(const M& model, const Dataset<N>& dataset, PredictOptions options = {}) {
-  return detail::predict(model, [&](In x) { return Tensors{call_with<N>(model, x)}; }, dataset.pipeline(), options);
+  return detail::predict(model, [&](In x) { return Tensors{call_with<N>(model, x)}; }, dataset.pipeline(), options, N);
 }
 
 }  // namespace gradus

@@ -25,6 +25,8 @@ class Monitor {
   /// `callback` opens messages. InvalidArgument for a min_delta that is negative or NaN.
   Monitor(std::string callback, std::string monitor, MonitorMode mode, double min_delta);
 
+  /// The callback and the watched number: "early_stopping of accuracy".
+  std::string name() const { return monitor_.empty() ? callback_ : callback_ + " of " + monitor_; }
   /// The watched number. InvalidArgument lists the existing ones if it does not exist.
   double value(const EpochLog& log) const;
   /// True if `now` is better than `best` by more than min_delta. NaN is never better.

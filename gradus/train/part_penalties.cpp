@@ -36,13 +36,15 @@ Gradients PartPenalties::gradient(GradientTape& tape, const Examined& part, std:
 }
 
 void PartPenalties::add_to(Loss& loss, Gradients& gradients) const {
-  GradientTape tape;
   Examined on_variables{.loss = loss};
-  detail::add_penalties(on_variables, model_.layer_behind());
   Tensors means;
   add_up(means, gradients_);
-  if (on_variables.penalty.defined())
-    add_up(means, tape.gradient(on_variables.penalty, variables_, {.unconnected = Unconnected::zero}));
+  {  // A sum over shards that is older than a tape is made again under it, by shards of some lengths alone.
+    GradientTape tape;
+    detail::add_penalties(on_variables, model_.layer_behind());
+    if (on_variables.penalty.defined())
+      add_up(means, tape.gradient(on_variables.penalty, variables_, {.unconnected = Unconnected::zero}));
+  }
   if (means.empty() || gradients.size() == 0) return;
   for (std::size_t i = 0; i < means.size(); ++i) means[i] = gradients[i] + means[i];
   gradients = Gradients(variables_, std::move(means), gradients.weight());

@@ -72,7 +72,8 @@ Callback pruning_of(std::function<Variables()> variables, const PruningOptions& 
   return {.on_step_end = [state](const StepLog& log) { state->on_step_end(log.step); },
           .on_train_begin = [state](const TrainBegin&) { state->on_train_begin(); },
           .on_epoch_begin = [state](const EpochBegin& log) { state->on_epoch_begin(log); },
-          .variables = [state] { return state->variables(); }};
+          .variables = [state] { return state->variables(); },
+          .name = "pruning"};
 }
 
 }  // namespace

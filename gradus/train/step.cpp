@@ -74,10 +74,7 @@ void PassTotals::add(const Loss& loss, const Tensor& counts) {
 void PassTotals::update_metrics(const Examined& examined) {
   if (metrics_.empty()) return;
   require(examined.prediction.defined(), "metrics: this model has several outputs; metrics are of models with one");
-  for (Metric& metric : metrics_) {
-    if (examined.sample_weight.defined()) metric.update(examined.y, examined.prediction, examined.sample_weight);
-    else metric.update(examined.y, examined.prediction);
-  }
+  for (Metric& metric : metrics_) metric.update_weighed(examined.y, examined.prediction, examined.sample_weight);
 }
 
 Variables PassTotals::metric_variables() const {
@@ -99,8 +96,8 @@ std::vector<std::pair<std::string, double>> PassTotals::metrics() const {
   std::vector<std::pair<std::string, double>> results;
   for (const Metric& metric : metrics_) {
     const std::vector<double> all = metric.results();
-    for (std::size_t i = 0; i < all.size(); ++i)
-      results.emplace_back(all.size() == 1 ? metric.name() : text(metric.name(), '_', i), all[i]);
+    const std::vector<std::string> names = metric.result_names();
+    for (std::size_t i = 0; i < all.size(); ++i) results.emplace_back(names[i], all[i]);
   }
   return results;
 }
@@ -162,6 +159,7 @@ Loss TrainStep::run(In fields) {
   for (const Tensors& part : parts) {
     GradientTape tape({.persistent = !is_whole});
     const Examined examined = task_.examine(part);
+    require(parts.size() == 1 || !examined.loss.is_sum_with_penalty(), "fit: micro_batch: ", penalty_of_parts);
     const Loss loss = is_whole ? examined.total() : examined.loss;
     gradients += is_whole ? tape.gradient(loss, model_.trainable_variables())
                           : penalties.gradient(tape, examined, part[0].shape()[0]);
@@ -200,8 +198,19 @@ Called StepFunction::call(In fields, const Body& body) {
 }
 
 Tensor StepFunction::result(In fields, const Body& body) {
-  if (!strategy_) return function_->call(fields, {}, body).tensors[0];
-  return strategy_->run_step(identity_, fields, {}, body).tensors[0].of_all->concat();
+  const Body with_mask = [&](In in) {
+    Called made = body(in);
+    SequenceMask::append_all(made.tensors);
+    return made;
+  };
+  if (strategy_) {
+    const detail::StepResults found = strategy_->run_step(identity_, fields, {}, with_mask);
+    found.give_masks(1);
+    return found.tensors[0].of_all->concat();
+  }
+  const Tensors found = function_->call(fields, {}, with_mask).tensors;
+  if (found.size() > 1) SequenceMask::give(found[0], found[1]);
+  return found[0];
 }
 
 Explanation StepFunction::explain() const {

@@ -39,7 +39,7 @@ class StepFunction {
  public:
   StepFunction(FunctionOptions options, std::optional<Strategy> strategy);
   Called call(In fields, const Body& body);
-  /// The result of a body that gives one tensor: of the shards, in their order.
+  /// The result of a body that gives one tensor, with its mask: of the shards, in their order.
   Tensor result(In fields, const Body& body);
   Explanation explain() const;
 

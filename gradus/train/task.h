@@ -111,11 +111,15 @@ Examined examine(const M& model, const L& loss, In fields) {
   auto prediction = call_with<inputs>(model, given);
   Examined result{.y = fields[inputs]};
   if constexpr (inputs + 2 == N) result.sample_weight = fields[inputs + 1];
-  if constexpr (std::same_as<decltype(prediction), Tensor>)
-    result.sample_weight = joint_weight(result.sample_weight, SequenceMask::of(prediction), prediction.dtype());
+  [[maybe_unused]] const Tensor own_weight = result.sample_weight;
+  [[maybe_unused]] Tensor mask;
+  if constexpr (std::same_as<decltype(prediction), Tensor>) {
+    mask = SequenceMask::of(prediction);
+    result.sample_weight = joint_weight(own_weight, mask, prediction.dtype());
+  }
   if (!result.sample_weight.defined()) result.loss = loss(result.y, prediction);
   else if constexpr (std::derived_from<L, LossFunction>)
-    result.loss = loss.weighed(result.y, prediction, result.sample_weight);
+    result.loss = loss.weighed(result.y, prediction, own_weight, mask);
   else if constexpr (std::is_invocable_r_v<Loss, const L&, Tensor, decltype(prediction), Tensor>)
     result.loss = loss(result.y, prediction, result.sample_weight);
   else fail_weighted_loss(inputs + 2 != N);

@@ -68,15 +68,16 @@ const Stage* batching_stage(const Stage& last) {
   }
 }
 
-/// A hash of everything that chooses and orders rows, without batch sizes and the results of maps.
-std::uint64_t order_of(const Stage& stage) {
+/// A hash of everything that chooses and orders rows, without the results of maps, and without the size of the batches
+/// that `batches` makes. That of others, as of batches that are shuffled, decides about the order of rows.
+std::uint64_t order_of(const Stage& stage, const Stage* batches) {
   std::uint64_t hash = 1;
   const std::vector<const Stage*> sources = stage.sources();
-  if (stage.batch_size() && begins(stage.name(), {"batch(", "padded_batch("}))
+  if (&stage == batches && begins(stage.name(), {"batch(", "padded_batch("}))
     hash = mix(hash_of(std::string_view("batch")), stage.identity());
   else if (!sources.empty() && !keeps_order(stage.name()))
     hash = mix(hash_of(std::string_view(stage.name())), stage.identity());
-  for (const Stage* source : sources) hash = mix(hash, order_of(*source));
+  for (const Stage* source : sources) hash = mix(hash, order_of(*source, batches));
   return hash;
 }
 
@@ -144,7 +145,7 @@ TrainingFacts facts_of(const Pipeline& dataset) {
   if (batches && !batches->sources().empty() && batches->sources()[0]->is_counted() && !batches->is_endless())
     all = batches->sources()[0]->length(0);
   facts.emplace_back("rows", text_or_unknown(all));
-  facts.emplace_back("order of rows", text(std::hex, std::setw(16), std::setfill('0'), order_of(*stage)));
+  facts.emplace_back("order of rows", text(std::hex, std::setw(16), std::setfill('0'), order_of(*stage, batches)));
   facts.emplace_back("batch_size", text_or_unknown(batches ? batches->batch_size() : std::nullopt));
   facts.emplace_back("batches", text_or_unknown(cardinality));
   return facts;

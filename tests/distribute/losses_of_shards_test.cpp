@@ -500,5 +500,30 @@ TEST(LossesOfShards, FitHasThePenaltiesAndCustomLossesOfOneProcess) {
     }
 }
 
+/// Shards of two lengths, of which one has one part and the other two: both add up the same sums.
+TEST(LossesOfShards, FitDividesOneShardIntoPartsAndTheOtherNot) {
+  const Tensor x = random::normal({10, 3}, {.dtype = f64, .seed = 1}),
+               y = random::normal({10, 1}, {.dtype = f64, .seed = 2});
+  const auto train = [&](std::optional<Strategy> strategy, const Regularizer& kernel, const Regularizer& activity) {
+    set_seed(4);
+    Sequential model({Dense(5, tanh, {.kernel_regularizer = kernel, .activity_regularizer = activity}), Dense(1)},
+                     {.policy = Policy{f64, f64}});
+    SGD optimizer({.learning_rate = 0.1});
+    const History history = fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(x, y).batch(5),
+                                {.epochs = 2, .micro_batch = 1, .strategy = strategy, .verbose = false});
+    return values_of(model.variables(), history.loss.back());
+  };
+  const MirroredStrategy strategy({.devices = devices(2), .micro_shards = 3});  // 2, 2 and 1 rows
+  for (const bool has_kernel : {false, true})
+    for (const bool has_activity : {false, true}) {
+      const Regularizer kernel = has_kernel ? regularizers::l2(1e-2) : Regularizer(),
+                        activity = has_activity ? regularizers::l2(0.1) : Regularizer();
+      const Trained whole = train({}, kernel, activity), divided = train(strategy, kernel, activity);
+      EXPECT_NEAR(whole.loss, divided.loss, 1e-9) << has_kernel << has_activity;
+      for (std::size_t i = 0; i < whole.variables.size(); ++i)
+        EXPECT_LT(max_abs_difference(whole.variables[i], divided.variables[i]), 1e-10) << has_kernel << has_activity;
+    }
+}
+
 }  // namespace
 }  // namespace gradus

@@ -176,5 +176,24 @@ TEST(AccumulatedGradients, MistakesAreExplained) {
   expect_says(error_of([&] { accumulated_gradients(counting, variables, {p.x, p.y}, {.micro_batch = 100}); }), "count");
 }
 
+/// A sum has no weight by which parts could share a penalty, which would count once for each.
+TEST(AccumulatedGradients, RefuseASumWithAPenalty) {
+  const Variable w(constant({1.0, 2.0}, f64), "w");
+  const Tensor x = constant({{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}}, f64);
+  const auto penalty = [&] { return 0.5 * reduce_sum(square(w.value())); };
+  const auto sum = [&](const Tensor& rows) { return Loss::sum(reduce_sum(square(rows * w.value())) / 3); };
+  const auto mean = [&](const Tensor& rows) { return Loss::mean(reduce_sum(square(rows * w.value()), {.axis = {1}})); };
+  const auto of_parts = [&](const auto& loss) {
+    return accumulated_gradients(loss, Variables{w}, {x}, {.micro_batch = 2}).loss.item();
+  };
+  EXPECT_NEAR(of_parts([&](Tensor rows) { return sum(rows); }), sum(x).item(), 1e-12);
+  EXPECT_NEAR(of_parts([&](Tensor rows) { return mean(rows) + penalty(); }), (mean(x) + penalty()).item(), 1e-12);
+  expect_error<InvalidArgument>([&] { of_parts([&](Tensor rows) { return 2 * (sum(rows) + penalty()); }); },
+                                {"Loss::sum with a penalty", "once for each part"});
+  Loss total;
+  for (const auto& [rows] : micro_batches({x}, 2)) total += sum(rows);
+  EXPECT_NEAR((total + penalty()).item(), (sum(x) + penalty()).item(), 1e-12);
+}
+
 }  // namespace
 }  // namespace gradus

@@ -5,6 +5,7 @@
 #include "gradus/gradus.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/mask.h"
+#include "gradus/ops/masked_rows.h"
 #include "tests/errors.h"
 
 namespace gradus {
@@ -108,6 +109,13 @@ TEST_P(CarriedMasks, AreThoseOfTheModelsCall) {
   check("over borders of functions again", read(look(x)));
   check("function in a function", function([&](Tensor w) { return read(look(w)); })(x));
   check("run eagerly", function([&](Tensor w) { return model->encode(w); }, {.run_eagerly = true})(x));
+  const auto declared =
+      function([&](Tensor e) { return model->layer(e); }, {.input_signature = {{f32, {any_size, 6, 4}}}});
+  check("a declared signature", declared(embedded));
+  const Tensor first = declared(masked_rows(embedded, 0, 2));
+  EXPECT_LE(max_abs_difference(first, want.rows(0, 2)), 1e-6);
+  EXPECT_EQ(SequenceMask::of(first).defined(), mask.defined());
+  EXPECT_EQ(declared.explain().variants, 1) << "masks have the declared sizes of their arguments";
   {
     const RecordingScope recorded;
     check("recorded", model->encode(x));
@@ -116,10 +124,16 @@ TEST_P(CarriedMasks, AreThoseOfTheModelsCall) {
 
 TEST_P(CarriedMasks, InVectorizedMapAndStrategies) {
   const Model<Net> model(Net{.layer = row.layer});
-  const Tensor x = words(), want = model(x);
+  const Tensor x = words(), want = model(x), mask = model.compute_mask(x);
   const auto near = [&](const char* way, const Tensor& y) {
     ASSERT_EQ(y.shape(), want.shape()) << way;
     EXPECT_LE(reduce_max(abs(y - want)).item(), 1e-6) << way;
+  };
+  const auto with_mask = [&](const char* way, const Tensor& y) {
+    near(way, y);
+    const Tensor own = SequenceMask::of(y);
+    ASSERT_EQ(own.defined(), mask.defined()) << way;
+    if (mask.defined()) { EXPECT_TRUE(bitwise_equal(own, mask)) << way; }
   };
   const auto encode = [&](const Tensor& w) { return model->encode(w); };
   const Tensor both = vectorized_map(encode, stack({x, reverse(x, {0})}));
@@ -128,8 +142,35 @@ TEST_P(CarriedMasks, InVectorizedMapAndStrategies) {
   const Tensor stacked = model->look(stack({x, x}));
   near("rows of masked tensors", vectorized_map([&](const Tensor& e) { return model->layer(e); }, stacked)[1]);
   MirroredStrategy strategy({.devices = {cpu(0), cpu(1)}});
-  near("strategy", strategy.run([&](Tensor w) { return model->encode(w); }, x).concat());
-  near("masked arguments", strategy.run([&](Tensor e) { return model->layer(e); }, model->look(x)).concat());
+  with_mask("strategy", strategy.run(encode, x).concat());
+  with_mask("masked arguments", strategy.run([&](Tensor e) { return model->layer(e); }, model->look(x)).concat());
+  MirroredStrategy uneven({.devices = {cpu(0), cpu(1)}, .micro_shards = 3});
+  const PerReplica<Tensor> parts = uneven.run(encode, x);
+  with_mask("shards of two lengths", parts.concat());
+  with_mask("replica by replica", joined_rows({parts[0], parts[1]}));
+}
+
+TEST_P(CarriedMasks, InPartsOfABatch) {
+  const Model<Net> model(Net{.layer = row.layer});
+  const Tensor x = words(), want = model(x), mask = model.compute_mask(x), embedded = model->look(x);
+  const auto check = [&](const char* way, const Tensor& y) {
+    ASSERT_EQ(y.shape(), want.shape()) << way;
+    EXPECT_LE(max_abs_difference(y, want), 1e-6) << way;
+    ASSERT_EQ(SequenceMask::of(y).defined(), mask.defined()) << way;
+    if (mask.defined()) { EXPECT_TRUE(bitwise_equal(SequenceMask::of(y), mask)) << way; }
+  };
+  Tensors parts;
+  for (const auto& [part] : micro_batches({embedded}, 3)) parts.push_back(model->layer(part));
+  check("micro_batches", joined_rows(parts));
+  const auto layer = [&](Tensor e) { return model->layer(e); };
+  check("map_batches", map_batches(layer, embedded, {.batch_size = 3}));
+  check("map_batches, whole", map_batches(layer, embedded, {.batch_size = 8}));
+  check("predict", predict(model->layer, embedded, {.batch_size = 3}));
+  check("predict, whole", predict(model->layer, embedded));
+  MirroredStrategy strategy({.devices = {cpu(0), cpu(1)}});
+  check("predict by a strategy", predict(model->layer, embedded, {.batch_size = 3, .strategy = strategy}));
+  check("predict of words", predict(model, x, {.batch_size = 3}));
+  check("predict of a data set", predict(model, data::from_tensor_slices(x).batch(3)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, CarriedMasks, testing::Range(std::size_t{0}, rows().size()), [](const auto& info) {
@@ -212,7 +253,19 @@ TEST_F(LostMasks, AreSaidInEveryWay) {
   says("concat", [&] { GRU(3)(concat({look(words), look(words)}, 1)); });
   says("matmul", [&] { GRU(3)(matmul(look(words), ones({4, 5}))); });
   says("a layer behind", [&] { GRU(3)(Dense(5)(look(words) * 2)); });
-  says("rows", [&] { GRU(3)(slice_axis(look(words), 1, 0, 2, "part")); });
+  says("a part of the time", [&] { GRU(3)(slice_axis(look(words), 1, 0, 2, "part")); });
+  says("rows", [&] { GRU(3)(look(words).rows(0, 1)); });
+  says("chosen rows", [&] { GRU(3)(gather(look(words), constant({1}))); });
+  says("rows of two", [&] { GRU(3)(concat({look(words), look(words)})); });
+  says("parts", [&] {
+    for (const auto& [part] : micro_batches({look(words) * 2}, 1)) GRU(3)(part);
+  });
+  says("map_batches", [&] { GRU(3)(map_batches([&](Tensor w) { return twice(w); }, words, {.batch_size = 1})); });
+  says("a declared signature", [&] {
+    GRU read(3);
+    function([&](Tensor e) { return read(e); }, {.input_signature = {{f32, {any_size, any_size, 4}}}})(twice(words));
+  });
+  says("results of a strategy", [&] { GRU(3)(strategy.run([&](Tensor w) { return twice(w); }, words).concat()); });
   says("a loss", [&] { MeanSquaredError()(zeros({2, 4, 1}), Dense(1)(look(words)) * 2); });
 }
 
@@ -233,6 +286,111 @@ TEST_F(LostMasks, LossesTakeTheMaskOfThePrediction) {
   SGD optimizer({.learning_rate = 0});
   const History history = fit(model, optimizer, loss, data::from_tensor_slices(words, y).batch(2), {.verbose = false});
   EXPECT_FLOAT_EQ(static_cast<float>(history.loss.back()), static_cast<float>(loss(y, prediction).item()));
+}
+
+/// Gradients of parts add up to those of the batch, whose masks count.
+TEST_F(LostMasks, ArePartsOfTheBatchInAccumulatedGradients) {
+  Sequential model{GRU(3, {.return_sequences = true}), Dense(2)};
+  const Tensor words = constant({{3, 5, 1, 0}, {2, 0, 0, 0}, {1, 2, 3, 4}}), y = random::normal({3, 4, 2});
+  const Tensor embedded = look(words);
+  const MeanSquaredError mse;
+  const auto loss = [&](Tensor e, Tensor t) { return mse(t, model(e)); };
+  model(embedded);
+  const Variables weights = model.trainable_variables();
+  GradientTape tape;
+  const Loss want = loss(embedded, y);
+  const Gradients gradients = tape.gradient(want, weights);
+  const LossAndGradients parts = accumulated_gradients(loss, weights, {embedded, y}, {.micro_batch = 2});
+  Loss by_hand;
+  for (const auto& [e, t] : micro_batches({embedded, y}, 2)) by_hand += loss(e, t);
+  EXPECT_NEAR(parts.loss.item(), want.item(), 1e-6);
+  EXPECT_NEAR(by_hand.item(), want.item(), 1e-6);
+  EXPECT_EQ(parts.loss.weight().item(), 8);
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    EXPECT_LE(max_abs_difference(parts.gradients[i], gradients[i]), 1e-6);
+}
+
+TEST_F(LostMasks, MetricsTakeTheMaskOfThePredictionAsFitDoes) {
+  Sequential model{look, Dense(3)};
+  const Tensor y = constant({{1, 2, 0, 0}, {2, 0, 0, 0}});
+  SparseCategoricalAccuracy by_hand, by_weight;
+  const Tensor prediction = model(words), weight = cast(not_equal(words, 0), f32);
+  by_hand.update(y, prediction);
+  by_weight.update(y, Lambda([](const Tensor& x) { return x; })(prediction), weight);
+  EXPECT_EQ(by_hand.result(), by_weight.result());
+  by_hand.update(y, prediction, weight);
+  EXPECT_EQ(by_hand.result(), by_weight.result());
+  const Evaluation found =
+      evaluate(model, SparseCategoricalCrossentropy(from_logits), data::from_tensor_slices(words, y).batch(2),
+               {.metrics = {SparseCategoricalAccuracy()}});
+  EXPECT_EQ(found.metrics[0].second, by_weight.result());
+}
+
+/// Bodies of calls, branches and loops see the masks of what they capture and take; results have theirs, or have lost
+/// them.
+TEST_F(LostMasks, GoThroughBodies) {
+  const Tensor e = look(words), mask = not_equal(words, 0);
+  const Dense dense(4);
+  const GRU gru(3);
+  const Lambda drop([](const Tensor& x) { return x * 1; });
+  const Tensor want = gru(e);
+  const auto has_mask = [&](const char* way, const Tensor& y) {
+    ASSERT_TRUE(SequenceMask::of(y).defined()) << way;
+    EXPECT_TRUE(bitwise_equal(SequenceMask::of(y), mask)) << way;
+  };
+  const auto reads = [&](const char* way, const Tensor& y) {
+    EXPECT_LE(max_abs_difference(y, want), 1e-6) << way;
+    EXPECT_FALSE(SequenceMask::is_lost(y)) << way;
+  };
+  reads("recompute_grad", recompute_grad([&](Tensor x) { return gru(x); })(e));
+  reads("cond", cond(constant(true), [&] { return gru(e); }, [&] { return gru(e) * 2; }));
+  reads("jvp", jvp([&](const Tensor& x) { return gru(x); }, e, ones_like(e)).first);
+  reads("vjp", vjp([&](const Tensor& x) { return gru(x); }, e).first);
+  const auto with_pullback = [&](Tensor x) { return std::pair{gru(x), [&](const Tensor&) { return zeros_like(e); }}; };
+  reads("custom_gradient", custom_gradient(with_pullback)(e));
+  has_mask("recompute_grad", recompute_grad([&](Tensor x) { return dense(x); })(e));
+  has_mask("made in recompute_grad", recompute_grad([&](Tensor x) { return look(cast(x, i32)); })(cast(words, f32)));
+  has_mask("custom_gradient",
+           custom_gradient([&](Tensor x) { return std::pair{dense(x), [](const Tensor& dy) { return dy; }}; })(e));
+  has_mask("cond", cond(constant(true), [&] { return dense(e); }, [&] { return dense(dense(e)); }));
+  EXPECT_TRUE(SequenceMask::is_lost(cond(constant(true), [&] { return dense(e); }, [&] { return e * 1; })));
+  EXPECT_TRUE(SequenceMask::is_lost(recompute_grad([&](Tensor x) { return x * 2; })(e)));
+  EXPECT_FALSE(SequenceMask::is_lost(recompute_grad([&](Tensor x) { return drop(x); })(e)));
+  const GRU steps(4, {.return_sequences = true}), repeats(4, {.return_sequences = true});
+  const auto step = [&](Tensor state, Tensor) { return std::pair{steps(state), reduce_sum(state)}; };
+  expect_says(said_by([&] { scan(step, e, zeros({2})); }), "takes all places");
+  const auto goes_on = [](Tensor state) { return reduce_sum(state) > 1e9; };
+  expect_says(said_by([&] { while_loop(goes_on, [&](Tensor state) { return repeats(state); }, e); }),
+              "takes all places");
+}
+
+TEST_F(LostMasks, AreThoseOfExamplesInGradientsOfExamples) {
+  const GRU gru(3);
+  const Tensor e = look(words);
+  const auto losses = [&](Tensor x) { return reduce_sum(gru(x), {.axis = {1}}); };
+  gru(e);
+  const Variables weights = gru.trainable_variables();
+  GradientTape tape;
+  const Gradients whole = tape.gradient(Loss::of(reduce_sum(losses(e))), weights);
+  for (const std::size_t max_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
+    const PerExampleGradients each = per_example_gradients(losses, weights, {e}, {.max_bytes = max_bytes});
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      EXPECT_LE(max_abs_difference(reduce_sum(each[weights[i]], {.axis = {0}}), whole[i]), 1e-5);
+  }
+  const Tensor rows = batch_jacobian([&](const Tensor& x) { return gru(x); }, e);
+  EXPECT_EQ(reduce_max(abs(rows[1][0][1])).item(), 0) << "a place that does not count";
+}
+
+/// A Variable is a value: it has no mask, within functions and outside.
+TEST_F(LostMasks, AreNotKeptByVariables) {
+  Variable first(look(words), "first"), later(zeros({2, 4, 4}), "later"), traced(zeros({2, 4, 4}), "traced");
+  later.assign(look(words));
+  function([&](Tensor e) { traced.assign(e); })(look(words));
+  for (const Variable* each : {&first, &later, &traced}) {
+    EXPECT_FALSE(SequenceMask::of(each->value()).defined()) << each->name();
+    EXPECT_TRUE(bitwise_equal(each->value(), look(words))) << each->name();
+  }
+  expect_says(said_by([&] { GRU(3)(later.value()); }), "takes all places");
 }
 
 TEST_F(LostMasks, AreFreedWithTheirTensors) {

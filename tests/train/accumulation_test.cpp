@@ -15,6 +15,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/optim/optimizers.h"
 #include "gradus/train/fit.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
@@ -141,6 +142,23 @@ TEST(Accumulation, PenaltiesCountOnce) {
       parts, other, [&](Tensor y, Tensor p, Tensor w = {}) { return penalised(parts)(y, p, w); }, all_weighted,
       in_parts);
   EXPECT_LT(difference(whole, parts), 1e-12);
+}
+
+/// A penalty on a sum would count once for each part.
+TEST(MicroBatches, RefuseASumWithAPenalty) {
+  Sequential model{Dense(1)};
+  const Tensor x = random::normal({6, 2}, {.seed = 1}), y = random::normal({6, 1}, {.seed = 2});
+  model.build(x.spec());
+  SGD optimizer;
+  const auto loss = [&](const Tensor& t, const Tensor& p) {
+    return Loss::sum(reduce_sum(square(t - p)) / 6) + 0.1 * reduce_sum(square(model.variables()[0].value()));
+  };
+  const auto train = [&](std::int64_t micro_batch) {
+    fit(model, optimizer, loss, data::from_tensor_slices(x, y).batch(6),
+        {.micro_batch = micro_batch, .verbose = false});
+  };
+  train(0);
+  expect_error<InvalidArgument>([&] { train(2); }, {"fit: micro_batch", "Loss::sum with a penalty"});
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct ReadBy {
   std::uint64_t seed = 4;
   std::int64_t of_rows = rows;
   bool is_counted = true;
+  std::int64_t takes = 0;  // batches of a pass; 0: all
 };
 
 /// Row i is one-hot, so weight i of a model that starts at 0 counts how often the row was trained on.
@@ -32,6 +33,7 @@ Dataset<2> data_of(const ReadBy& reading) {
   if (reading.shuffles) data = data.shuffle({.seed = reading.seed});
   if (!reading.is_counted) data = data.filter([](Tensor x, Tensor) { return reduce_sum(x) > 0; });
   data = data.batch(reading.batch, {.drop_remainder = reading.drop_remainder});
+  if (reading.takes > 0) data = data.take(reading.takes);
   if (reading.maps) data = data.map([](Tensor x, Tensor y) { return std::pair{x * 1, y}; }).prefetch();
   return data;
 }
@@ -142,6 +144,12 @@ TEST(ResumedPlaces, ThatCannotBeAreRefusedBeforeTheFirstStep) {
   EXPECT_EQ(rest.steps, 0);
   expect_says(rest.error, "4 rows into a batch of the size that the program has now");
   expect_says(rest.error, "drop_remainder");
+  // As many batches of another size are other rows.
+  const TestDirectory taken("resumed_taken");
+  train({.takes = 4}, 2, taken, 2);
+  const Trained others = train({.batch = 15, .takes = 4}, 2, taken);
+  EXPECT_EQ(others.steps, 0);
+  expect_says(others.error, "another order of rows");
 }
 
 TEST(ResumedPlaces, AtTheBeginOfAPassOtherDataAreTheProgramsOwn) {
