@@ -23,15 +23,23 @@ void await(Transport& transport, Deadline deadline, const std::function<bool()>&
   }
 }
 
-void Transport::note_left(int rank) {
+void Transport::note_left(int rank, std::string did) {
   const std::lock_guard lock(mutex_of_left_);
-  left_.insert(rank);
+  left_.insert_or_assign(rank, std::move(did));
   has_any_left_ = true;
 }
 
-bool Transport::has_left(int rank) const {
+std::optional<std::string> Transport::has_left(int rank) const {
   const std::lock_guard lock(mutex_of_left_);
-  return left_.contains(rank);
+  const auto found = left_.find(rank);
+  return found == left_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string has_left_in_order(std::string_view did) {
+  return text(
+      " has left in order", did.empty() ? "" : text(" after ", did),
+      ": it has done all that it had to do, while this rank goes on. Every rank trains as many epochs, makes as "
+      "many steps and asks for the same results");
 }
 
 Exchange::~Exchange() {
@@ -60,13 +68,14 @@ bool Exchange::is_done() {
 
 /// Messages under way from a rank that has left get one second, in which this rank has looked for them.
 void Exchange::check_left() {
-  const auto gone =
-      std::ranges::find_if(under_way_, [&](const TransferPointer& each) { return transport_->has_left(each->peer); });
+  const auto gone = std::ranges::find_if(
+      under_way_, [&](const TransferPointer& each) { return transport_->has_left(each->peer).has_value(); });
   if (gone == under_way_.end()) return;
   if (!is_missed_) is_missed_ = in(std::chrono::seconds(1));
   if (++looks_ < 3 || std::chrono::steady_clock::now() < *is_missed_) return;
-  throw Unavailable(
-      text(doing_, ": ", transport_->group().members[static_cast<std::size_t>((*gone)->peer)].name, has_left_in_order));
+  const int peer = (*gone)->peer;
+  throw Unavailable(text(doing_, ": ", transport_->group().members[static_cast<std::size_t>(peer)].name,
+                         has_left_in_order(*transport_->has_left(peer))));
 }
 
 void Exchange::finish(std::chrono::milliseconds timeout) {

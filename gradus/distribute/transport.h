@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -81,9 +81,11 @@ class Transport {
   /// for this rank are told `why` where the transport can.
   virtual void close(const std::string& why) noexcept = 0;
 
-  /// Notes that a peer has done all its work and left: only messages under way still arrive from it. From any thread.
-  void note_left(int rank);
-  bool has_left(int rank) const;
+  /// Notes that a peer has done all its work and left: only messages under way still arrive from it. `did`: its last
+  /// work, as it said, or empty. From any thread.
+  void note_left(int rank, std::string did);
+  /// The last work of a peer that has left.
+  std::optional<std::string> has_left(int rank) const;
   bool has_any_left() const { return has_any_left_; }
   /// True once the work of the group has failed here because a peer is gone, silent or failed. From any thread.
   bool is_failed_by_peers() const { return is_failed_by_peers_; }
@@ -95,7 +97,7 @@ class Transport {
  private:
   std::atomic<bool> is_failed_by_peers_ = false, has_any_left_ = false;
   mutable std::mutex mutex_of_left_;
-  std::set<int> left_;
+  std::map<int, std::string> left_;
 };
 
 /// Drives `transport` until `done`. After the deadline it is an Unavailable with what `late` says. Whatever it throws
@@ -132,10 +134,8 @@ class Exchange {
   int looks_ = 0;                           // checks since a peer is known to have left
 };
 
-/// The text after the name of a rank for which others wait in vain.
-inline constexpr std::string_view has_left_in_order =
-    " has left in order: it has done all that it had to do, while this rank goes on. Every rank trains as many epochs, "
-    "makes as many steps and asks for the same results";
+/// The text after the name of a rank for which others wait in vain; `did`: its last work, or empty.
+std::string has_left_in_order(std::string_view did);
 
 /// "a, b and 3 more": eight at most.
 std::string listed(std::span<const std::string> names);
