@@ -104,6 +104,7 @@ WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, in
   meeting_.on_left([transport = std::weak_ptr(transport_)](int rank, const std::string& did) {
     if (const auto still = transport.lock()) still->note_left(rank, did);
   });
+  transport_->hear_of_peers();
 }
 
 /// What ends by an exception, between two steps too, has not left in order: then the others are told at once.
