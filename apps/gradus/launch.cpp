@@ -15,7 +15,6 @@
 #include "apps/gradus/queued_output.h"
 #include "apps/gradus/rank_environment.h"
 #include "apps/gradus/rank_fates.h"
-#include "apps/gradus/rank_notes.h"
 #include "apps/gradus/rank_process.h"
 #include "apps/gradus/report_socket.h"
 #include "apps/gradus/restart_pause.h"
@@ -78,7 +77,7 @@ class Launcher {
     is_ending_ = false;
     deadline_.reset();
     started_ = Clock::now();
-    reports_.read();  // reports that ended ranks sent last
+    reports_.forget();  // words that ended ranks sent last
     moments_ = 0;
     first_end_.reset();
     first_failure_.reset();
@@ -88,7 +87,6 @@ class Launcher {
     times_ = times_of_ranks(meeting_);
     fates_.assign(static_cast<std::size_t>(meeting_.processes()), {});
     stopped_ = StoppedRanks();
-    meeting_.notes = notes_.path();
     for (int process = 0; process < meeting_.processes(); ++process) {
       std::string prefix;
       if (process >= meeting_.ranks) prefix = text("[server ", process - meeting_.ranks, "] ");
@@ -140,10 +138,10 @@ class Launcher {
 
   void take_reports() {
     for (const RankReport& each : reports_.read()) {
-      if (each.process < 0 || each.process >= meeting_.processes()) continue;
+      const bool is_of_job = each.ranks == meeting_.ranks;  // not of a smaller group with other numbers
+      if (!is_of_job || each.process < 0 || each.process >= meeting_.processes()) continue;
       RankFate& known = fate(each.process);
       known.state = each.state;
-      known.group = each.ranks;
       known.why = each.why;
       known.said = ++moments_;
     }
@@ -227,7 +225,7 @@ class Launcher {
 
   /// Reports ranks that do not know of each other: each does all of the work.
   void say_if_strangers() {
-    if (count_ > 1 && notes_.is_of_strangers())
+    if (count_ > 1 && reports_.is_of_strangers())
       say(text("none of the ", count_,
                " ranks has asked which rank it is, so each has trained all by itself; to train ",
                "together, give Cluster::from_environment() to a MultiWorkerMirroredStrategy"));
@@ -302,9 +300,8 @@ class Launcher {
   QueuedOutput output_;
   MeetingOfRanks meeting_;
   const NameOfProcess name_of_ = [this](int process) { return meeting_.name_of(process); };
-  const RankNotes notes_;
   std::vector<RankProcess> ranks_;  // parameter servers behind them
-  const ReportSocket reports_;
+  ReportSocket reports_;
   std::vector<RankFate> fates_;  // by process: ranks, then parameter servers
   StoppedRanks stopped_;
   TimesOfRanks times_;

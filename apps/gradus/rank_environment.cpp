@@ -98,8 +98,6 @@ std::string cluster_variable(int process, const MeetingOfRanks& meeting) {
   cluster["size"] = meeting.ranks;
   cluster["meeting_point"] = text("127.0.0.1:", meeting.port);
   cluster["token"] = meeting.token;
-  if (meeting.launcher.empty()) cluster.erase("launcher");
-  else cluster["launcher"] = meeting.launcher;
   return written(cluster);
 }
 
@@ -136,7 +134,7 @@ std::vector<std::string> environment_of_rank(int process, const MeetingOfRanks& 
   }
   out.push_back(text(name_of_cluster, '=', cluster_variable(process, meeting)));
   if (meeting.restart > 0) out.push_back(text("GRADUS_RESTART=", meeting.restart));
-  if (!meeting.notes.empty()) out.push_back(text("GRADUS_LAUNCHER=", meeting.notes));
+  if (!meeting.launcher.empty()) out.push_back(text("GRADUS_LAUNCHER=", meeting.launcher));
   constexpr int most_threads = 1024;  // that the variable may say
   if (shares_cores)
     out.push_back(text("GRADUS_NUM_THREADS=", std::clamp(available_cores() / meeting.processes(), 1, most_threads)));

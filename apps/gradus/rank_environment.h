@@ -14,9 +14,8 @@ struct MeetingOfRanks {
   std::int64_t port = 0;
   std::string token = {};
   std::int64_t restart = 0;                     // how often ranks have been started before
-  std::string notes = {};                       // the file for notes of ranks to the launcher
   std::vector<std::int64_t> server_ports = {};  // one a parameter server
-  std::string launcher = {};                    // the socket for reports of ranks; empty: none
+  std::string launcher = {};                    // the socket to which ranks report; empty: none
 
   int processes() const { return ranks + static_cast<int>(server_ports.size()); }
   /// "rank 2"; of processes after the ranks "parameter server 0".
@@ -34,9 +33,9 @@ struct TimesOfRanks {
 TimesOfRanks times_of_ranks(const MeetingOfRanks& meeting);
 
 /// The variables of this process, "NAME=value", without what other launchers say of ranks, and with GRADUS_CLUSTER,
-/// which keeps what the user's says of timeouts and certificates, and GRADUS_RESTART. GRADUS_NUM_THREADS becomes the
-/// rank's share of the cores, unless it is set. Processes after the ranks are parameter servers. DataError if the
-/// user's GRADUS_CLUSTER is no JSON object.
+/// which keeps what the user's says of timeouts and certificates, GRADUS_RESTART and GRADUS_LAUNCHER.
+/// GRADUS_NUM_THREADS becomes the rank's share of the cores, unless it is set. Processes after the ranks are parameter
+/// servers. DataError if the user's GRADUS_CLUSTER is no JSON object.
 std::vector<std::string> environment_of_rank(int process, const MeetingOfRanks& meeting);
 
 }  // namespace gradus::command

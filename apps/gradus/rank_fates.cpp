@@ -76,8 +76,8 @@ std::optional<std::string> cause(std::span<const RankFate> fates, std::chrono::m
 
 std::optional<std::string> vain_meeting(std::span<const RankFate> fates, int ranks, const NameOfProcess& name_of) {
   const auto all = fates.first(static_cast<std::size_t>(ranks));
-  const auto waits = std::ranges::find_if(
-      all, [&](const RankFate& each) { return each.lives && each.state == RankState::joins && each.group == ranks; });
+  const auto waits =
+      std::ranges::find_if(all, [&](const RankFate& each) { return each.lives && each.state == RankState::joins; });
   const auto gone = std::ranges::find_if(all, &RankFate::has_ended_well);
   if (waits == all.end() || gone == all.end()) return {};
   return text(name_of(static_cast<int>(gone - all.begin())), ' ', how_it_ended(*gone), early(*gone), ", and ",

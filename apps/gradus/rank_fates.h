@@ -15,7 +15,6 @@ struct RankFate {
   bool is_replaced = false;    // a killed worker of parameter servers, whose steps others do
   int status = 0, signal = 0;  // after its end: the exit code, and the signal that killed it
   RankState state = RankState::unknown;
-  int group = 0;         // number of ranks in its group
   std::string why = {};  // the reason of its failure
   // Moments of its end and of its last report, counted over all processes.
   int ended = 0, said = 0;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <utility>
+#include "gradus/base/launcher_note.h"
 
 namespace gradus::command {
 namespace {
@@ -58,10 +59,11 @@ ReportSocket::~ReportSocket() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-std::vector<RankReport> ReportSocket::read() const {
+std::vector<RankReport> ReportSocket::read() {
   std::vector<RankReport> out;
   std::array<char, RankReport::most_bytes> bytes;
-  alignas(cmsghdr) std::array<char, 256> control;
+  // The sender's identity alone has room, so no descriptors that a stranger attaches arrive.
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
   for (int most = 1000; socket_ >= 0 && most > 0; --most) {
     iovec into{bytes.data(), bytes.size()};
     msghdr message{};
@@ -72,9 +74,20 @@ std::vector<RankReport> ReportSocket::read() const {
     const ssize_t count = ::recvmsg(socket_, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (count < 0) break;
     if (!is_of_this_user(message)) continue;
-    if (auto report = RankReport::parse({bytes.data(), static_cast<std::size_t>(count)})) out.push_back(*report);
+    if (count == 1) notes_.insert(bytes[0]);
+    else if (auto report = RankReport::parse({bytes.data(), static_cast<std::size_t>(count)})) out.push_back(*report);
   }
   return out;
+}
+
+bool ReportSocket::is_of_strangers() const {
+  const auto has = [&](LauncherNote note) { return notes_.contains(static_cast<char>(note)); };
+  return has(LauncherNote::trains) && !has(LauncherNote::asks_rank);
+}
+
+void ReportSocket::forget() {
+  while (!read().empty()) {}
+  notes_.clear();
 }
 
 }  // namespace gradus::command

@@ -1,5 +1,6 @@
-/// The launcher's socket for reports of its ranks (gradus/distribute/launcher_reports.h), without a file.
+/// The launcher's socket for the words of its ranks (gradus/base/launcher_note.h), without a file.
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 #include "gradus/distribute/launcher_reports.h"
@@ -13,16 +14,21 @@ class ReportSocket {
   ~ReportSocket();
   ReportSocket(const ReportSocket&) = delete;
 
-  /// The name that ranks receive as Cluster::launcher.
+  /// The name that ranks receive as GRADUS_LAUNCHER.
   const std::string& name() const { return name_; }
   /// For poll; -1 if there is none.
   int descriptor() const { return socket_; }
-  /// Reports that have arrived. Reports of other users' processes are ignored.
-  std::vector<RankReport> read() const;
+  /// Reports that have arrived; notes that have arrived are kept. Words of other users' processes are ignored.
+  std::vector<RankReport> read();
+  /// True if processes have trained, and none has asked which rank it is.
+  bool is_of_strangers() const;
+  /// Drops all that has arrived so far.
+  void forget();
 
  private:
   std::string name_;
   int socket_ = -1;
+  std::set<char> notes_;
 };
 
 }  // namespace gradus::command

@@ -217,13 +217,9 @@ struct ThreadPool::Team {
   }
 };
 
-OneThread::OneThread() : before_(std::exchange(at_most, 1)), here_(&at_most) {}
+OneThread::OneThread() : before_(at_most) { at_most = 1; }
 OneThread::~OneThread() {
-  if (here_ == &at_most) at_most = before_;
-  else
-    notice(
-        "gradus: OneThread ended on another thread than it began on, which goes on computing alone; make it a local "
-        "object\n");
+  if (!before_.give_back(at_most)) notice_end_elsewhere("a OneThread", "goes on computing alone");
 }
 ThreadPool::AtMost::AtMost(int threads) : before_(std::exchange(at_most, threads)) {}
 ThreadPool::AtMost::~AtMost() { at_most = before_; }

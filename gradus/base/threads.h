@@ -1,5 +1,6 @@
 /// The number of threads that compute.
 #pragma once
+#include "gradus/base/kept_on_thread.h"
 
 namespace gradus {
 
@@ -22,8 +23,7 @@ class OneThread {
   OneThread(const OneThread&) = delete;
 
  private:
-  const int before_;
-  int* const here_;
+  const KeptOnThread<int> before_;
 };
 
 }  // namespace gradus

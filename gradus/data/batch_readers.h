@@ -37,6 +37,8 @@ struct BatchPart {
   std::shared_ptr<const BatchReaders> readers;
   std::int64_t rows = 0;             // of the whole batch
   std::vector<bool> has_ended = {};  // by rank: its data have, and its rows are missing; empty: of none
+  Tensors whole = {};                // the batch, if this rank has read all of it, and
+  std::uint64_t fingerprint = 0;     // its fingerprint_of_batch; 0 otherwise
 };
 
 /// `rows`, which has its value, as a part of a batch.

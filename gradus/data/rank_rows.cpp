@@ -4,6 +4,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
 #include "gradus/data/batch_readers.h"
+#include "gradus/data/fingerprint.h"
 
 namespace gradus {
 namespace {
@@ -53,7 +54,7 @@ class RankRowsPass : public Pass {
 
   Tensors at(std::int64_t index) override {
     if (const std::optional<std::int64_t> all = source_->rows_of(index))
-      if (std::optional<Tensors> own = own_rows(index, *all)) return as_parts(std::move(*own), *all);
+      if (std::optional<Tensors> own = own_rows(index, *all)) return as_parts(std::move(*own), {rank_.readers, *all});
     const Tensors whole = source_->at(index);
     if (whole.empty()) return {};
     const bool is_of_parts = std::ranges::any_of(whole, [](const Tensor& x) { return batch_of_part(x) != nullptr; });
@@ -64,7 +65,9 @@ class RankRowsPass : public Pass {
     rank_.tell();
     Tensors own;
     for (const Tensor& field : whole) own.push_back(rows_of_field(field, rank_.share.rows(all)));
-    return as_parts(std::move(own), all);
+    // The rows lie in the memory of the whole batch, which therefore stays without a copy.
+    const std::uint64_t fingerprint = fingerprint_of_batch(whole, index);
+    return as_parts(std::move(own), {rank_.readers, all, {}, whole, fingerprint});
   }
 
  private:
@@ -80,8 +83,8 @@ class RankRowsPass : public Pass {
     }
     return none;
   }
-  Tensors as_parts(Tensors own, std::int64_t all) const {
-    const auto batch = std::make_shared<const BatchPart>(BatchPart{rank_.readers, all});
+  static Tensors as_parts(Tensors own, BatchPart part) {
+    const auto batch = std::make_shared<const BatchPart>(std::move(part));
     for (Tensor& field : own)
       if (field.shape().rank() > 0) field = as_part(field, batch);
     return own;

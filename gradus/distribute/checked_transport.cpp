@@ -37,6 +37,7 @@ bool CheckedTransport::settle(Pair& pair) {
   if (!pair.message->is_done || !pair.receipt->is_done) return false;
   Transfer& shown = *pair.shown;
   shown.problem = pair.message->problem.empty() ? pair.receipt->problem : pair.message->problem;
+  shown.is_peer_gone = pair.message->is_peer_gone || pair.receipt->is_peer_gone;
   if (shown.is_receive && shown.problem.empty() && *pair.written != receipt_of(shown.tag, pair.bytes))
     shown.problem = "sent bytes that were damaged on their way: their checksum is another";
   return shown.is_done = true;

@@ -54,7 +54,6 @@ struct Cluster {
   Credentials credentials = {};  // shown at the meeting
   bool in_process = false;       // all ranks are threads of this process
   std::string source = {};       // what said so, as "TF_CONFIG"
-  std::string launcher = {};     // the launcher's socket for this rank's reports; empty: not started by `gradus launch`
 
   /// What the environment of this process says, in the order of `cluster_of`. One rank if it says nothing.
   static Cluster from_environment();

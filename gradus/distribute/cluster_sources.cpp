@@ -64,7 +64,7 @@ OwnJson read_own(std::string_view written) {
   constexpr std::string_view source = "GRADUS_CLUSTER";
   const std::vector<std::string> known = {
       "workers",   "parameter_servers", "task",  "rank",        "size", "meeting_point", "timeout",
-      "heartbeat", "interface",         "token", "certificate", "key",  "authority",     "launcher"};
+      "heartbeat", "interface",         "token", "certificate", "key",  "authority"};
   OwnJson out;
   Cluster& made = out.cluster;
   const Json read = object(written, source);
@@ -82,7 +82,6 @@ OwnJson read_own(std::string_view written) {
     else if (key == "certificate") made.credentials.certificate = string(value, source, key);
     else if (key == "key") made.credentials.key = string(value, source, key);
     else if (key == "authority") made.credentials.authority = string(value, source, key);
-    else if (key == "launcher") made.launcher = string(value, source, key);
     else throw DataError(text(source, ": there is no key `", key, "`", did_you_mean(key, known)));
   }
   made.source = source;

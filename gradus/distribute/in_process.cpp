@@ -74,7 +74,7 @@ class InProcessTransport : public Transport {
     const std::lock_guard lock(network_->mutex);
     InProcessBox& box = *peers_[static_cast<std::size_t>(to)];
     if (box.is_closed) {
-      transfer->problem = left(box);
+      note_gone(*transfer, box);
     } else {
       box.letters[{group_.rank, group_.generation, tag.step, tag.slot}].emplace_back(bytes.begin(), bytes.end());
       network_->wake(box);
@@ -134,8 +134,9 @@ class InProcessTransport : public Transport {
                          "): the group has to form again");
   }
 
-  static std::string left(const InProcessBox& box) {
-    return text("has left the group", box.why_closed.empty() ? "" : ": ", box.why_closed);
+  static void note_gone(Transfer& transfer, const InProcessBox& box) {
+    transfer.problem = text("has left the group", box.why_closed.empty() ? "" : ": ", box.why_closed);
+    transfer.is_peer_gone = box.why_closed.empty();
   }
 
   /// Whether it is done, well or not.
@@ -144,7 +145,7 @@ class InProcessTransport : public Transport {
     const auto found = box_->letters.find({transfer.peer, group_.generation, transfer.tag.step, transfer.tag.slot});
     if (found == box_->letters.end()) {
       const InProcessBox& sender = *peers_[static_cast<std::size_t>(transfer.peer)];
-      if (sender.is_closed) transfer.problem = left(sender);
+      if (sender.is_closed) note_gone(transfer, sender);
       return transfer.is_done = sender.is_closed;
     }
     const std::vector<std::byte>& letter = found->second.front();

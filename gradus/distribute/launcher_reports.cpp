@@ -1,14 +1,7 @@
 #include "gradus/distribute/launcher_reports.h"
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <chrono>
-#include <cstddef>
-#include <cstring>
-#include <thread>
+#include "gradus/base/launcher_note.h"
 #include "gradus/distribute/json_fields.h"
 
 namespace gradus {
@@ -32,7 +25,7 @@ std::optional<RankReport> RankReport::parse(std::string_view written) {
     const nlohmann::json read = object(written, source);
     RankReport out{.process = integer(field(read, source, "process"), source, "process"),
                    .ranks = integer(field(read, source, "ranks"), source, "ranks"),
-                   .why = string(field(read, source, "why"), source, "why")};
+                   .why = printable(string(field(read, source, "why"), source, "why"))};
     const auto found = std::ranges::find(names, string(field(read, source, "state"), source, "state"));
     if (found == names.end()) return {};
     out.state = static_cast<RankState>(found - names.begin());
@@ -41,36 +34,20 @@ std::optional<RankReport> RankReport::parse(std::string_view written) {
 }
 
 LauncherReports::LauncherReports(const Cluster& cluster)
-    : launcher_(cluster.launcher),
+    : is_of_process_(!cluster.in_process),
       report_{.process = cluster.task == TaskType::parameter_server ? cluster.ranks() + cluster.rank : cluster.rank,
-              .ranks = cluster.ranks()} {
-  if (!launcher_.empty()) socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
-
-LauncherReports::~LauncherReports() {
-  if (socket_ >= 0) ::close(socket_);
-}
+              .ranks = cluster.ranks()} {}
 
 void LauncherReports::say(RankState state, std::string_view why) noexcept {
   using enum RankState;
+  if (!is_of_process_) return;
   const std::lock_guard lock(mutex_);
   const bool has_ended = report_.state == failed || report_.state == followed;
-  if (socket_ < 0 || (has_ended && state != joins)) return;
+  if (has_ended && state != joins) return;
   try {
     report_.state = state;
     report_.why = why;
-    const std::string bytes = report_.to_string();
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::size_t length = std::min(launcher_.size(), sizeof address.sun_path - 1);
-    std::memcpy(address.sun_path + 1, launcher_.data(), length);  // the leading zero means that there is no file
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-    for (int attempt = 0; attempt < 100; ++attempt) {  // a full queue of the launcher is soon read
-      const auto sent = ::sendto(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-                                 reinterpret_cast<const sockaddr*>(&address), size);
-      if (sent >= 0 || (errno != EAGAIN && errno != ENOBUFS && errno != EINTR)) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    send_to_launcher(report_.to_string());
   } catch (...) {}  // without memory for the words
 }
 

@@ -1,6 +1,5 @@
-/// LauncherReports: a rank reports its state among the others to the launcher that started it on this machine, so that
-/// the launcher can tell the rank that was the cause from those that only followed. Each report is one datagram to a
-/// socket of the abstract namespace; nothing waits for it, and a lost one changes nothing else.
+/// LauncherReports: a rank reports its state among the others to the launcher that started it on this machine
+/// (base/launcher_note.h), so that the launcher can tell the rank that was the cause from those that only followed.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -27,18 +26,15 @@ struct RankReport {
 
 class LauncherReports {
  public:
-  /// Without Cluster::launcher it sends nothing.
+  /// Ranks that are threads of one process send nothing.
   explicit LauncherReports(const Cluster& cluster);
-  ~LauncherReports();
-  LauncherReports(const LauncherReports&) = delete;
   /// Sends a report. After a failure only the state of a new group is sent. From any thread.
   void say(RankState state, std::string_view why = {}) noexcept;
 
  private:
-  const std::string launcher_;
+  const bool is_of_process_;
   std::mutex mutex_;
   RankReport report_;
-  int socket_ = -1;
 };
 
 }  // namespace gradus

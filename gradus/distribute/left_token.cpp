@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -167,6 +168,20 @@ std::string listed_folders() {
   return out;
 }
 
+/// 0, or the error number. A listener whose queue is full does not answer: ETIMEDOUT.
+int problem_of_connecting(const addrinfo& where) {
+  const Opened probe(socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) return errno;
+  if (connect(probe.get(), where.ai_addr, where.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd awaited{probe.get(), POLLOUT, 0};
+  constexpr int patience = 200;  // milliseconds; the machine answers itself
+  if (poll(&awaited, 1, patience) <= 0) return ETIMEDOUT;
+  int problem = 0;
+  socklen_t size = sizeof problem;
+  return getsockopt(probe.get(), SOL_SOCKET, SO_ERROR, &problem, &size) == 0 ? problem : errno;
+}
+
 /// The reason why there is no connection: the error of connecting, or a missing token.
 std::string problem_at(const Address& where, const FoundToken& found) {
   const std::string port = std::to_string(where.port);
@@ -175,10 +190,8 @@ std::string problem_at(const Address& where, const FoundToken& found) {
   if (getaddrinfo(where.host.c_str(), port.c_str(), &wanted, &all) != 0) return "its host is not known";
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(all, &freeaddrinfo);
   int problem = ECONNREFUSED;
-  for (const addrinfo* each = all; each != nullptr && problem != 0; each = each->ai_next) {
-    const Opened probe(socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    problem = probe && connect(probe.get(), each->ai_addr, each->ai_addrlen) == 0 ? 0 : errno;
-  }
+  for (const addrinfo* each = all; each != nullptr && problem != 0; each = each->ai_next)
+    problem = problem_of_connecting(*each);
   if (problem != 0) return std::generic_category().message(problem);
   return text("a process listens there, but this user has no token of it in ", listed_folders(),
               found.problem.empty() ? "" : " (" + found.problem + ")",

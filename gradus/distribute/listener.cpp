@@ -194,7 +194,8 @@ void Listener::run() {
     const bool accepts = Clock::now() >= pauses_until_;
     if (accepts)
       for (const int each : listening_) awaited.push_back({each, POLLIN, 0});
-    if (poll(awaited.data(), awaited.size(), wait) < 0 && errno != EINTR) return;
+    if (poll(awaited.data(), awaited.size(), wait) < 0 && errno != EINTR)
+      std::this_thread::sleep_for(pause_without_descriptors);  // without memory
     std::vector<std::string> ended;
     for (std::size_t i = 0; i < peers.size(); ++i)
       if (is_end(awaited[i + 1].revents)) ended.push_back(peers[i]);

@@ -2,7 +2,6 @@
 /// are few of those at a time, and the oldest are dropped first, so that mere connections keep no rank out.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
+constexpr std::size_t most_doing = 1000;  // bytes of what a rank says that it does
 constexpr std::string_view source = "an answer of the meeting";
 constexpr std::string_view digits = "0123456789abcdef";
 
@@ -64,11 +65,17 @@ std::vector<std::string> strings(const Json& answer, const std::string& name) {
   return out;
 }
 
-std::vector<int> numbers(const Json& answer, const std::string& name) {
-  const Json& list = field(answer, source, name);
-  if (!list.is_array()) throw unexpected(source, name, "a list", list);
-  std::vector<int> out;
-  for (const Json& each : list) out.push_back(integer(each, source, name));
+/// The ranks that have left in order, with their last work; empty if the answer says nothing about it.
+std::map<int, std::string> left_ranks(const Json& answer, int ranks) {
+  std::map<int, std::string> out;
+  const auto list = answer.find("left");
+  if (list == answer.end()) return out;
+  if (!list->is_array()) throw unexpected(source, "left", "a list", *list);
+  for (const Json& each : *list) {
+    const int rank = integer(field(each, source, "rank"), source, "rank");
+    require<DataError>(rank >= 0 && rank < ranks, source, ": rank ", rank, " has left, of ", ranks, " ranks");
+    out.emplace(rank, string(field(each, source, "did"), source, "did"));
+  }
   return out;
 }
 
@@ -301,7 +308,7 @@ void Meeting::hear() {
     Json asked = parse_json(begun, source);
     {
       const std::lock_guard lock(mutex_);
-      asked["doing"] = doing_.substr(0, 1000);
+      asked["doing"] = doing_.substr(0, most_doing);
       asked["left"] = left_.size();
     }
     try {
@@ -314,14 +321,14 @@ void Meeting::hear() {
       const Json read = object(*answer, source);
       const std::string kind = string(field(read, source, "kind"), source, "kind");
       if (kind == "alive") {
-        if (read.contains("left")) note_left(numbers(read, "left"));
+        note_left(left_ranks(read, cluster_.ranks()));
         continue;
       }
       if (read.contains("decided")) {
         const std::lock_guard lock(mutex_);
         heard_ = CommitWitness::decided(*answer);
       }
-      if (kind == "over") note_left({0});
+      if (kind == "over") note_left(left_ranks(read, cluster_.ranks()));
       else lose(string(field(read, source, "why"), source, "why"));
     } catch (const Error& error) { lose(text(names_[0], ", where the ranks meet, is gone: ", error.what())); }
     return;
@@ -339,32 +346,33 @@ void Meeting::lose(const std::string& why) {
   if (told) told(why);
 }
 
-void Meeting::note_left(std::vector<int> ranks) {
-  std::function<void(int)> told;
+void Meeting::note_left(std::map<int, std::string> ranks) {
+  LeftTold told;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(ranks, [&](int each) { return each == cluster_.rank || !left_.insert(each).second; });
+    std::erase_if(ranks, [&](const auto& each) { return each.first == cluster_.rank || !left_.insert(each).second; });
     told = left_told_;
   }
   if (!told) return;
-  for (const int each : ranks) told(each);
+  for (const auto& [rank, did] : ranks) told(rank, did);
 }
 
-void Meeting::on_left(std::function<void(int)> told) {
-  std::set<int> before;
+void Meeting::on_left(LeftTold told) {
+  std::map<int, std::string> before;
   {
     const std::lock_guard lock(mutex_);
     before = left_;
     left_told_ = told;
   }
-  for (const int each : before) told(each);
+  for (const auto& [rank, did] : before) told(rank, did);
 }
 
 void Meeting::check_all_here() const {
   const std::lock_guard lock(mutex_);
   if (left_.empty()) return;
-  throw Unavailable(text(doing_.empty() ? "" : doing_ + " was done, and then ",
-                         names_[static_cast<std::size_t>(*left_.begin())], has_left_in_order));
+  const auto& [rank, did] = *left_.begin();
+  throw Unavailable(text(doing_.empty() ? "" : doing_ + " was done here, and then ",
+                         names_[static_cast<std::size_t>(rank)], has_left_in_order(did)));
 }
 
 void Meeting::on_failure(std::function<void(const std::string&)> told) {
@@ -398,11 +406,11 @@ std::optional<std::uint64_t> Meeting::fail(const std::string& why, bool by_peers
     by_peers = by_peers || !failure_.empty();
   }
   reports_.say(by_peers ? RankState::followed : RankState::failed, why);  // before any rank follows
-  Json asked = parse_json(question("fail"), source);
-  asked["why"] = why.substr(0, 4000);
   try {
+    Json asked = parse_json(question("fail"), source);
+    asked["why"] = why.substr(0, 4000);
     if (const auto answer = tell(written(asked))) return CommitWitness::decided(*answer);
-  } catch (...) {}  // no answer of the desk
+  } catch (...) {}  // no answer of the desk, or no memory for the question
   if (const auto last = heard()) return last;
   try {
     if (cluster_.rank == 1 && witness_ != nullptr) return witness_->close();
@@ -416,7 +424,14 @@ std::optional<std::uint64_t> Meeting::fail(const std::string& why, bool by_peers
 void Meeting::leave() noexcept {
   if (is_leaving_.exchange(true)) return;
   reports_.say(RankState::left);
-  if (!tell(question("leave"))) heard();
+  try {
+    Json asked = parse_json(question("leave"), source);
+    {
+      const std::lock_guard lock(mutex_);
+      asked["doing"] = doing_.substr(0, most_doing);
+    }
+    if (!tell(written(asked))) heard();
+  } catch (const std::exception&) {}  // without memory for the question
 }
 
 std::optional<std::uint64_t> Meeting::heard() noexcept {

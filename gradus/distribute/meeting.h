@@ -4,8 +4,8 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
-#include <set>
 #include <thread>
 #include "gradus/distribute/commit_witness.h"
 #include "gradus/distribute/launcher_reports.h"
@@ -44,9 +44,10 @@ class Meeting {
 
   /// From another thread, once, as soon as a rank is lost; at once if one was lost before.
   void on_failure(std::function<void(const std::string& why)> told);
-  /// Calls `told` from another thread, once for each rank that has left in order; at once for ranks that left before.
-  /// Call it only once.
-  void on_left(std::function<void(int rank)> told);
+  /// Calls `told` from another thread, once for each rank that has left in order, with its last work, as it said; at
+  /// once for ranks that left before. Call it only once.
+  using LeftTold = std::function<void(int rank, const std::string& did)>;
+  void on_left(LeftTold told);
   /// Unavailable if a rank has left in order, after which the ranks do nothing together.
   void check_all_here() const;
   /// Unavailable if a rank is lost.
@@ -84,7 +85,7 @@ class Meeting {
   void hear();
   void beat();
   void lose(const std::string& why);
-  void note_left(std::vector<int> ranks);
+  void note_left(std::map<int, std::string> ranks);
   std::optional<std::string> tell(const std::string& question) noexcept;
   /// Of the meeting, by rank 0: `why` for those that have not left, whom it waits for with `patience`.
   void end(const std::string& why, bool in_order, std::chrono::milliseconds patience);
@@ -107,8 +108,8 @@ class Meeting {
   std::string doing_, failure_;
   LauncherReports reports_;
   std::function<void(const std::string&)> told_;
-  std::set<int> left_;  // ranks that left in order
-  std::function<void(int)> left_told_;
+  std::map<int, std::string> left_;  // ranks that left in order, with their last work
+  LeftTold left_told_;
   std::atomic<bool> is_leaving_ = false;
   std::thread beating_;
 };

@@ -86,10 +86,13 @@ void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer)
         hold(question, {}, terms_.heartbeat / 2, answer);
         if (question.fields.contains("left"))
           held_.back().knows_left = integer(question.fields["left"], source, "left");
+        changed_.notify_all();  // there may be news for it
       } else if (question.kind == "leave") {
         seat.has_left = true;
+        if (question.fields.contains("doing")) seat.doing = short_string(question.fields, "doing", 4096);
         told(question.rank) = true;
         replies.push_back({answer, written({{"kind", "alive"}})});
+        changed_.notify_all();  // the others learn it at once
       } else if (question.kind == "fail") {
         told(question.rank) = true;
         fail(text(seat.name, ": ", short_string(question.fields, "why", 8192)), replies);
@@ -209,8 +212,13 @@ void MeetingDesk::fail(const std::string& why, Replies& replies) {
       replies);
 }
 
-std::string MeetingDesk::end_reply() const {
-  return written({{"kind", ended_in_order_ ? "over" : "failed"}, {"why", failure_}, {"decided", decided_}});
+std::string MeetingDesk::end_reply() const { return reply(ended_in_order_ ? "over" : "failed"); }
+
+std::string MeetingDesk::reply(std::string_view kind) const {
+  Json left = Json::array();
+  for (std::size_t rank = 0; rank < seats_.size(); ++rank)
+    if (seats_[rank].has_left) left.push_back({{"rank", rank}, {"did", seats_[rank].doing}});
+  return written({{"kind", kind}, {"why", failure_}, {"decided", decided_}, {"left", left}});
 }
 
 std::string MeetingDesk::wait_reply(const std::string& topic) const {
@@ -224,13 +232,6 @@ std::string MeetingDesk::wait_reply(const std::string& topic) const {
     else missing.push_back(text("rank ", rank, rank < terms_.addresses.size() ? " at " + terms_.addresses[rank] : ""));
   }
   return written({{"kind", "wait"}, {"missing", missing}});
-}
-
-std::string MeetingDesk::alive_reply() const {
-  Json left = Json::array();
-  for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-    if (seats_[rank].has_left) left.push_back(rank);
-  return written({{"kind", "alive"}, {"left", left}});
 }
 
 std::string MeetingDesk::roster() const {
@@ -254,7 +255,8 @@ void MeetingDesk::left(std::uint64_t call) {
     held_.erase(found);
     if (!is_complete_) seat = {};  // it may come again
     else if (!seat.has_left)
-      lose(seat, text(seat.name, " is gone: its connection has ended, so it was killed or has crashed"), replies);
+      lose(seat, text(seat.name, " is gone: its connection has ended, so its process has ended, crashed or was killed"),
+           replies);
   }
   send(std::move(replies));
 }
@@ -301,7 +303,7 @@ void MeetingDesk::watch() {
         [&](const Held& each) -> std::optional<std::string> {
           const bool has_news = each.knows_left && *each.knows_left != have_left;
           if (each.until > now && !has_news) return {};
-          return each.kind == "beat" ? alive_reply() : wait_reply(each.topic);
+          return each.kind == "beat" ? reply("alive") : wait_reply(each.topic);
         },
         replies);
     if (is_complete_ && failure_.empty())

@@ -88,7 +88,8 @@ class MeetingDesk : public RpcHandler {
   std::vector<bool>::reference told(int rank) { return told_[static_cast<std::size_t>(rank)]; }
   std::string end_reply() const;
   std::string wait_reply(const std::string& topic) const;
-  std::string alive_reply() const;
+  /// A reply with the state of the group: the ranks that have left in order, with their last work, and its failure.
+  std::string reply(std::string_view kind) const;
   std::string roster() const;
   void watch();
   static void send(Replies replies);

@@ -486,8 +486,8 @@ StepLoss ParameterServerGroup::join() {
   check_usable("strategy.join");
   return attempt([&] {
     if (ranks() > 1) {
-      check_same_number(static_cast<std::int64_t>(scheduled_), "strategy.join: the number of scheduled steps",
-                        "every rank makes the same calls");
+      const NamedNumber steps{"the number of scheduled steps", static_cast<std::int64_t>(scheduled_)};
+      check_same({&steps, 1}, "strategy.join", "every rank makes the same calls");
       check_same(std::exchange(history_, 0), text("strategy.join", differing));  // who took no step has compared none
     }
     const StepMember::Round round = main_->round(round_begin_, scheduled_);

@@ -25,8 +25,6 @@ struct Rows {
   std::int64_t count() const { return end - begin; }
 };
 
-constexpr const char* part_advice = "; tensors of strategy.distribute go to strategy.run as they are, all of one batch";
-
 /// A global batch, of which a process may have its own rows alone.
 struct GlobalBatch {
   std::int64_t rows = -1;  // -1: nothing is split
@@ -212,119 +210,6 @@ int ReplicaGroup::replica_of(int shard) const {
   return static_cast<int>(std::int64_t{shard} * replicas() / shards());  // as shards_of has it
 }
 
-namespace {
-
-/// The first rank that says something else than rank 0, or 0; then all have come so far, so that no end comes before
-/// the error that all throw.
-int first_that_differs(ReplicaGroup& group, std::span<const std::uint64_t> all) {
-  const auto found = std::ranges::find_if(all, [&](std::uint64_t each) { return each != all[0]; });
-  if (found == all.end()) return 0;
-  group.before_common_error();
-  return static_cast<int>(found - all.begin());
-}
-
-}  // namespace
-
-bool ReplicaGroup::any(bool mine) {
-  return std::ranges::any_of(of_all(mine, "whether to stop"), [](std::uint64_t each) { return each != 0; });
-}
-
-void ReplicaGroup::check_same(std::uint64_t value, const std::string& what, std::string_view question) {
-  check_same_by_all(of_all(value, question), what);
-}
-
-void ReplicaGroup::check_same_by_all(std::span<const std::uint64_t> all, const std::string& what) {
-  if (const int rank = first_that_differs(*this, all); rank > 0)
-    throw InvalidArgument(text(what, " (", name_of(rank), " differs from ", name_of(0), ")"));
-}
-
-void ReplicaGroup::check_same_number(std::int64_t value, std::string_view name, std::string_view remedy) {
-  const std::vector<std::uint64_t> all = of_all(static_cast<std::uint64_t>(value), name);
-  const auto said = [&](int rank) { return static_cast<std::int64_t>(all[static_cast<std::size_t>(rank)]); };
-  if (const int rank = first_that_differs(*this, all); rank > 0)
-    throw InvalidArgument(
-        text(name, " is ", said(0), " on ", name_of(0), " and ", said(rank), " on ", name_of(rank), ": ", remedy));
-}
-
-void ReplicaGroup::check_same(std::span<const ShardRun::Common> values, const std::string& when) {
-  const std::string question = text(when, ": the values that all ranks have in common");
-  const auto is_same = [&](std::uint64_t mine) {
-    const std::vector<std::uint64_t> all = of_all(mine, question);
-    return std::ranges::all_of(all, [&](std::uint64_t each) { return each == all[0]; });
-  };
-  std::uint64_t hash = values.size();
-  for (const ShardRun::Common& value : values) hash = mix(hash, value.hash);
-  if (is_same(hash)) return;
-  if (!is_same(values.size())) return;  // the programs differ, which they will tell themselves
-  for (const ShardRun::Common& value : values)
-    check_same(value.hash, text(when, ": ", value.name, " is not the same on all ranks"), question);
-}
-
-void ReplicaGroup::check_same(std::span<const NamedNumber> numbers, const std::string& when) {
-  std::uint64_t hash = numbers.size();
-  for (const NamedNumber& each : numbers) hash = mix(hash, static_cast<std::uint64_t>(each.value));
-  const std::vector<std::uint64_t> all = of_all(hash, text(when, ": numbers that all ranks have in common"));
-  if (std::ranges::all_of(all, [&](std::uint64_t each) { return each == all[0]; })) return;
-  for (const NamedNumber& each : numbers)
-    check_same_number(each.value, text(when, ": ", each.name), "it has to be the same on every rank");
-}
-
-/// Throws for the first stage that differs between processes; with `of_shards` only if it is a shard in some process.
-void ReplicaGroup::check_stages(std::span<const StageFingerprint> own, bool of_shards) {
-  const auto differ = [&](std::uint64_t mine) {
-    const std::vector<std::uint64_t> all = of_all(mine, "the stages of a data set that all read");
-    return std::ranges::any_of(all, [&](std::uint64_t each) { return each != all[0]; });
-  };
-  const auto chain = [&] {
-    std::string names;
-    for (const StageFingerprint& each : own) names += (names.empty() ? "" : ", ") + each.stage->name();
-    return names;
-  };
-  if (differ(own.size())) {
-    if (of_shards && !any(std::ranges::any_of(own, [](const auto& each) { return each.stage->is_shard(); }))) return;
-    before_common_error();
-    throw InvalidArgument(
-        text("the data set that all ranks read is made by other stages on other ranks; here by ", chain(),
-             ": write the same data set on every rank",
-             of_shards ? ", without a shard of one's own: the strategy gives each rank its rows" : ""));
-  }
-  for (const StageFingerprint& each : own) {
-    if (!differ(each.hash)) continue;
-    const bool any_is_shard = any(each.stage->is_shard());
-    if (of_shards && !any_is_shard) return;
-    before_common_error();
-    throw InvalidArgument(text("the data set that all ranks read is not the same on all: its stage `",
-                               each.stage->name(), "`, as ", name_of(rank()),
-                               " has it, is another one on other ranks; ", each.stage->remedy()));
-  }
-}
-
-void ReplicaGroup::check_data(const Pipeline& batches) {
-  if (ranks() == 1) return;
-  const std::vector<StageFingerprint> stages = fingerprints_of(batches.stage());
-  std::uint64_t hash = stages.size();
-  for (const StageFingerprint& each : stages) hash = mix(hash, each.hash);
-  const std::vector<std::uint64_t> hashes = of_all(hash, "a data set that all read");
-  const bool is_same = std::ranges::all_of(hashes, [&](std::uint64_t each) { return each == hashes[0]; });
-  if (!is_same) check_stages(stages, true);  // before lengths, which would differ for the same reason
-  const auto check = [&](std::optional<std::int64_t> number, const char* what) {
-    const std::vector<std::uint64_t> all = of_all(number ? static_cast<std::uint64_t>(*number) + 1 : 0,
-                                                  text("the number of ", what, " of a data set that all read"));
-    const auto said = [&](int rank) {
-      const std::uint64_t own = all[static_cast<std::size_t>(rank)];
-      return text(own == 0 ? "a number that is not known" : text(own - 1), " on ", name_of(rank));
-    };
-    if (const int rank = first_that_differs(*this, all); rank > 0)
-      throw InvalidArgument(
-          text("the data set that all ranks read has not the same number of ", what, ": ", said(0), ", ", said(rank)));
-  };
-  check(batches.cardinality(), "elements");
-  const auto rows = batches.rows();
-  check(rows ? std::optional(rows->first) : std::nullopt, "rows");
-  check(rows ? std::optional(rows->second) : std::nullopt, "rows in an element");
-  if (!is_same) check_stages(stages, false);
-}
-
 Pipeline ReplicaGroup::distributed(const Pipeline& batches, bool by_hand) {
   check_data(batches);
   if (ranks() == 1) return batches;
@@ -348,50 +233,6 @@ void ReplicaGroup::say_rows(const Pipeline& batches, const BatchReaders& readers
   }
   notice(text("gradus: ", name_of(rank_), " has ", amount, "\n"));
 }
-
-namespace {
-
-/// Bytes, or a sample of many: 16 KiB cost some 4 us.
-std::uint64_t hash_of_sample(const Tensor& x, std::uint64_t seed) {
-  constexpr std::size_t blocks = 16, block = 1024;
-  const std::span bytes(static_cast<const std::byte*>(x.host_buffer()->host()), x.bytes());
-  if (bytes.size() <= blocks * block) return hash_of_bytes(bytes, seed);
-  std::uint64_t hash = mix(seed, bytes.size());
-  for (std::size_t i = 0; i < blocks; ++i)
-    hash = hash_of_bytes(bytes.subspan((bytes.size() - block) / (blocks - 1) * i, block), hash);
-  return hash;
-}
-
-constexpr const char* same_batch =
-    "strategy.run: the batch is not the same on all ranks: every rank gives the same global batch, of which it "
-    "computes its own rows; where each rank is to read its own rows alone, give the data set of whole batches to "
-    "strategy.distribute, or to fit";
-
-}  // namespace
-
-/// Hashes a batch that every process has whole: all bytes before the first step, then a sample, which processes compare
-/// in the vote on the step. Where data sets are distributed, a batch that is not one of their parts may have been made
-/// of a part by mistake, so all of its bytes are hashed each time.
-void ReplicaGroup::compare_batch(In global, bool is_part) {
-  hash_of_batch_ = 0;
-  if (ranks() == 1) return;
-  const bool is_first = !std::exchange(has_compared_batch_, true), is_checked = checks_batches_ && !is_part;
-  if (is_first || is_checked) {
-    std::uint64_t hash = 0;
-    for (const Tensor& x : is_part ? In() : global)
-      hash = hash_of_bytes({static_cast<const std::byte*>(x.host_buffer()->host()), x.bytes()}, hash);
-    check_same(hash,
-               is_checked
-                   ? text("strategy.run: a batch that strategy.distribute has not made is not the same on all ranks",
-                          part_advice)
-                   : same_batch,
-               "a batch of strategy.run");
-  }
-  if (is_part) return;
-  for (const Tensor& x : global) hash_of_batch_ = hash_of_sample(x, hash_of_batch_);
-}
-
-void ReplicaGroup::check_batch_of_vote(std::span<const std::uint64_t> hashes) { check_same_by_all(hashes, same_batch); }
 
 std::shared_ptr<TracedFunction> ReplicaGroup::traced_of(const StepIdentity& identity) {
   const auto made = [&] {
@@ -424,9 +265,10 @@ StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArg
   const Body on_shards = [&](In in) { return traced_on_shards(in, lengths, division.counts, body); };
   begin();
   try {
-    compare_batch(global, batch.part != nullptr);
+    compare_batch(global, batch.part.get());
     const FieldScope<&CallContext::shards> scope(&run);
     const Called called = traced_of(identity)->call(run.examples, statics, on_shards);
+    compare_batch_without_vote();
     StepResults results = results_of(called, run, division);
     end();
     return results;

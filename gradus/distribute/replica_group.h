@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include "gradus/backend/shard_run.h"
+#include "gradus/data/batch_readers.h"
 #include "gradus/data/fingerprint.h"
 #include "gradus/distribute/shard_trace.h"
 #include "gradus/distribute/strategy.h"
@@ -33,12 +34,12 @@ class ReplicaGroup {
   /// The values of all processes, by rank; all call it. `question`, for people, as "the rows of the next batch":
   /// InvalidArgument on all if processes ask different ones.
   virtual std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view) { return {mine}; }
+  /// Texts of all processes, by rank, which are cut after 119 bytes; all call it.
+  virtual std::vector<std::string> texts_of_all(std::string_view mine) { return {std::string(mine)}; }
   /// True if `mine` holds in any process; all ask.
   bool any(bool mine);
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   void check_same(std::uint64_t value, const std::string& what, std::string_view question = "a common value");
-  /// As check_same, for numbers, which the message gives: "fit: the first epoch is 3 on rank 0 and 5 on rank 1: ...".
-  void check_same_number(std::int64_t value, std::string_view name, std::string_view remedy);
   /// InvalidArgument that names the first of these of which processes have different ones; all ask.
   void check_same(std::span<const ShardRun::Common> values, const std::string& when = "strategy.run");
   /// Whether several processes each have all Variables, which then have to be the same.
@@ -55,8 +56,9 @@ class ReplicaGroup {
   /// The process that computes this shard.
   int rank_of(int shard) const { return replica_of(shard) / own_replicas(); }
 
-  /// InvalidArgument that names the first of these numbers that differs between processes; all call it.
-  void check_same(std::span<const NamedNumber> numbers, const std::string& when);
+  /// InvalidArgument that names the first of these numbers that differs between processes, with its values: "fit: the
+  /// first epoch is 3 on rank 0 and 5 on rank 1: ...", where `when` is "fit", and `remedy` follows; all call it.
+  void check_same(std::span<const NamedNumber> numbers, std::string_view when, std::string_view remedy);
   /// InvalidArgument, on all, unless this data set has the same known numbers of elements and rows in each process, or
   /// unknown ones in all, and is made by the same stages of the same source.
   void check_data(const Pipeline& batches);
@@ -69,10 +71,11 @@ class ReplicaGroup {
   virtual std::shared_ptr<const BatchReaders> readers() { return nullptr; }
   /// A call begins; it is over; it has failed.
   virtual void begin() {}
-  /// The hash of the current call's batch, if each process has the whole batch; else 0.
-  std::uint64_t hash_of_batch() const { return hash_of_batch_; }
-  /// InvalidArgument, on all, unless these hashes, by rank, are the same.
-  void check_batch_of_vote(std::span<const std::uint64_t> hashes);
+  /// The fingerprint of the current call's batch, if this process has the whole batch; else 0.
+  std::uint64_t fingerprint_of_call() const { return fingerprint_of_call_; }
+  /// InvalidArgument, on all, unless these fingerprints, by rank, are the same, apart from 0. It gives the first values
+  /// that differ.
+  void check_batches(std::span<const std::uint64_t> fingerprints);
   virtual void end() {}
   virtual void failed(const std::string&) noexcept {}
   /// `parts`: of all shards that have rows, by number, of so many bytes each. Fills those of other processes.
@@ -103,15 +106,29 @@ class ReplicaGroup {
   Called traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) const;
   StepResults results_of(const Called& called, const Run& run, const Division& division);
   std::shared_ptr<TracedFunction> traced_of(const StepIdentity& identity);
-  void check_same_by_all(std::span<const std::uint64_t> all, const std::string& what);
-  void compare_batch(In global, bool is_part);
+  bool are_alike(std::uint64_t mine, std::string_view question);
+  int first_that_differs(std::span<const std::uint64_t> all);
+  void compare_batch(In global, const BatchPart* part);
+  void compare_batch_without_vote();
+  std::string difference_of_batches(int first, int other);
+  std::string advice_about_batch() const;
   void check_stages(std::span<const StageFingerprint> own, bool of_shards);
   void say_rows(const Pipeline& batches, const BatchReaders& readers);
-  bool checks_batches_ = false, has_compared_batch_ = false, has_said_rows_ = false;
-  std::uint64_t hash_of_batch_ = 0;
+  bool checks_batches_ = false, has_said_rows_ = false;
+  // Of the current call:
+  In whole_batch_;  // empty if this process has rows alone
+  std::uint64_t fingerprint_of_call_ = 0;
+  bool has_read_batch_ = false;  // from a data set that is distributed
+  bool may_be_of_part_ = false;  // strategy.distribute has not made it, and has made others
+  bool is_batch_compared_ = false;
+  std::int64_t calls_ = 0;  // so far
   std::mutex guard_;
   std::map<const void*, Known> known_;
 };
+
+/// What to do with tensors of strategy.distribute.
+inline constexpr const char* part_advice =
+    "; tensors of strategy.distribute go to strategy.run as they are, all of one batch";
 
 /// The sum of parts of some shards, of `shards` in all; those that are not there are zeros.
 /// `narrow`: as of AllReduce.

@@ -324,7 +324,7 @@ std::optional<std::string> StepDesk::answer_to(const Held& held, bool is_late) {
       MessageWriter written = reply(StepAnswer::agreed).integer(committed_);
       const auto& values = agreements_[held.first];
       written.integer(values.size());
-      for (const auto& [seat, value] : values) written.integer(value);
+      for (const auto& [seat, value] : values) written.integer(seat).integer(value);
       out = written.take();
       break;
     }
@@ -397,7 +397,8 @@ void StepDesk::left(std::uint64_t call) {
     held_.erase(found);
     if (!is_complete_) seat = {};  // it may come again
     else if (kind == StepQuestion::beat && seat.is_here())
-      lose(seat, text(seat.name, " is gone: its connection has ended, so it was killed or has crashed"));
+      lose(seat,
+           text(seat.name, " is gone: its connection has ended, so its process has ended, crashed or was killed"));
     answer_held(replies);
   }
   send(std::move(replies));

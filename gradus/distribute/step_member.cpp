@@ -161,9 +161,11 @@ std::vector<std::uint64_t> StepMember::agree(std::uint64_t value) {
   ++agreements_;
   MessageReader reader(answer, source);
   reader.integer();
-  std::vector<std::uint64_t> out;
-  for (std::size_t left = reader.size(Cluster::most_ranks, "the number of values"); left > 0; --left)
-    out.push_back(reader.integer());
+  std::vector<std::uint64_t> out(static_cast<std::size_t>(cluster_.ranks()), value);
+  for (std::size_t left = reader.size(out.size(), "the number of values"); left > 0; --left) {
+    const std::size_t rank = reader.size(out.size() - 1, "a rank");
+    out[rank] = reader.integer();
+  }
   return out;
 }
 

@@ -60,11 +60,8 @@ bool Strategy::divides_state() const { return group_->divides_state(); }
 int Strategy::ranks() const { return group_->ranks(); }
 bool Strategy::any(bool mine) const { return group_->any(mine); }
 void Strategy::check_same(std::uint64_t value, const std::string& what) const { group_->check_same(value, what); }
-void Strategy::check_same_number(std::int64_t value, std::string_view name, std::string_view remedy) const {
-  group_->check_same_number(value, name, remedy);
-}
-void Strategy::check_same(std::span<const NamedNumber> numbers, const std::string& when) const {
-  if (ranks() > 1) group_->check_same(numbers, when);
+void Strategy::check_same(std::span<const NamedNumber> numbers, std::string_view when, std::string_view remedy) const {
+  if (ranks() > 1) group_->check_same(numbers, when, remedy);
 }
 void Strategy::check_variables(const Variables& variables, const std::string& when) const {
   if (!group_->keeps_variables()) return;

@@ -204,11 +204,10 @@ class Strategy {
   /// The value of a variable, whole, on rank 0; on others it is empty. All ranks call it.
   Tensor value_on_first_rank(const Variable& variable) const;
   void check_same(std::uint64_t value, const std::string& what) const;
-  /// As check_same, for a number called `name`; the message gives its value on each rank before `remedy`.
-  void check_same_number(std::int64_t value, std::string_view name, std::string_view remedy) const;
-  /// InvalidArgument, on all processes, which begins with `when` and names the first of these numbers that differs,
-  /// with its values.
-  void check_same(std::span<const NamedNumber> numbers, const std::string& when) const;
+  /// InvalidArgument, on all processes, which begins with `when`, names the first of these numbers that differs, with
+  /// its values, and ends with `remedy`.
+  void check_same(std::span<const NamedNumber> numbers, std::string_view when,
+                  std::string_view remedy = "it has to be the same on every rank") const;
   /// InvalidArgument, on all processes, which begins with `when` and names the first of these Variables whose value is
   /// not the same in all. State that is divided among them has to be so in all.
   void check_variables(const Variables& variables, const std::string& when) const;

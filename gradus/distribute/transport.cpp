@@ -23,15 +23,23 @@ void await(Transport& transport, Deadline deadline, const std::function<bool()>&
   }
 }
 
-void Transport::note_left(int rank) {
+void Transport::note_left(int rank, std::string did) {
   const std::lock_guard lock(mutex_of_left_);
-  left_.insert(rank);
+  left_.insert_or_assign(rank, std::move(did));
   has_any_left_ = true;
 }
 
-bool Transport::has_left(int rank) const {
+std::optional<std::string> Transport::has_left(int rank) const {
   const std::lock_guard lock(mutex_of_left_);
-  return left_.contains(rank);
+  const auto found = left_.find(rank);
+  return found == left_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string has_left_in_order(std::string_view did) {
+  return text(
+      " has left in order", did.empty() ? "" : text(" after ", did),
+      ": it has done all that it had to do, while this rank goes on. Every rank trains as many epochs, makes as "
+      "many steps and asks for the same results");
 }
 
 Exchange::~Exchange() {
@@ -49,24 +57,32 @@ void Exchange::receive(int from, Tag tag, std::span<std::byte> bytes) {
 }
 
 bool Exchange::is_done() {
-  for (const TransferPointer& each : under_way_)
-    if (each->is_done && !each->problem.empty())
-      throw Unavailable(text(doing_, ": ", transport_->group().members[static_cast<std::size_t>(each->peer)].name, " ",
-                             each->problem));
+  for (const TransferPointer& each : under_way_) {
+    if (!each->is_done || each->problem.empty()) continue;
+    const auto did = each->is_peer_gone ? transport_->has_left(each->peer) : std::nullopt;
+    if (each->is_peer_gone && !did && transport_->hears_of_peers() && !has_waited_for_news()) return false;
+    throw Unavailable(text(doing_, ": ", transport_->group().members[static_cast<std::size_t>(each->peer)].name,
+                           did ? has_left_in_order(*did) : " " + each->problem));
+  }
   std::erase_if(under_way_, [](const TransferPointer& each) { return each->is_done; });
   if (transport_->has_any_left()) check_left();
   return under_way_.empty();
 }
 
-/// Messages under way from a rank that has left get one second, in which this rank has looked for them.
+/// True after a second, in which this rank has looked for messages and news.
+bool Exchange::has_waited_for_news() {
+  if (!news_end_) news_end_ = in(std::chrono::seconds(1));
+  return ++looks_ >= 3 && std::chrono::steady_clock::now() >= *news_end_;
+}
+
+/// Messages of a rank that has left may still be under way.
 void Exchange::check_left() {
-  const auto gone =
-      std::ranges::find_if(under_way_, [&](const TransferPointer& each) { return transport_->has_left(each->peer); });
-  if (gone == under_way_.end()) return;
-  if (!is_missed_) is_missed_ = in(std::chrono::seconds(1));
-  if (++looks_ < 3 || std::chrono::steady_clock::now() < *is_missed_) return;
-  throw Unavailable(
-      text(doing_, ": ", transport_->group().members[static_cast<std::size_t>((*gone)->peer)].name, has_left_in_order));
+  const auto gone = std::ranges::find_if(
+      under_way_, [&](const TransferPointer& each) { return transport_->has_left(each->peer).has_value(); });
+  if (gone == under_way_.end() || !has_waited_for_news()) return;
+  const int peer = (*gone)->peer;
+  throw Unavailable(text(doing_, ": ", transport_->group().members[static_cast<std::size_t>(peer)].name,
+                         has_left_in_order(*transport_->has_left(peer))));
 }
 
 void Exchange::finish(std::chrono::milliseconds timeout) {

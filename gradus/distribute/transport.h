@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,7 +49,8 @@ struct Transfer {
   std::size_t bytes = 0;
   bool is_receive = false;
   bool is_done = false;
-  std::string problem = {};  // of one that is done and went wrong
+  std::string problem = {};   // of one that is done and went wrong
+  bool is_peer_gone = false;  // since the peer has gone, without a reason
 };
 using TransferPointer = std::shared_ptr<Transfer>;
 
@@ -81,10 +82,16 @@ class Transport {
   /// for this rank are told `why` where the transport can.
   virtual void close(const std::string& why) noexcept = 0;
 
-  /// Notes that a peer has done all its work and left: only messages under way still arrive from it. From any thread.
-  void note_left(int rank);
-  bool has_left(int rank) const;
+  /// Notes that a peer has done all its work and left: only messages under way still arrive from it. `did`: its last
+  /// work, as it said, or empty. From any thread.
+  void note_left(int rank, std::string did);
+  /// The last work of a peer that has left.
+  std::optional<std::string> has_left(int rank) const;
   bool has_any_left() const { return has_any_left_; }
+  /// From now on somebody else, as a meeting, also tells why peers go, by note_left() and fail(). A peer that the
+  /// network alone reports as gone gets a second for that.
+  void hear_of_peers() { hears_of_peers_ = true; }
+  bool hears_of_peers() const { return hears_of_peers_; }
   /// True once the work of the group has failed here because a peer is gone, silent or failed. From any thread.
   bool is_failed_by_peers() const { return is_failed_by_peers_; }
   void note_failed_by_peers() { is_failed_by_peers_ = true; }
@@ -93,9 +100,9 @@ class Transport {
   int ranks() const { return group().ranks(); }
 
  private:
-  std::atomic<bool> is_failed_by_peers_ = false, has_any_left_ = false;
+  std::atomic<bool> is_failed_by_peers_ = false, has_any_left_ = false, hears_of_peers_ = false;
   mutable std::mutex mutex_of_left_;
-  std::set<int> left_;
+  std::map<int, std::string> left_;
 };
 
 /// Drives `transport` until `done`. After the deadline it is an Unavailable with what `late` says. Whatever it throws
@@ -124,18 +131,18 @@ class Exchange {
 
  private:
   void check_left();
+  bool has_waited_for_news();
 
   Transport* transport_;
   std::string doing_;
   std::vector<TransferPointer> under_way_;
-  std::optional<Deadline> is_missed_ = {};  // by then all messages of peers that have left have arrived
-  int looks_ = 0;                           // checks since a peer is known to have left
+  // Since a peer is known to have gone: by then its messages, and the reason, have arrived; and checks so far.
+  std::optional<Deadline> news_end_ = {};
+  int looks_ = 0;
 };
 
-/// The text after the name of a rank for which others wait in vain.
-inline constexpr std::string_view has_left_in_order =
-    " has left in order: it has done all that it had to do, while this rank goes on. Every rank trains as many epochs, "
-    "makes as many steps and asks for the same results";
+/// The text after the name of a rank for which others wait in vain; `did`: its last work, or empty.
+std::string has_left_in_order(std::string_view did);
 
 /// "a, b and 3 more": eight at most.
 std::string listed(std::span<const std::string> names);

@@ -167,7 +167,7 @@ class UcxTransport : public Transport {
   struct Peer {
     int under_way = 0;  // transfers from and to it
     std::string why_gone = {};
-    Deadline is_missed = Deadline::max();  // what it sent before it went has come by then
+    Deadline gone_since = {};  // its last messages, and the news of it, come a little later
   };
   struct Begun {
     UcxTransport* self;
@@ -197,18 +197,20 @@ class UcxTransport : public Transport {
     Peer& gone = self.peer(rank);
     if (!gone.why_gone.empty()) return;
     gone.why_gone = why;
-    gone.is_missed = in(100ms);
+    gone.gone_since = std::chrono::steady_clock::now();
     self.is_any_gone_ = true;
   }
   void miss() {
     const auto now = std::chrono::steady_clock::now();
     for (int rank = 0; rank < ranks(); ++rank) {
       const Peer& other = peer(rank);
-      if (other.under_way > 0 && now >= other.is_missed) fail_without(rank);
+      if (other.under_way == 0 || other.why_gone.empty()) continue;
+      const auto did = has_left(rank);
+      const std::chrono::milliseconds patience = hears_of_peers() && !did ? 1000ms : 100ms;
+      if (now >= other.gone_since + patience)
+        fail(group_.members[static_cast<std::size_t>(rank)].name +
+             (did ? has_left_in_order(*did) : " is gone: " + other.why_gone));
     }
-  }
-  void fail_without(int rank) {
-    fail(text(group_.members[static_cast<std::size_t>(rank)].name, " is gone: ", peer(rank).why_gone));
   }
 
   /// generation: 6 bits, sender: 14, step: 24, slot: 20.
@@ -218,8 +220,12 @@ class UcxTransport : public Transport {
   }
 
   bool is_broken(Transfer& transfer) {
-    if (is_any_gone_ && !peer(transfer.peer).why_gone.empty()) fail_without(transfer.peer);
-    if (!has_failed_ && worker_ != nullptr) return false;
+    if (!has_failed_ && worker_ != nullptr) {
+      if (!is_any_gone_ || peer(transfer.peer).why_gone.empty()) return false;
+      transfer.is_done = transfer.is_peer_gone = true;
+      transfer.problem = "is gone: " + peer(transfer.peer).why_gone;
+      return true;
+    }
     transfer.is_done = true;
     const std::lock_guard lock(mutex_);
     transfer.problem = "cannot be reached any more: " + (failure_.empty() ? "the group is broken" : failure_);

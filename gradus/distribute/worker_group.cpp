@@ -101,9 +101,10 @@ WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, in
   meeting_.on_failure([transport = std::weak_ptr(transport_)](const std::string& why) {
     if (const auto still = transport.lock()) still->fail(why);
   });
-  meeting_.on_left([transport = std::weak_ptr(transport_)](int rank) {
-    if (const auto still = transport.lock()) still->note_left(rank);
+  meeting_.on_left([transport = std::weak_ptr(transport_)](int rank, const std::string& did) {
+    if (const auto still = transport.lock()) still->note_left(rank, did);
   });
+  transport_->hear_of_peers();
 }
 
 /// What ends by an exception, between two steps too, has not left in order: then the others are told at once.
@@ -181,7 +182,7 @@ void WorkerGroup::has_added() {
   const std::uint64_t number = ++commits_;
   bool is_decided = false;
   try {
-    check_batch_of_vote(gathered(hash_of_batch(), "the vote on a step"));
+    check_batches(gathered(fingerprint_of_call(), "the vote on a step"));
     if (rank_ == 0) {
       const std::string failure = meeting_.decide(number);
       require<Unavailable>(failure.empty(), failure);
@@ -226,11 +227,10 @@ std::vector<std::uint64_t> WorkerGroup::gathered(std::uint64_t mine, std::string
   struct Said {
     std::uint64_t question, value;
   };
-  const auto own = static_cast<std::size_t>(rank_);
+  if (!collectives_) return {mine};
   const std::uint64_t asked = hash_of_bytes(std::as_bytes(std::span(question)));
   std::vector<Said> said(static_cast<std::size_t>(ranks_));
-  said[own] = {asked, mine};
-  if (!collectives_) return {mine};
+  said[static_cast<std::size_t>(rank_)] = {asked, mine};
   {
     const ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "what processes say");
     collectives_->all_gather(u64, even_parts(ranks_, sizeof(Said) / sizeof mine),
@@ -244,18 +244,25 @@ std::vector<std::uint64_t> WorkerGroup::gathered(std::uint64_t mine, std::string
 
 /// Called on all ranks, once all have seen that they ask different questions.
 void WorkerGroup::tell_questions(std::string_view mine) {
-  constexpr std::size_t most = 120;
-  std::vector<char> all(static_cast<std::size_t>(ranks_) * most);
-  const auto at = [&](int rank) { return all.data() + static_cast<std::size_t>(rank) * most; };
-  mine = mine.substr(0, most - 1);
-  std::ranges::copy(mine, at(rank_));
-  collectives_->all_gather(u8, even_parts(ranks_, most), std::as_writable_bytes(std::span(all)));
-  int other = 0;
-  while (other + 1 < ranks_ && std::string_view(at(other)) == at(0)) ++other;
+  const std::vector<std::string> all = texts_of_all(mine);
+  const auto other = std::ranges::find_if(all, [&](const std::string& each) { return each != all[0]; });
+  const int rank = other == all.end() ? ranks_ - 1 : static_cast<int>(other - all.begin());
   before_common_error();
-  throw InvalidArgument(text("the ranks do different things: ", name_of(0), " asks all for ", printable(at(0), true),
-                             ", ", name_of(other), " for ", printable(at(other), true),
+  throw InvalidArgument(text("the ranks do different things: ", name_of(0), " asks all for ", all[0], ", ",
+                             name_of(rank), " for ", all[static_cast<std::size_t>(rank)],
                              ": every rank makes the same calls with the same options, in the same order"));
+}
+
+std::vector<std::string> WorkerGroup::texts_of_all(std::string_view mine) {
+  if (!collectives_) return {std::string(mine)};
+  constexpr std::size_t most = 120;  // with a zero in the end
+  std::vector<char> all(static_cast<std::size_t>(ranks_) * most);
+  std::ranges::copy(mine.substr(0, most - 1), all.data() + static_cast<std::size_t>(rank_) * most);
+  collectives_->all_gather(u8, even_parts(ranks_, most), std::as_writable_bytes(std::span(all)));
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin < all.size(); begin += most)
+    out.push_back(printable(std::string(all.data() + begin, strnlen(all.data() + begin, most)), true));
+  return out;
 }
 
 /// Data sets may outlive the strategy.

@@ -35,6 +35,7 @@ class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_th
 
   Explanation explain(const StepIdentity& identity) override;
   std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view question) override;
+  std::vector<std::string> texts_of_all(std::string_view mine) override;
   void gather(std::span<ShardRun::Gathered> values) override;
   std::string name_of(int rank) const override { return meeting_.names()[static_cast<std::size_t>(rank)]; }
   void before_common_error() noexcept override;

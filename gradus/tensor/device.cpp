@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstdlib>
 #include "gradus/base/error.h"
-#include "gradus/base/notice.h"
 #include "gradus/tensor/device_finder.h"
 
 namespace gradus {
@@ -146,13 +145,6 @@ const AskedDevice& asked_device() { return asked(); }
 DeviceScope::DeviceScope(const Device& device) : before_(current_) {
   require_present(device);
   current_ = device;
-}
-
-void DeviceScope::end_elsewhere() {
-  notice(
-      "gradus: a DeviceScope ended on another thread than it began on, which goes on computing on the scope's device; "
-      "make the "
-      "scope a local object\n");
 }
 
 }  // namespace gradus

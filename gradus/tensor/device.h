@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ostream>
 #include <vector>
+#include "gradus/base/kept_on_thread.h"
 
 namespace gradus {
 
@@ -94,9 +95,7 @@ class DeviceScope {
   [[nodiscard]] explicit DeviceScope(const Device& device);
   explicit DeviceScope(const char*) = delete;  // devices are objects: DeviceScope scope(gpu(0))
   ~DeviceScope() {
-    if (here_ == &current_) [[likely]]
-      current_ = before_;
-    else end_elsewhere();
+    if (!before_.give_back(current_)) notice_end_elsewhere("a DeviceScope", "goes on computing on the scope's device");
   }
   DeviceScope(const DeviceScope&) = delete;
 
@@ -106,11 +105,9 @@ class DeviceScope {
   static Placement current() { return current_; }
 
  private:
-  static void end_elsewhere();
   [[gnu::tls_model("initial-exec"),
     gnu::visibility("default")]] static inline constinit thread_local Placement current_{};
-  const Placement before_;
-  const Placement* const here_ = &current_;
+  const KeptOnThread<Placement> before_;
 };
 
 // For backends.

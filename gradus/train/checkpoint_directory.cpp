@@ -159,13 +159,6 @@ void write_files(const CheckpointContents& contents, const fs::path& directory, 
   list.commit();
 }
 
-void make_directory(const fs::path& directory) {
-  std::error_code problem;
-  fs::create_directories(directory, problem);
-  require<Unavailable>(!problem, directory.string(),
-                       ": the directory of checkpoints cannot be made: ", problem.message());
-}
-
 /// The reason why `bytes` bytes cannot be written to a new file; 0: none is known. The process's file size limit is
 /// checked first, since the system sends a signal beyond it.
 int room_problem(int file, std::int64_t bytes) {
@@ -228,8 +221,23 @@ CheckpointContents read_files(const fs::path& directory, const std::string& stem
 
 }  // namespace
 
+bool make_checkpoint_directory(const fs::path& directory) {
+  std::error_code problem;
+  const bool is_made = fs::create_directories(directory, problem);
+  require<Unavailable>(!problem, directory.string(),
+                       ": the directory of checkpoints cannot be made: ", problem.message());
+  return is_made;
+}
+
+void fail_to_write_checkpoints(const fs::path& directory, int problem, std::string why) {
+  if (why.empty()) why = std::generic_category().message(problem);
+  require<ResourceExhausted>(problem != ENOSPC && problem != EDQUOT && problem != EFBIG, directory.string(),
+                             ": there is no room for a checkpoint: ", why, "; free some, or take another directory");
+  throw Unavailable(text(directory.string(), ": checkpoints cannot be written there: ", why));
+}
+
 void CheckpointDirectory::require_writable(std::int64_t bytes) const {
-  make_directory(options_.directory);
+  make_checkpoint_directory(options_.directory);
   std::string name = (options_.directory / "try-XXXXXX").string();
   const int file = mkostemp(name.data(), O_CLOEXEC);
   int problem = file < 0 ? errno : 0;
@@ -238,16 +246,14 @@ void CheckpointDirectory::require_writable(std::int64_t bytes) const {
     problem = room_problem(file, std::min<std::int64_t>(bytes, static_cast<std::int64_t>(options_.max_shard_bytes)));
     close(file);
   }
-  const std::string why = std::generic_category().message(problem);
-  require<ResourceExhausted>(problem != ENOSPC && problem != EDQUOT && problem != EFBIG, options_.directory.string(),
-                             ": there is no room for a checkpoint of ", bytes, " bytes: ", why,
-                             "; free some, or take another directory");
-  require<Unavailable>(problem == 0, options_.directory.string(), ": checkpoints cannot be written there: ", why);
+  if (problem == 0) return;
+  fail_to_write_checkpoints(options_.directory, problem,
+                            text(std::generic_category().message(problem), " (one has ", bytes, " bytes)"));
 }
 
 void CheckpointDirectory::write(const CheckpointContents& contents) const {
   const fs::path& directory = options_.directory;
-  make_directory(directory);
+  make_checkpoint_directory(directory);
   const DirectoryLock lock(directory, LOCK_EX);
   std::map<std::uint64_t, Found> known = find_all(directory);
   const std::uint64_t serial = known.empty() ? 1 : known.rbegin()->first + 1;

@@ -26,6 +26,12 @@ struct CheckpointContents {
   std::optional<std::int64_t> stream = {};  // if steps are counted: elements of all passes so far
 };
 
+/// Makes a directory of checkpoints. True if it did not exist. Unavailable if it cannot be made.
+bool make_checkpoint_directory(const std::filesystem::path& directory);
+/// Throws for checkpoints that cannot be written into the directory: ResourceExhausted for a lack of room, by the
+/// number of the system's error, otherwise Unavailable. The reason is the system's, or `why`.
+[[noreturn]] void fail_to_write_checkpoints(const std::filesystem::path& directory, int problem, std::string why = {});
+
 /// A directory that several processes may use: a writer has it alone, a reader keeps writers away.
 class CheckpointDirectory {
  public:

@@ -12,6 +12,7 @@
 #include <system_error>
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
+#include "gradus/train/checkpoint_directory.h"
 
 namespace gradus {
 namespace {
@@ -19,11 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* lock_name = ".writer";  // hidden
-
-template <class Problem = Unavailable> [[noreturn]] void fail(const fs::path& directory, const std::string& reason) {
-  throw Problem(text(directory.string(), ": no checkpoints can be written there: ", reason));
-}
-std::string reason_of(int problem) { return std::generic_category().message(problem); }
 
 using Identity = std::pair<dev_t, ino_t>;
 
@@ -33,8 +29,7 @@ class LockFile {
  public:
   explicit LockFile(const fs::path& directory)
       : file_(directory / lock_name), descriptor_(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0 && (errno == ENOSPC || errno == EDQUOT)) fail<ResourceExhausted>(directory, reason_of(errno));
-    if (descriptor_ < 0) fail(directory, reason_of(errno));
+    if (descriptor_ < 0) fail_to_write_checkpoints(directory, errno);
   }
   ~LockFile() {
     if (is_locked_) ::unlink(file_.c_str());
@@ -94,14 +89,17 @@ bool take(const fs::path& directory, LockFile& file) {
     return file.is_locked();
   }
   if (problem != EWOULDBLOCK) {
-    notice(text("gradus: ", directory.string(), ": the file system has no locks (", reason_of(problem),
+    notice(text("gradus: ", directory.string(), ": the file system has no locks (",
+                std::generic_category().message(problem),
                 "), so another training that writes checkpoints there would not be noticed\n"));
     return true;
   }
   const std::string other = file.read();
-  fail(directory, text("another training does (", other.empty() ? "its process is not known" : other,
-                       "), and each would remove what the other has written; give this one a directory of its own, or "
-                       "wait until the other has ended"));
+  fail_to_write_checkpoints(
+      directory, problem,
+      text("another training does (", other.empty() ? "its process is not known" : other,
+           "), and each would remove what the other has written; give this one a directory of its own, or wait until "
+           "the other has ended"));
 }
 
 }  // namespace
@@ -112,9 +110,7 @@ std::shared_ptr<const void> hold_as_writer(const fs::path& directory) {
   const std::lock_guard lock(guard);
   std::erase_if(held, [](const auto& entry) { return entry.second.expired(); });
   for (;;) {
-    std::error_code problem;
-    const bool is_made = fs::create_directories(directory, problem);
-    if (problem) fail(directory, problem.message());
+    const bool is_made = make_checkpoint_directory(directory);
     const auto file = std::make_shared<LockFile>(directory);
     if (const auto known = held.find(file->identity()); known != held.end())
       if (const auto shared = known->second.lock()) return shared;

@@ -322,6 +322,7 @@ void Checkpoints::require_writable() const {
 std::optional<Restored> Checkpoints::restore() {
   const auto resumed = restore(state_->facts(false), [](const Resumed&) {});
   if (!resumed) return {};
+  if (!resumed->contract.empty()) notice(resumed->contract);
   if (const std::string line = text_of(resumed->differences); !line.empty())
     notice(text("gradus: restored from ", state_->options.directory.string(), ", step ", resumed->restored.step, ": ",
                 line, '\n'));
@@ -344,9 +345,6 @@ std::optional<Checkpoints::Resumed> Checkpoints::restore(const TrainingFacts& sa
   auto contents = state_->files.read_newest(damaged);
   for (const std::string& why : damaged) notice(text("gradus: this checkpoint is passed over: ", why, '\n'));
   if (!contents) return {};
-  if (contents->contract != numeric_contract)
-    notice(text("gradus: ", where, ": this training has the bits of version ", contents->contract,
-                " of the numeric contract, and goes on by version ", numeric_contract, "\n"));
   require(state_->model.is_built(), "Checkpoints: the model is not built yet; call it, or build(spec), first");
   Arrays arrays;
   for (NamedArray& array : contents->arrays) {
@@ -356,6 +354,9 @@ std::optional<Checkpoints::Resumed> Checkpoints::restore(const TrainingFacts& sa
   Resumed resumed{{contents->step, contents->position, contents->micro_shards},
                   {contents->stream, history_in(arrays)},
                   std::move(contents->said)};
+  if (contents->contract != numeric_contract)
+    resumed.contract = text("gradus: ", where, ": this training has the bits of version ", contents->contract,
+                            " of the numeric contract, and goes on by version ", numeric_contract, "\n");
   resumed.differences = differences(said, resumed.said);
   check_agreement(resumed.differences, where);
   check(resumed);

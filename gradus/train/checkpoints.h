@@ -90,9 +90,10 @@ class Checkpoints {
     std::vector<FactDifference> differences = {};
     std::vector<std::string> without_state = {};  // parts of the program that the checkpoint has no state of
     std::vector<std::string> unused = {};         // parts of the checkpoint that the program does not have
+    std::string contract = {};  // for people: bits go on by another numeric contract; empty: by the same
   };
-  /// As restore(), without its line. `said`: the program's facts besides those of model and optimizer. `check` throws
-  /// before anything is changed. The program's rates are those set last before the training.
+  /// As restore(), without its lines about the training. `said`: the program's facts besides those of model and
+  /// optimizer. `check` throws before anything is changed. The program's rates are those set last before the training.
   std::optional<Resumed> resume(const TrainingFacts& said, const std::function<void(const Resumed&)>& check);
   /// Sets the facts and the notes of later checkpoints.
   void say(TrainingFacts said);

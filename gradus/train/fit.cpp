@@ -1,6 +1,7 @@
 /// The loop over epochs.
 #include "gradus/train/fit.h"
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 #include "gradus/base/notice.h"
@@ -174,17 +175,17 @@ class Fitting {
     begin_place_ = place_;
     steps_before_ = steps_so_far() - place_.next.index;
     if (!options_.strategy) return;
+    const NamedNumber every_steps{"the every_steps of .checkpoints (-1: there are none)",
+                                  saves() ? options_.checkpoints.every_steps : -1};
     if (options_.strategy->divides_state())
-      options_.strategy->check_same_number(
-          saves() ? options_.checkpoints.every_steps : -1, "fit: the every_steps of .checkpoints (-1: there are none)",
+      options_.strategy->check_same(
+          {&every_steps, 1}, "fit",
           "with .shard_optimizer all ranks give their parts to what is saved, so all need the same every_steps");
-    constexpr const char* remedy = "all ranks have to read the same checkpoints";
-    options_.strategy->check_same_number(place_.next.epoch, "fit: the epoch that the training begins with", remedy);
-    options_.strategy->check_same_number(place_.next.index, "fit: the step that the training begins with", remedy);
-    options_.strategy->check_same_number(place_.stream, "fit: the place in the data that the training begins with",
-                                         remedy);
-    options_.strategy->check_same_number(optimizer_.iterations(), "fit: the optimizer's number of steps so far",
-                                         remedy);
+    const std::array<NamedNumber, 4> places{{{"the epoch that the training begins with", place_.next.epoch},
+                                             {"the step that the training begins with", place_.next.index},
+                                             {"the place in the data that the training begins with", place_.stream},
+                                             {"the optimizer's number of steps so far", optimizer_.iterations()}}};
+    options_.strategy->check_same(places, "fit", "all ranks have to read the same checkpoints");
   }
 
   std::int64_t shards() const { return options_.strategy ? options_.strategy->micro_shards() : 0; }
@@ -213,6 +214,7 @@ class Fitting {
       if (found.restored.micro_shards) check_division(*found.restored.micro_shards, shards());
     });
     if (!resumed) return;
+    if (writes() && !resumed->contract.empty()) notice(resumed->contract);
     if (resumed->restored.micro_shards) tell_of_division(*resumed->restored.micro_shards, shards());
     recorded_ = completed(resumed->notes.history);
     const bool is_finished = place_.next.epoch >= options_.epochs;

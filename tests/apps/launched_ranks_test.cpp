@@ -51,6 +51,8 @@ TEST_F(LaunchedRanks, ThatDoNotKnowOfEachOtherAreTold) {
       "gradus launch: none of the 2 ranks has asked which rank it is, so each has trained all by itself";
   ASSERT_EQ(run({"launch", "-n", "2", "--", program, "--gtest_filter=LaunchedStranger.*"}), ok) << output_ << errors_;
   expect_error(line);
+  ASSERT_EQ(run_ranks(2, "'" + program + "' --gtest_filter='LaunchedStranger.*'; exit $?"), ok) << output_ << errors_;
+  expect_error(line);  // also of programs that a started program starts
   ASSERT_EQ(run({"launch", "-n", "1", "--", program, "--gtest_filter=LaunchedStranger.*"}), ok) << output_ << errors_;
   EXPECT_EQ(errors_.find("has asked"), std::string::npos) << errors_;
   ASSERT_EQ(run_ranks(2, "exit 0"), ok);  // no training

@@ -12,12 +12,12 @@ using enum RankState;
 
 std::string name_of(int process) { return text("rank ", process); }
 
-RankFate lives(RankState state, int said = 0) { return {.state = state, .group = 3, .why = "w", .said = said}; }
+RankFate lives(RankState state, int said = 0) { return {.state = state, .why = "w", .said = said}; }
 RankFate exits(int status, RankState state, int ended, int said = 0) {
-  return {.lives = false, .status = status, .state = state, .group = 3, .why = "w", .ended = ended, .said = said};
+  return {.lives = false, .status = status, .state = state, .why = "w", .ended = ended, .said = said};
 }
 RankFate killed(int signal, RankState state, int ended) {
-  return {.lives = false, .signal = signal, .state = state, .group = 3, .ended = ended};
+  return {.lives = false, .signal = signal, .state = state, .ended = ended};
 }
 RankFate stopped(RankFate fate) {
   fate.is_stopped = true;
@@ -83,9 +83,6 @@ TEST(RankFates, AMeetingThatOneCannotComeToAnyMoreIsInVain) {
             "rank 1 ended with exit code 0 after it had left in order, and rank 0 waits to meet it");
   EXPECT_EQ(says({lives(joins), lives(joins), lives(unknown)}), "");
   EXPECT_EQ(says({lives(together), lives(together), exits(0, left, 1)}), "");
-  RankFate of_two = lives(joins);
-  of_two.group = 2;  // the group has only some of the ranks
-  EXPECT_EQ(says({of_two, lives(unknown), exits(0, unknown, 1)}), "");
 }
 
 TEST(StoppedRanks, AreOverdueAloneWhileTheOthersGoOnOrHaveEnded) {

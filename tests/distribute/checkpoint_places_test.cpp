@@ -43,7 +43,7 @@ TEST(CheckpointPlaces, ThatCannotBeMadeEndAllRanksBeforeTheFirstStep) {
   EXPECT_EQ(trained.steps, 0);
   ASSERT_EQ(trained.problems.size(), 2u);
   for (const std::string& problem : trained.problems)
-    expect_says(problem, "/proc/nope: no checkpoints can be written there");
+    expect_says(problem, "/proc/nope: the directory of checkpoints cannot be made: ");
 }
 
 TEST(CheckpointPlaces, AreCountedInRowsOnAllRanks) {

@@ -313,7 +313,7 @@ class FaultTable : public testing::Test {
       committed.push_back(step_of(left.values));
       EXPECT_GE(committed.back(), 0) << what;
     }
-    const bool has_left = is_last && all.find("has left the group") != std::string::npos;
+    const bool has_left = is_last && all.find(" has left in order") != std::string::npos;
     EXPECT_TRUE(has_left || all.find(word) != std::string::npos) << what << "\n" << all;
     EXPECT_EQ(std::ranges::count(committed, committed.at(0)), std::ssize(committed)) << what << "\n" << all;
     EXPECT_LT(outcome.seconds, 10) << what;

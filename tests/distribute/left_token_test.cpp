@@ -217,16 +217,7 @@ const ProcessJob serve_without_token("serve without a token", [](const ProcessOf
   check(steps.value().item() == 6, "another number of steps");
 });
 
-class RanksWithoutToken : public testing::Test {
- protected:
-  void SetUp() override {
-    static const std::string problem = problem_of_grpc();
-    if (!problem.empty()) GTEST_SKIP() << problem;
-  }
-  static std::vector<EndedProcess> run(const std::string& job, int ranks) {
-    return run_as_processes(job, ranks, std::to_string(free_port()));
-  }
-};
+class RanksWithoutToken : public RanksByGrpc {};
 
 TEST_F(RanksWithoutToken, MeetByWhatRank0Leaves) {
   for (const int ranks : {2, 4}) {

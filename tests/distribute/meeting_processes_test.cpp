@@ -23,18 +23,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The cluster of a process, whose option is the port.
-Cluster cluster_of_process(const ProcessOfTest& process) {
-  Cluster cluster;
-  cluster.size = process.ranks;
-  cluster.rank = process.rank;
-  cluster.meeting_point = "127.0.0.1:" + process.option;
-  cluster.timeout = 15s;
-  cluster.heartbeat = 5s;
-  cluster.credentials.token = "secret";
-  return cluster;
-}
-
 /// Waits for the meeting to tell of a failure, at most 12 s.
 std::string heard(Meeting& meeting) {
   std::mutex mutex;
@@ -157,16 +145,7 @@ const ProcessJob of_strange("of a strange authority", [](const ProcessOfTest& pr
 const ProcessJob without("without certificates",
                          [](const ProcessOfTest& process) { meet_with(process, {.token = "secret"}); });
 
-class MeetingByGrpc : public testing::Test {
- protected:
-  void SetUp() override {
-    static const std::string problem = problem_of_grpc();
-    if (!problem.empty()) GTEST_SKIP() << problem;
-  }
-  static std::vector<EndedProcess> run(const std::string& job, int ranks) {
-    return run_as_processes(job, ranks, std::to_string(free_port()));
-  }
-};
+class MeetingByGrpc : public RanksByGrpc {};
 
 TEST_F(MeetingByGrpc, AllComeAndShare) {
   for (const int ranks : {1, 2, 4}) expect_all_well(run("meets", ranks));

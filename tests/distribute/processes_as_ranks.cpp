@@ -169,4 +169,24 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
+Cluster cluster_of_process(const ProcessOfTest& process, std::chrono::milliseconds timeout) {
+  Cluster cluster;
+  cluster.size = process.ranks;
+  cluster.rank = process.rank;
+  cluster.meeting_point = "127.0.0.1:" + process.option;
+  cluster.timeout = timeout;
+  cluster.heartbeat = 5s;
+  cluster.credentials.token = "secret";
+  return cluster;
+}
+
+void RanksByGrpc::SetUp() {
+  static const std::string problem = problem_of_grpc();
+  if (!problem.empty()) GTEST_SKIP() << problem;
+}
+
+std::vector<EndedProcess> RanksByGrpc::run(const std::string& job, int ranks) {
+  return run_as_processes(job, ranks, std::to_string(free_port()));
+}
+
 }  // namespace gradus

@@ -1,10 +1,12 @@
 /// Ranks that are processes: the test program starts itself again, once a rank, and each runs the job of a given name.
 #pragma once
+#include <gtest/gtest.h>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
+#include "gradus/distribute/cluster.h"
 #include "gradus/distribute/transport.h"
 #include "tests/components.h"
 
@@ -46,5 +48,16 @@ void expect_all_well(const std::vector<EndedProcess>& ended);
 
 /// A port of this machine that nobody listens at now.
 int free_port();
+
+/// The cluster of a process whose option is the port of the meeting.
+Cluster cluster_of_process(const ProcessOfTest& process, std::chrono::milliseconds timeout = std::chrono::seconds(15));
+
+/// Tests of processes that meet by gRPC. Skipped without it.
+class RanksByGrpc : public testing::Test {
+ protected:
+  void SetUp() override;
+  /// The option of each process is a free port.
+  static std::vector<EndedProcess> run(const std::string& job, int ranks);
+};
 
 }  // namespace gradus

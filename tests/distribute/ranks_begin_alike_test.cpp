@@ -83,19 +83,21 @@ TEST(RanksBeginAlike, InTheirRandomNumbers) {
 TEST(RanksBeginAlike, InWhatTheyAsk) {
   expect_refused(
       [](const Strategy& strategy, int rank) {
-        if (rank == 0) strategy.check_same_number(4, "the number of rows", "");
+        const NamedNumber rows{"the number of rows", 4};
+        if (rank == 0) strategy.check_same({&rows, 1}, "a test");
         else strategy.any(false);
       },
-      {"the ranks do different things: rank 0 (", " asks all for the number of rows, rank 1 (",
+      {"the ranks do different things: rank 0 (", " asks all for a test: the number of rows, rank 1 (",
        " for whether to stop: every rank makes the same calls"});
 }
 
 TEST(RanksBeginAlike, InNumbersWhichAreTold) {
   expect_refused(
       [](const Strategy& strategy, int rank) {
-        strategy.check_same_number(rank - 1, "the first epoch", "all read the same checkpoints");
+        const NamedNumber numbers[] = {{"the last epoch", 7}, {"the first epoch", rank - 1}};
+        strategy.check_same(numbers, "a test", "all read the same checkpoints");
       },
-      {"the first epoch is -1 on rank 0 (", " and 0 on rank 1 (", "): all read the same checkpoints"});
+      {"a test: the first epoch is -1 on rank 0 (", " and 0 on rank 1 (", "): all read the same checkpoints"});
 }
 
 TEST(RanksBeginAlike, InWhatTheyValidateWith) {

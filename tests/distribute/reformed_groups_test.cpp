@@ -12,21 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Cluster cluster_of_process(const ProcessOfTest& process) {
-  Cluster cluster;
-  cluster.size = process.ranks;
-  cluster.rank = process.rank;
-  cluster.meeting_point = "127.0.0.1:" + process.option;
-  cluster.timeout = 20s;
-  cluster.heartbeat = 5s;
-  cluster.credentials.token = "secret";
-  return cluster;
-}
-
 /// Each rank fails in turn; the others receive the failure, and all meet again without a pause.
 const ProcessJob meets_again("meets again", [](const ProcessOfTest& process) {
   for (int attempt = 0; attempt < 24; ++attempt) {
-    Meeting meeting(cluster_of_process(process), {"print", "1.0"});
+    Meeting meeting(cluster_of_process(process, 20s), {"print", "1.0"});
     meeting.share("all here", "");
     if (attempt == 23) return meeting.leave();
     const int victim = attempt % process.ranks;
@@ -51,7 +40,7 @@ const ProcessJob trains_again("trains again", [](const ProcessOfTest& process) {
   for (int attempt = 0; attempt <= faults; ++attempt) {
     const int victim = attempt % process.ranks;
     try {
-      const MultiWorkerMirroredStrategy strategy(cluster_of_process(process), {.micro_shards = 6});
+      const MultiWorkerMirroredStrategy strategy(cluster_of_process(process, 20s), {.micro_shards = 6});
       for (int step = 0; step < 3; ++step) {
         const auto sums = strategy.run(
             [&](Tensor x) {

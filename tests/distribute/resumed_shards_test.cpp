@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include "gradus/gradus.h"
 #include "gradus/train/checkpoint_directory.h"
+#include "tests/distribute/strategies_as_threads.h"
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 #include "tests/test_directory.h"
@@ -67,6 +68,30 @@ TEST(ResumedShards, AreNotAskedOfACheckpointThatDoesNotSayThem) {
   files.write(*contents);
   EXPECT_EQ(train(folder, 2, shards(1, 2)), "");
   EXPECT_EQ(files.read_newest(damaged)->micro_shards, 2);
+}
+
+/// All ranks read the same checkpoint, and rank 0 reports on it.
+TEST(ResumedShards, OfAnotherNumericContractAreToldOnce) {
+  const TestDirectory folder("older_contract");
+  EXPECT_EQ(train(folder, 1, shards(1, 4)), "");
+  const CheckpointDirectory files({.directory = folder.path(), .max_to_keep = 0, .max_shard_bytes = 1 << 20});
+  std::vector<std::string> damaged;
+  std::optional<CheckpointContents> contents = files.read_newest(damaged);
+  ASSERT_TRUE(contents && damaged.empty());
+  contents->contract = 1;
+  files.write(*contents);
+  testing::internal::CaptureStderr();
+  expect_all_well(run_on_ranks({.ranks = 3}, [&](const Strategy& strategy, int) {
+    set_seed(3);
+    Sequential model{Dense(2)};
+    Adam optimizer;
+    fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(ones({16, 3}), ones({16, 2})).batch(8),
+        {.epochs = 2, .checkpoints = {.directory = folder.path()}, .strategy = strategy, .verbose = false});
+  }));
+  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string line = "this training has the bits of version 1 of the numeric contract, and goes on by version ";
+  EXPECT_NE(said.find(line), std::string::npos) << said;
+  EXPECT_EQ(said.find(line), said.rfind(line)) << said;
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 /// The desk of steps, asked as processes ask it.
 #include "gradus/distribute/step_desk.h"
 #include <gtest/gtest.h>
+#include <array>
+#include <thread>
+#include "gradus/base/version.h"
+#include "gradus/distribute/step_member.h"
 
 namespace gradus {
 namespace {
@@ -69,6 +73,27 @@ TEST_F(DeskOfSteps, KeepsTheStepsOfALongRound) {
   EXPECT_EQ(weight_of(round, round), 0) << "waits for all that is done so far";
   do_steps(round, 2 * round);
   EXPECT_EQ(weight_of(0, 2 * round), 4.0 * round);
+}
+
+/// A rank that has left says nothing any more; the values of the others stay theirs.
+TEST(StepMembers, AgreeByRankWhereOneHasLeft) {
+  using Values = std::vector<std::uint64_t>;
+  StepDesk desk({.ranks = 3, .servers = 0, .version = std::string(version_and_contract()), .is_watching = false});
+  const std::shared_ptr<RpcClient> client = in_process_client(desk);
+  std::array<Values, 3> heard;
+  std::vector<std::jthread> ranks;
+  for (const int rank : {0, 1, 2})
+    ranks.emplace_back([&, rank] {
+      Cluster cluster = Cluster::simulated(3);
+      cluster.rank = rank;
+      StepMember member(client, cluster, static_cast<std::size_t>(rank), text("incarnation ", rank));
+      member.join("");
+      if (rank != 1) heard[static_cast<std::size_t>(rank)] = member.agree(5 + static_cast<std::uint64_t>(rank));
+      member.leave();
+    });
+  ranks.clear();
+  EXPECT_EQ(heard[0], (Values{5, 5, 7}));
+  EXPECT_EQ(heard[2], (Values{5, 7, 7}));
 }
 
 }  // namespace

@@ -66,13 +66,14 @@ TEST(InProcess, AnExchangeWithARankThatHasLeftInOrderEndsSoon) {
       return;
     }
     const auto begin = Clock::now();
-    transport.note_left(1);
+    transport.note_left(1, "step 7");
     exchange.receive(1, {3, 0}, into_first);
     exchange.finish(60s);
     EXPECT_EQ(text_of(into_first), "first");
     Exchange other(transport, "another test");
     other.receive(1, {3, 1}, into_second);
-    expect_says(error_of<Unavailable>([&] { other.finish(60s); }), "another test: rank 1 (here) has left in order");
+    expect_says(error_of<Unavailable>([&] { other.finish(60s); }),
+                "another test: rank 1 (here) has left in order after step 7: ");
     EXPECT_LT(Clock::now() - begin, 30s);
     EXPECT_TRUE(transport.is_failed_by_peers());
     is_over = true;
