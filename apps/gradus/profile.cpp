@@ -35,19 +35,28 @@ ProfileReport profiled_steps(Experiment& experiment, std::int64_t steps) {
   });
 }
 
-/// The key of a lever in a configuration.
+/// The remedy of a lever in a configuration.
 struct KeyOfLever {
   std::string_view lever, key;
 };
-constexpr std::array keys{KeyOfLever{"prefetch", "data.prefetch = true"},
-                          KeyOfLever{"parallel map", "data.num_parallel_calls = 0"},
-                          KeyOfLever{"cache", "data.cache = true"}, KeyOfLever{"compile", "train.run_eagerly = false"},
-                          KeyOfLever{"batch size", "train.batch_size"}};
+constexpr std::array keys{
+    KeyOfLever{"input", "`data.cache = true` keeps examples that were made once"},
+    KeyOfLever{"prefetch", "`data.prefetch = true`"},
+    KeyOfLever{"parallel map", "`data.num_parallel_calls = 0`"},
+    KeyOfLever{"cache", "`data.cache = true`"},
+    KeyOfLever{"compile", "`train.run_eagerly = false`"},
+    KeyOfLever{"fixed sizes", "a `train.batch_size` that divides the number of examples makes the sizes equal"},
+    KeyOfLever{"batch size", "a larger `train.batch_size`"},
+    KeyOfLever{"replicas", "a larger `train.batch_size`"}};
 
-void print_keys(const ProfileReport& report) {
-  for (const Suggestion& suggestion : report.suggestions)
+/// Replaces the remedies of a program by those of a configuration.
+void name_keys(ProfileReport& report, const DataConfig& data) {
+  for (Suggestion& suggestion : report.suggestions) {
+    suggestion.remedy.clear();
     for (const auto& [lever, key] : keys)
-      if (suggestion.lever == lever) std::cout << "in the configuration `" << lever << "` is " << key << '\n';
+      if (suggestion.lever == lever && !(lever == "input" && data.cache))
+        suggestion.remedy = text("in the configuration: ", key);
+  }
 }
 
 std::string page_of(const ProfileArguments& arguments, const TrainConfig& config, const Experiment& experiment,
@@ -79,12 +88,13 @@ int profile_training(const ProfileArguments& arguments) {
   experiment.options.strategy = strategy_of(config, Cluster());
   const RunDirectory run(arguments.output ? *arguments.output
                                           : make_run_directory(arguments.config.stem().string() + "-profile"));
-  const ProfileReport report = profiled_steps(experiment, arguments.steps);
+  ProfileReport report = profiled_steps(experiment, arguments.steps);
+  name_keys(report, config.data);
   run.write(run.report(), page_of(arguments, config, experiment, report));
   if (arguments.trace) report.save_trace(*arguments.trace);
   if (arguments.xplane) report.save_xplane(*arguments.xplane);
   if (arguments.json) std::cout << report.to_json() << '\n';
-  else std::cout << report, print_keys(report);
+  else std::cout << report;
   std::cerr << "pictures: " << run.report().string() << '\n';
   return ok;
 }
