@@ -1,6 +1,5 @@
 /// A short training of a configuration, profiled.
 #include "apps/gradus/profile.h"
-#include <array>
 #include <iostream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
@@ -9,6 +8,7 @@
 #include "apps/gradus/ranks.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
+#include "apps/gradus/suggestion_keys.h"
 #include "gradus/backend/plugin.h"
 
 namespace gradus::command {
@@ -33,30 +33,6 @@ ProfileReport profiled_steps(Experiment& experiment, std::int64_t steps) {
     std::visit([&](const auto& train) { fit(experiment.model, experiment.optimizer, experiment.loss, train, options); },
                experiment.train);
   });
-}
-
-/// The remedy of a lever in a configuration.
-struct KeyOfLever {
-  std::string_view lever, key;
-};
-constexpr std::array keys{
-    KeyOfLever{"input", "`data.cache = true` keeps examples that were made once"},
-    KeyOfLever{"prefetch", "`data.prefetch = true`"},
-    KeyOfLever{"parallel map", "`data.num_parallel_calls = 0`"},
-    KeyOfLever{"cache", "`data.cache = true`"},
-    KeyOfLever{"compile", "`train.run_eagerly = false`"},
-    KeyOfLever{"fixed sizes", "a `train.batch_size` that divides the number of examples makes the sizes equal"},
-    KeyOfLever{"batch size", "a larger `train.batch_size`"},
-    KeyOfLever{"replicas", "a larger `train.batch_size`"}};
-
-/// Replaces the remedies of a program by those of a configuration.
-void name_keys(ProfileReport& report, const DataConfig& data) {
-  for (Suggestion& suggestion : report.suggestions) {
-    suggestion.remedy.clear();
-    for (const auto& [lever, key] : keys)
-      if (suggestion.lever == lever && !(lever == "input" && data.cache))
-        suggestion.remedy = text("in the configuration: ", key);
-  }
 }
 
 std::string page_of(const ProfileArguments& arguments, const TrainConfig& config, const Experiment& experiment,
