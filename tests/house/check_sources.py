@@ -99,11 +99,16 @@ def check_code(root, path, lines):
         yield 1, "no first comment: say in one to five lines (///) what the file is for"
     if path.suffix == ".h" and not any(line.strip() == "#pragma once" for line in lines):
         yield 1, "a header without `#pragma once`"
+    included = set()
     for number, line in enumerate(lines, 1):
         match = INCLUDE.match(line)
         problem = match and check_include(root, path, *match.groups())
         if problem:
             yield number, problem
+        if match and path.suffix == ".h" and match[2] in included:
+            yield number, f"{match[2]} is included above already"
+        if match:
+            included.add(match[2])
 
 
 def check_avoided(path, lines):

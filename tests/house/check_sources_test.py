@@ -63,6 +63,8 @@ VIOLATIONS = [
     ("gradus/ops/moved.cpp", "/// Moved.\nreturn node(op.size(), Made{std::move(op)});\n", 2, "moved by one argument"),
     ("gradus/ops/moved.cpp", "/// Moved.\nreturn node(std::move(*a.op), a.op->size());\n", 2, "moved by one argument"),
     ("gradus/ops/twice.h", "/// Twice.\n", 1, "#pragma once"),
+    ("gradus/ops/again.h", '/// Again.\n#pragma once\n#include "gradus/ops/matmul.h"\n#include "gradus/ops/matmul.h"\n', 4,
+     "included above already"),
 ]
 
 
