@@ -65,7 +65,7 @@ def unfavourable(budget):
         "recompute": (IDX + OF_GRAY + CNN + training(batch_size=128, max_bytes=budget),
                       IDX + OF_GRAY + CNN + training(batch_size=128), []),
         "float32": (IDX + BIG_MLP + training(batch_size=256), IDX + BIG_MLP + training(batch_size=256, policy="mixed_bfloat16"),
-                    ["--allow-lower-precision"]),
+                    ["--apply=precision"]),
     }
 
 
@@ -115,7 +115,8 @@ class Runs:
 
     def advised(self, config, further):
         out = config.with_suffix(".advised.toml")
-        said = self.call("advise", config, "--apply", out, "--apply=batch_size,precision", "--max-seconds", self.options.max_seconds, *further)
+        said = self.call("advise", config, "--apply", out, "--apply=batch_size",
+                         "--max-seconds", self.options.max_seconds, *further)
         if self.options.verbose:
             print(said)
         return out

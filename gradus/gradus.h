@@ -151,7 +151,6 @@
 #include "gradus/optim/schedule.h"
 #include "gradus/profile/profile.h"
 #include "gradus/profile/report.h"
-#include "gradus/tensor/device.h"
 #include "gradus/tensor/dimension.h"
 #include "gradus/tensor/dtype.h"
 #include "gradus/tensor/half.h"

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <ranges>
+#include <string_view>
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config_changes.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/path_kinds.h"
 #include "apps/gradus/ranks.h"
+#include "gradus/advice/levers.h"
 #include "gradus/advice/ranks.h"
 #include "gradus/advice/trial.h"
 #include "gradus/backend/plugin.h"
@@ -29,8 +30,10 @@ struct Applied {
 
 void add_names(Applied& applied, const std::string& value) {
   const std::vector<std::string> known{"batch_size", "precision", "bf16", "float16"};
-  for (const auto part : std::views::split(value, ',')) {
-    std::string name(part.begin(), part.end());
+  std::string_view rest = value;
+  for (std::size_t end = 0; end != rest.npos; rest.remove_prefix(std::min(rest.size(), end + 1))) {
+    end = rest.find(',');
+    std::string name(rest.substr(0, end));
     require<ConfigError>(std::ranges::count(known, name) > 0, "--apply: expected a file that ends in .toml, or names ",
                          "of levers that change what is learned, batch_size and precision, got `", name, "`",
                          did_you_mean(name, known));
@@ -60,6 +63,12 @@ Applied applied_by(const AdviseArguments& arguments) {
 }
 
 void check(const AdviseArguments& arguments) {
+  std::vector<std::string> levers;
+  for (const LeverKind& kind : lever_kinds()) levers.emplace_back(kind.name);
+  for (const std::string& name : arguments.levers)
+    require<ConfigError>(
+        std::ranges::any_of(lever_kinds(), [&](const LeverKind& kind) { return is_named(kind, name); }),
+        "--lever: there is no lever `", name, "`", did_you_mean(name, levers));
   require<ConfigError>(arguments.max_seconds > 0 && std::isfinite(arguments.max_seconds),
                        "--max-seconds: expected a positive number, got ", arguments.max_seconds);
 }

@@ -5,6 +5,7 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/run_directory.h"
+#include "gradus/function/export_object.h"
 #include "gradus/onnx/model.h"
 #include "gradus/train/checkpoints.h"
 
@@ -53,7 +54,8 @@ class Exporter {
   }
 
   void onnx_model() const {
-    require(!of_.train, command_, ": ", of_.source.string(), ": an ONNX model has no training step; leave out --train");
+    require<ConfigError>(!of_.train, command_, ": ", of_.source.string(),
+                         ": an ONNX model has no training step; leave out --train");
     const onnx::Model model = onnx::load(of_.source);
     std::vector<Spec> specs;
     for (const onnx::Port& port : model.inputs()) {
@@ -132,6 +134,9 @@ class Exporter {
 }  // namespace
 
 int compile_object(const CompileArguments& arguments) {
+  try {
+    (void)object_function_name(arguments.stem);
+  } catch (const InvalidArgument& error) { throw ConfigError(error.what()); }
   ObjectFiles files;
   Exporter(arguments, "compile", [&](TracedFunction& traced, const std::vector<Spec>& specs, const Body& body) {
     const ObjectOptions options{.instruction_set = arguments.instruction_set,

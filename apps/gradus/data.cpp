@@ -13,7 +13,7 @@ namespace {
 
 Split split_of(Dataset<2> raw, const std::string& source) {
   const std::int64_t examples = raw.cardinality().value();
-  require<DataError>(examples > 0, source, ": there are no examples in it");
+  require<DataError>(examples > 0, source, ": there are no examples in it; expected at least one");
   return {std::move(raw), examples};
 }
 
@@ -386,8 +386,8 @@ void check_columns(const DataConfig& config, const DataFacts& facts, const std::
   };
   const auto check = [&](const char* key, const std::vector<std::string>& now, const std::vector<std::string>& then) {
     require<ConfigError>(now == then, run.string(), ": data.", key, " of its config.toml is ", listed(now),
-                         ", and the run was trained with ", listed(then), "; go on with those, or train anew in ",
-                         "another directory");
+                         ", and the run was trained with ", listed(then), "; go on with those, or begin a ",
+                         "training in another directory");
   };
   if (!config.columns.empty()) check("columns", config.columns, facts.columns);
   std::vector<std::string> words, now = config.categories;

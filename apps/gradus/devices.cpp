@@ -14,7 +14,7 @@ std::string gibibytes(std::size_t bytes) {
   return bytes == 0 ? "memory unknown" : text(std::setprecision(4), static_cast<double>(bytes) / GiB, " GiB");
 }
 /// Of a version of several lines: the first.
-std::string first_line(const std::string& all) { return all.substr(0, all.find('\n')); }
+std::string first_line(const std::string& all) { return printable(all.substr(0, all.find('\n')), true); }
 
 nlohmann::json json_of(const PluginInfo& plugin) {
   nlohmann::json all{{"plugin", plugin.name}, {"path", plugin.path}};
@@ -28,14 +28,15 @@ nlohmann::json json_of(const PluginInfo& plugin) {
 
 void print(const PluginInfo& plugin) {
   if (!plugin.problem.empty()) {
-    std::cout << "plugin " << plugin.name << "  cannot be used: " << plugin.problem << '\n';
+    std::cout << "plugin " << printable(plugin.name, true) << "  cannot be used: " << printable(plugin.problem) << '\n';
     return;
   }
   int number = 0;
   for (const PluginDeviceInfo& each : plugin.devices)
-    std::cout << each.device << "  " << each.model << "  " << gibibytes(each.memory_bytes) << "  plugin " << plugin.name
-              << ':' << number++ << " (" << first_line(plugin.platform_version) << ", PJRT " << plugin.api_version
-              << ", " << plugin.path << ")\n";
+    std::cout << each.device << "  " << printable(each.model, true) << "  " << gibibytes(each.memory_bytes)
+              << "  plugin " << printable(plugin.name, true) << ':' << number++ << " ("
+              << first_line(plugin.platform_version) << ", PJRT " << plugin.api_version << ", "
+              << printable(plugin.path, true) << ")\n";
 }
 
 nlohmann::json networks_as_json() {

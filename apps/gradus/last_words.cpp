@@ -4,6 +4,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -24,6 +25,11 @@ void say(const char* words) {
 }
 
 [[noreturn]] void end(const char* what, const char* why) {
+  static std::atomic_flag is_ending;
+  if (is_ending.test_and_set()) {  // several threads run out of memory at once: the first one speaks and ends all
+    ::sleep(1);
+    ::_exit(failed);
+  }
   say("gradus: ");
   say(what);
   say(why);

@@ -137,8 +137,8 @@ int predict_examples(const PredictArguments& arguments) {
   const Cluster cluster = workers_for("predict");
   require_run("predict", arguments.run);
   TrainConfig config = read_config(arguments.run / "config.toml");
-  require(config.data.kind != "text", arguments.run.string(),
-          ": this run is of a text; gradus sample goes on with one");
+  require<ConfigError>(config.data.kind != "text", arguments.run.string(),
+                       ": this run is of a text; gradus sample goes on with one");
   if (const std::int64_t threads = arguments.threads.value_or(config.threads))
     set_num_threads(static_cast<int>(threads));
   const std::optional<Strategy> strategy = strategy_of(config, cluster);

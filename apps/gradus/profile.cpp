@@ -1,6 +1,5 @@
 /// A short training of a configuration, profiled.
 #include "apps/gradus/profile.h"
-#include <array>
 #include <iostream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
@@ -9,6 +8,7 @@
 #include "apps/gradus/ranks.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
+#include "apps/gradus/suggestion_keys.h"
 #include "gradus/backend/plugin.h"
 
 namespace gradus::command {
@@ -33,21 +33,6 @@ ProfileReport profiled_steps(Experiment& experiment, std::int64_t steps) {
     std::visit([&](const auto& train) { fit(experiment.model, experiment.optimizer, experiment.loss, train, options); },
                experiment.train);
   });
-}
-
-/// The key of a lever in a configuration.
-struct KeyOfLever {
-  std::string_view lever, key;
-};
-constexpr std::array keys{KeyOfLever{"prefetch", "data.prefetch = true"},
-                          KeyOfLever{"parallel map", "data.num_parallel_calls = 0"},
-                          KeyOfLever{"cache", "data.cache = true"}, KeyOfLever{"compile", "train.run_eagerly = false"},
-                          KeyOfLever{"batch size", "train.batch_size"}};
-
-void print_keys(const ProfileReport& report) {
-  for (const Suggestion& suggestion : report.suggestions)
-    for (const auto& [lever, key] : keys)
-      if (suggestion.lever == lever) std::cout << "in the configuration `" << lever << "` is " << key << '\n';
 }
 
 std::string page_of(const ProfileArguments& arguments, const TrainConfig& config, const Experiment& experiment,
@@ -79,12 +64,13 @@ int profile_training(const ProfileArguments& arguments) {
   experiment.options.strategy = strategy_of(config, Cluster());
   const RunDirectory run(arguments.output ? *arguments.output
                                           : make_run_directory(arguments.config.stem().string() + "-profile"));
-  const ProfileReport report = profiled_steps(experiment, arguments.steps);
+  ProfileReport report = profiled_steps(experiment, arguments.steps);
+  name_keys(report, config.data);
   run.write(run.report(), page_of(arguments, config, experiment, report));
   if (arguments.trace) report.save_trace(*arguments.trace);
   if (arguments.xplane) report.save_xplane(*arguments.xplane);
   if (arguments.json) std::cout << report.to_json() << '\n';
-  else std::cout << report, print_keys(report);
+  else std::cout << report;
   std::cerr << "pictures: " << run.report().string() << '\n';
   return ok;
 }

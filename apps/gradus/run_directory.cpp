@@ -9,6 +9,7 @@
 #include <ctime>
 #include <system_error>
 #include "gradus/base/error.h"
+#include "gradus/base/input_file.h"
 #include "gradus/formats/atomic_file.h"
 
 namespace gradus::command {
@@ -45,10 +46,18 @@ RunClaim::~RunClaim() {
   if (begun_) rmdir(run_.checkpoints().c_str());  // if it is empty
   std::error_code none;
   if (begun_ && !kept_ && !std::filesystem::exists(run_.checkpoints(), none)) {
-    for (const auto& file : {run_.config(), run_.data(), run_.vocabulary()}) std::filesystem::remove(file, none);
+    put_back();
     if (run_.is_made_here()) rmdir(run_.path().c_str());  // only if it is empty
   }
   close(descriptor_);
+}
+
+void RunClaim::put_back() const noexcept {
+  std::error_code none;
+  for (const auto& [file, contents] : before_) try {
+      if (contents) run_.write(file, *contents);
+      else std::filesystem::remove(file, none);
+    } catch (const std::exception&) {}  // the failure of the training is the one that is reported
 }
 
 void RunClaim::begin_training() {
@@ -63,6 +72,8 @@ void RunClaim::begin_training() {
   require<Unavailable>(begun_, "run directory ", run_.path().string(),
                        ": a training was begun there; go on with gradus train --resume ", run_.path().string(),
                        ", or choose another with --output");
+  for (const auto& file : {run_.config(), run_.data(), run_.vocabulary()})
+    before_.push_back({file, std::filesystem::exists(file, none) ? std::optional(read_text_file(file)) : std::nullopt});
 }
 
 std::filesystem::path make_run_directory(const std::string& name, const std::filesystem::path& runs) {

@@ -2,7 +2,9 @@
 /// report.html, and of a text vocabulary.json. Every file appears whole or not at all.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace gradus::command {
 
@@ -44,12 +46,19 @@ class RunClaim {
   /// checkpoint was not.
   void begin_training();
   /// Notes that the training has made a step. A training that began here and made none has its files removed, so that
-  /// the next one does not take them for its own.
+  /// the next one does not take them for its own; files that were there before get their contents back.
   void keep() { kept_ = true; }
 
  private:
+  struct Before {
+    std::filesystem::path file;
+    std::optional<std::string> contents;  // empty: there was no such file
+  };
+  void put_back() const noexcept;
+
   const RunDirectory& run_;
   int descriptor_;
+  std::vector<Before> before_;                        // the files that a training writes before its first step
   bool held_ = false, begun_ = false, kept_ = false;  // held: false on file systems without locks
 };
 

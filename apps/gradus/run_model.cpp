@@ -1,6 +1,7 @@
 /// `gradus run`.
 #include <iostream>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/config.h"
 #include "gradus/base/threads.h"
 #include "gradus/formats/npy.h"
 #include "gradus/onnx/model.h"
@@ -13,9 +14,9 @@ std::map<std::string, Tensor> read_inputs(const std::vector<std::string>& given)
   std::map<std::string, Tensor> inputs;
   for (const std::string& each : given) {
     const std::size_t sign = each.find('=');
-    require(sign != std::string::npos && sign > 0, "--input ", each, ": expected NAME=FILE.npy");
+    require<ConfigError>(sign != std::string::npos && sign > 0, "--input ", each, ": expected NAME=FILE.npy");
     const bool is_new = inputs.emplace(each.substr(0, sign), load_npy(each.substr(sign + 1))).second;
-    require(is_new, "--input ", each, ": that input is given twice");
+    require<ConfigError>(is_new, "--input ", each, ": that input is given twice");
   }
   return inputs;
 }

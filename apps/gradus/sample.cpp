@@ -10,8 +10,8 @@ namespace gradus::command {
 int sample(const SampleArguments& arguments) {
   require_run("sample", arguments.run);
   const TrainConfig config = read_config(arguments.run / "config.toml");
-  require(config.data.kind == "text", arguments.run.string(), ": this run is not of a text; its data are ",
-          config.data.kind);
+  require<ConfigError>(config.data.kind == "text", arguments.run.string(), ": this run is not of a text; its data are ",
+                       config.data.kind);
   if (const std::int64_t threads = arguments.threads.value_or(config.threads))
     set_num_threads(static_cast<int>(threads));
   const Vocabulary vocabulary = Vocabulary::read(arguments.run / "vocabulary.json");

@@ -28,8 +28,8 @@ std::string account_of(const ProfileReport& report) {
   if (parts[0].first > report.input_wait) return account;
   const auto stage = std::ranges::find(report.rows, ProfileKind::stage, &ProfileRow::kind);  // rows: dearest first
   const std::string name = stage == report.rows.end() ? "the data set" : text("`", stage->name, "`");
-  return text(account, "; so levers of the data come first. The input waits most of all for ", name,
-              ": what no lever takes away is what it does for each element, which has to become less");
+  return text(account, "; so levers of the data come first. Most of that wait is for ", name,
+              ", and no lever makes its work for each element less: let it do less");
 }
 
 }  // namespace gradus

@@ -71,8 +71,10 @@ std::string problem_of_making(const fs::path& named) {
   std::error_code problem;
   if (fs::is_directory(named, problem)) return {};
   if (named.has_parent_path()) fs::create_directories(named.parent_path(), problem);
-  if (mkdir(named.c_str(), 0700) == 0 || fs::is_directory(named, problem)) return {};
-  return text(named.string(), " cannot be made: ", std::generic_category().message(errno));
+  if (mkdir(named.c_str(), 0700) == 0) return {};
+  const int reason = errno;
+  if (fs::is_directory(named, problem)) return {};  // another process has made it meanwhile
+  return text(named.string(), " cannot be made: ", std::generic_category().message(reason));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "gradus/base/thread_pool.h"
 #include "gradus/data/files.h"
 #include "gradus/data/stage.h"
+#include "gradus/data/stage_team.h"
 #include "gradus/formats/image.h"
 
 namespace gradus {
@@ -117,9 +118,8 @@ class ImagesPass : public Pass {
           next = indices.size();
         }
     };
-    ThreadPool::global().run(
-        static_cast<int>(std::min<std::size_t>(indices.size(), static_cast<std::size_t>(stage_.threads()))), work,
-        {.claims = true});
+    run_stage_team(static_cast<int>(std::min<std::size_t>(indices.size(), static_cast<std::size_t>(stage_.threads()))),
+                   work);
     if (!failures.empty()) std::rethrow_exception(failures.begin()->second);
   }
 

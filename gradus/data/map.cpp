@@ -8,6 +8,7 @@
 #include "gradus/base/thread_pool.h"
 #include "gradus/data/element_work.h"
 #include "gradus/data/pipeline_changes.h"
+#include "gradus/data/stage_team.h"
 
 namespace gradus {
 namespace {
@@ -130,8 +131,7 @@ class MapPass : public Pass {
             return;
           }
     };
-    ThreadPool::global().run(static_cast<int>(std::min(left, static_cast<std::size_t>(threads))), work,
-                             {.claims = true});
+    run_stage_team(static_cast<int>(std::min(left, static_cast<std::size_t>(threads))), work);
     if (!failures.empty()) std::rethrow_exception(failures.begin()->second);
   }
   void put(std::int64_t index, const Tensors& element, std::size_t place, std::span<std::byte* const> out) const {

@@ -38,7 +38,7 @@ class ProfiledFetch {
     if (log_) [[unlikely]]
       log_->end({.kind = ActivityEvent::Kind::fetch,
                  .part = was_made_ahead_ ? 1 : 0,
-                 .name = log_->profile().name(stage_.name()),
+                 .name = log_->profile().name(stage_.name_in_chain()),
                  .bytes = epoch_,
                  .flow = flow_});
   }
@@ -122,7 +122,7 @@ class PassReading : public Reading {
       return;
     const std::int64_t now = ActivityLog::now();
     log->keep({.kind = ActivityEvent::Kind::held,
-               .name = log->profile().name(stage_->name()),
+               .name = log->profile().name(stage_->name_in_chain()),
                .begin = now,
                .end = now,
                .bytes = bytes_held_by(*stage_)});

@@ -94,7 +94,7 @@ void Prefetcher::note_queue(ActivityLog* log) const {
     return;
   const std::int64_t now = ActivityLog::now();
   log->keep({.kind = ActivityEvent::Kind::queue,
-             .name = log->profile().name(stage_->name()),
+             .name = log->profile().name(stage_->name_in_chain()),
              .begin = now,
              .end = now,
              .count = full_,
@@ -116,7 +116,7 @@ class Prefetcher::Making {
     if (log_) log_->begin(Activity::host);
   }
   void end_wait(const Stage& stage) const {
-    if (log_) log_->end({.kind = ActivityEvent::Kind::room, .name = log_->profile().name(stage.name())});
+    if (log_) log_->end({.kind = ActivityEvent::Kind::room, .name = log_->profile().name(stage.name_in_chain())});
   }
   /// Gives the element its number.
   void end(const Stage& stage, Slot& slot, const Tensors& element) const {
@@ -125,8 +125,10 @@ class Prefetcher::Making {
     slot.flow = profile_->next_flow();
     std::int64_t bytes = 0;
     for (const Tensor& field : element) bytes += static_cast<std::int64_t>(field.bytes());
-    log_->end(
-        {.kind = ActivityEvent::Kind::making, .name = profile_->name(stage.name()), .bytes = bytes, .flow = slot.flow});
+    log_->end({.kind = ActivityEvent::Kind::making,
+               .name = profile_->name(stage.name_in_chain()),
+               .bytes = bytes,
+               .flow = slot.flow});
   }
 
  private:

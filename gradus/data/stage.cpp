@@ -174,7 +174,7 @@ class TimedPass : public Pass {
   };
   std::uint64_t name_in(const ActivityLog& log) {
     if (named_in_ != log.profile().number()) {
-      name_ = log.profile().name(stage_.name());
+      name_ = log.profile().name(stage_.name_in_chain());
       named_in_ = log.profile().number();
     }
     return name_;
@@ -203,6 +203,22 @@ std::span<const std::int64_t> MovedPass::all_moved(std::span<const std::int64_t>
 
 std::unique_ptr<Pass> Stage::open(std::int64_t epoch) const {
   return std::make_unique<TimedPass>(make_pass(epoch), *this);
+}
+
+namespace {
+
+/// The number of stages called `name` in the longest chain that ends in `stage`.
+int count_named(const Stage& stage, const std::string& name) {
+  int most = 0;
+  for (const Stage* source : stage.sources()) most = std::max(most, count_named(*source, name));
+  return most + (stage.name() == name ? 1 : 0);
+}
+
+}  // namespace
+
+std::string Stage::name_in_chain() const {
+  const int place = count_named(*this, name());
+  return place == 1 ? name() : text(name(), ' ', place);
 }
 
 std::uint64_t Stage::fingerprint() const { return mix(hash_of(std::string_view(name())), identity()); }

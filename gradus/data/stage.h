@@ -178,6 +178,8 @@ class Stage : public std::enable_shared_from_this<Stage> {
   virtual int parallel_calls() const { return autotune; }
   /// Name for explanations and messages, such as "batch(32)".
   virtual std::string name() const = 0;
+  /// Its name in profiles: stages of one name are numbered from the source on, as "map", "map 2".
+  std::string name_in_chain() const;
   /// Bytes that it keeps in memory whatever is read, such as the arrays that it was made of.
   virtual std::int64_t held_bytes() const { return 0; }
   /// The stages that it reads.

@@ -68,6 +68,8 @@ class TableReader {
     std::vector<CsvCell> cells;
     bool more = records_.next(cells);
     require<DataError>(more || !options_.header, "from_csv: ", name_, ": the file is empty; expected a header");
+    require<DataError>(std::ranges::none_of(cells, is_no_text), "from_csv: ", name_,
+                       ":1: this is no text, or text in UTF-16; expected UTF-8");
     make_columns(cells);
     if (options_.header) more = records_.next(cells);
     for (; more; more = records_.next(cells)) add(cells);
@@ -77,6 +79,7 @@ class TableReader {
   }
 
  private:
+  static bool is_no_text(const CsvCell& cell) { return cell.text.find('\0') != cell.text.npos; }
   /// A column with a similar name, or all columns, by which a user recognizes a wrong file.
   static std::string listed(const std::string& wanted, const std::vector<std::string>& names) {
     std::string end = did_you_mean(wanted, names);
@@ -95,17 +98,17 @@ class TableReader {
             "from_csv: .label must name the column that is to be predicted", did_you_mean("", names));
     const auto check_column = [&](const std::string& wanted, const char* what) {
       const auto times = std::ranges::count(names, wanted);
-      require<DataError>(times > 0, "from_csv: ", name_, " has no column `", wanted, "`, which ", what, " names",
+      require<DataError>(times > 0, "from_csv: ", name_, " has no column `", wanted, "`, which `", what, "` names",
                          listed(wanted, names));
       require<DataError>(times == 1, "from_csv: ", name_, ":1: ", times, " columns are called `", wanted, "`");
     };
-    if (!options_.label.empty()) check_column(options_.label, ".label");
+    if (!options_.label.empty()) check_column(options_.label, "label");
     for (const std::string& column : options_.columns) {
-      check_column(column, ".columns");
+      check_column(column, "columns");
       require(column != options_.label, "from_csv: .columns names the label, `", column, "`");
       require(std::ranges::count(options_.columns, column) == 1, "from_csv: .columns names `", column, "` twice");
     }
-    for (const auto& [column, words] : options_.categories) check_column(column, ".categories");
+    for (const auto& [column, words] : options_.categories) check_column(column, "categories");
     for (std::string& name : names) add_column(std::move(name));
   }
   void add_column(std::string name) {
@@ -182,7 +185,8 @@ class TableReader {
     double wide = 0;
     const auto parsed = std::from_chars(begin, end, wide);
     const bool small = parsed.ec == std::errc() && std::fabs(wide) < 1;
-    if (read != end || !small) fail(column, cell, shown(cell.text), " is no f32");
+    if (read != end || !small)
+      fail(column, cell, "expected a number of at most 3.4e38, which f32 holds, found ", shown(cell.text));
     return static_cast<float>(wide);
   }
   static void note_integer(Column& column, const CsvCell& cell, const char* begin, const char* end) {

@@ -121,14 +121,18 @@ class HeaderParser {
   const std::string& name_;
 };
 
+/// The first 12 bytes, or fewer in a shorter file: they contain the header's length.
+constexpr std::size_t before_header = 12;
+
 /// The place and length of the header's text. `bytes`: the first bytes of a file of `size` bytes.
 struct HeaderPlace {
   std::size_t begin, length;
 };
 HeaderPlace header_place(std::span<const std::byte> bytes, std::size_t size, const std::string& name) {
   const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
-  require<DataError>(bytes.size() >= 12 && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0, name,
+  require<DataError>(bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0, name,
                      ": byte 0: no NumPy file: it does not begin with \\x93NUMPY");
+  require<DataError>(bytes.size() >= before_header, name, ": byte ", bytes.size(), ": the file ends in its header");
   const std::size_t version = byte(6);
   require<DataError>(version >= 1 && version <= 3, name, ": byte 6: version ", version, " of the format is unknown");
   const std::size_t begin = version == 1 ? 10 : 12;
@@ -138,9 +142,6 @@ HeaderPlace header_place(std::span<const std::byte> bytes, std::size_t size, con
                      " follow");
   return {begin, length};
 }
-
-/// The first bytes of a file, which contain the header's length. No header is so short that it ends before.
-constexpr std::uint64_t before_header = 12;
 
 Header header_at(HeaderPlace place, std::span<const std::byte> bytes, const std::string& name) {
   const std::string_view source(reinterpret_cast<const char*>(bytes.data()) + place.begin, place.length);

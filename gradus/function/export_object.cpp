@@ -18,23 +18,6 @@ constexpr std::int64_t most_captured = std::int64_t{64} << 20;  // bytes of one 
 /// A prefix of letters makes any name free.
 std::string suggested_for(const std::string& name) { return "step_" + name.substr(name.find_first_not_of('_')); }
 
-/// The function's name in C: the file's name, if it is valid and not reserved.
-std::string function_name(const std::filesystem::path& stem) {
-  std::string name = stem.filename().string();
-  const auto is_right = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  require(!name.empty() && std::ranges::all_of(name, is_right) && !(name.front() >= '0' && name.front() <= '9'),
-          "export_object: the stem ", stem.string(),
-          " names the functions of the object, so its last part has to be a ",
-          "name in C, of letters, digits and _, such as train_step");
-  require(!is_function_of_c(name), "export_object: the stem ", stem.string(),
-          " names the functions of the object, and `", name,
-          "` has a meaning in C or C++ already, as a word of the language, a function of the C library or a name ",
-          "reserved for them: choose another, such as ", suggested_for(name));
-  return name;
-}
-
 class StepOfSegment {
  public:
   StepOfSegment(const Segment& segment, Graph graph, const std::string& title, bool has_weights_file)
@@ -108,6 +91,22 @@ class StepOfSegment {
 
 }  // namespace
 
+std::string object_function_name(const std::filesystem::path& stem) {
+  std::string name = stem.filename().string();
+  const auto is_right = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  require(!name.empty() && std::ranges::all_of(name, is_right) && !(name.front() >= '0' && name.front() <= '9'),
+          "export_object: the stem ", stem.string(),
+          " names the functions of the object, so its last part has to be a ",
+          "name in C, of letters, digits and _, such as train_step");
+  require(!is_function_of_c(name), "export_object: the stem ", stem.string(),
+          " names the functions of the object, and `", name,
+          "` has a meaning in C or C++ already, as a word of the language, a function of the C library or a name ",
+          "reserved for them: choose another, such as ", suggested_for(name));
+  return name;
+}
+
 void detail::refuse_specs(std::string_view what, std::size_t given, const std::vector<bool>& taken) {
   std::string numbers;
   for (std::size_t n = 0; n < taken.size(); ++n)
@@ -126,7 +125,7 @@ void detail::refuse_specs(std::string_view what, std::size_t given, const std::v
 ObjectFiles write_object_files(const FunctionOptions& function, const std::string& title,
                                const std::filesystem::path& stem, const std::vector<Spec>& arguments,
                                const ObjectOptions& options, Draft draft) {
-  const std::string name = function_name(stem);
+  const std::string name = object_function_name(stem);
   auto [segment, graph] = std::move(draft).take_leaf(title, "export_object");
   ObjectStep step = StepOfSegment(*segment, std::move(graph), title, !options.weights.empty()).take();
   step.name = name;

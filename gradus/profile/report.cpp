@@ -107,7 +107,8 @@ std::string ProfileReport::to_json() const {
   for (const ProfileRow& row : rows) json["rows"].push_back(json_of(row));
   json["suggestions"] = nlohmann::ordered_json::array();
   for (const Suggestion& s : suggestions)
-    json["suggestions"].push_back({{"lever", s.lever}, {"reason", s.reason}, {"gain_seconds", s.gain_seconds}});
+    json["suggestions"].push_back(
+        {{"lever", s.lever}, {"reason", s.reason}, {"gain_seconds", s.gain_seconds}, {"remedy", s.remedy}});
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -130,7 +131,8 @@ std::ostream& operator<<(std::ostream& out, const ProfileReport& report) {
                "synchronize().\n\n";
   for (const ProfileKind kind : kinds) print_kind(written, report, kind);
   for (const Suggestion& s : report.suggestions)
-    written << "try " << s.lever << ", which gains up to " << time_text(s.gain_seconds) << ": " << s.reason << ".\n";
+    written << "try " << s.lever << ", which gains up to " << time_text(s.gain_seconds) << ": " << s.reason
+            << (s.remedy.empty() ? "" : "; ") << s.remedy << ".\n";
   return out << std::move(written).str();
 }
 

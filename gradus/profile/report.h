@@ -24,8 +24,8 @@ std::string_view name_of(ProfileKind kind);
 struct ProfileRow {
   std::string name;        // "matmul+add+relu", "sequential/dense_1", "batch(32)", "step"
   std::int64_t calls = 0;  // runs of a kernel or a layer, elements of a stage, times that a scope was entered
-  double seconds = 0;      // of all threads together; of a scope: on the clock; of a stage: of its reading threads
-  std::size_t bytes = 0;   // read and written by kernels; of a stage: of its elements
+  double seconds = 0;  // of all threads together; of a scope: on the clock; of a stage: of those that make its elements
+  std::size_t bytes = 0;                   // read and written by kernels; of a stage: of its elements
   ProfileKind kind = ProfileKind::kernel;  // what it is about
   double flops = 0;                        // operations, as the cost model counts them
   double of_peak = 0;           // its operations a second, as a share of what its threads can do; 0: not known
@@ -41,6 +41,7 @@ struct Suggestion {
   std::string lever;
   std::string reason;       // in words, with the numbers that it rests on
   double gain_seconds = 0;  // of the work that was profiled, estimated
+  std::string remedy = {};  // the way to write it where the reason does not give it; may be empty
 };
 
 /// The memory of tensors at a moment, by what holds it, in bytes.

@@ -31,6 +31,7 @@ class Advisor {
     note(timeline.tracks.front().kept);
     for (const ProfileTimeline::Track& track : timeline.tracks) {
       if (track.kind == ProfileTimeline::TrackKind::data) ++data_threads_;
+      if (track.kind == ProfileTimeline::TrackKind::pool && &track != &timeline.tracks.front()) note_help(track.kept);
       for (const ActivityEvent& event : track.kept.events)
         if (event.kind == Kind::stage && event.part == 1) changing_.insert(timeline.name(event.name));
     }
@@ -38,12 +39,12 @@ class Advisor {
       if (row.kind == ProfileKind::kernel && !row.stage.empty()) stage_kernels_ += row.seconds;
       if (row.kind != ProfileKind::stage) continue;
       is_in_order_ = is_in_order_ || is_read_in_order(row.name);
-      making_seconds_ += row.seconds;
+      making_seconds_ += reading_seconds(row);
       if (!is_of_memory(row.name) && !changing_.contains(row.name)) {
-        kept_seconds_ += row.seconds;
-        if (!dearest_kept_ || row.seconds > dearest_kept_->seconds) dearest_kept_ = &row;
+        kept_seconds_ += reading_seconds(row);
+        if (!dearest_kept_ || reading_seconds(row) > reading_seconds(*dearest_kept_)) dearest_kept_ = &row;
       }
-      if (!dearest_stage_ || row.seconds > dearest_stage_->seconds) dearest_stage_ = &row;
+      if (!dearest_stage_ || reading_seconds(row) > reading_seconds(*dearest_stage_)) dearest_stage_ = &row;
     }
   }
 
@@ -71,6 +72,20 @@ class Advisor {
   static bool is_read_in_order(std::string_view stage) {
     return stage.starts_with("from_generator") || stage.starts_with("filter") || stage.starts_with("interleave") ||
            stage.starts_with("bucket");
+  }
+  /// Notes the time of a pool thread that made elements beside the thread that reads the stage.
+  void note_help(const ActivityLog::Kept& kept) {
+    for (std::size_t i = 0; i < kept.sums.size(); ++i) {
+      if (kept.of_sums[i].first != Kind::stage) continue;
+      const double helped = static_cast<double>(kept.sums[i].own_ns) * 1e-9;
+      helped_[timeline_.name(kept.of_sums[i].second)] += helped;
+      helped_seconds_ += helped;
+    }
+  }
+  /// A stage's time on the threads that read it, for which their readers wait.
+  double reading_seconds(const ProfileRow& stage) const {
+    const auto helped = helped_.find(stage.name);
+    return stage.seconds - (helped == helped_.end() ? 0 : helped->second);
   }
   void note(const ActivityLog::Kept& kept) {
     double fetched = 0, fetched_seen = 0, fetches = 0, later = 0;
@@ -116,15 +131,16 @@ class Advisor {
       traces_[name.substr(6)] += is_late && is_another ? 1 : 0;
     }
   }
-  void suggest(std::string lever, double gain, std::string reason) {
-    if (gain >= worth * report_.seconds) found_.push_back({std::move(lever), std::move(reason), gain});
+  void suggest(std::string lever, double gain, std::string reason, std::string remedy = {}) {
+    if (gain < worth * report_.seconds) return;
+    found_.push_back({std::move(lever), std::move(reason), gain, std::move(remedy)});
   }
   double share(double seconds) const { return seconds / report_.seconds; }
 
   std::string of_dearest() const {
     if (!dearest_stage_) return "";
     return text("most of all by `", dearest_stage_->name, "`, which takes ", milliseconds(dearest_stage_->seconds),
-                "; ");
+                helped_.contains(dearest_stage_->name) ? " of all threads; " : "; ");
   }
 
   /// The time that several data threads would save, within the threads that the stages leave free; at best all threads
@@ -132,7 +148,8 @@ class Advisor {
   double spread() const {
     if (is_in_order_ || making_seconds_ <= 0) return 0;
     const double threads = std::max(1, report_.threads), rest = report_.seconds - report_.input_wait;
-    const double busy = std::clamp(stage_kernels_ / making_seconds_, 1.0, threads);
+    const double busy =
+        std::clamp(std::max(stage_kernels_, making_seconds_ + helped_seconds_) / making_seconds_, 1.0, threads);
     const double made = std::min(waited_for_plain_, making_seconds_);
     return made + rest - std::max(rest, (busy * made + rest) / threads);
   }
@@ -181,7 +198,7 @@ class Advisor {
     const std::string ahead =
         data_threads_ == 0 ? "" : text("although ", data_threads_, " of ", report_.threads, " threads make it ahead, ");
     suggest(
-        "input", std::min(report_.input_wait - hidden, dearest_stage_->seconds / std::max(1, data_threads_)),
+        "input", std::min(report_.input_wait - hidden, reading_seconds(*dearest_stage_) / std::max(1, data_threads_)),
         text(percent(share(report_.input_wait)), " of the time waits for input, ", ahead, of_dearest(),
              hidden > 0 ? text("making it sooner hides ", percent(hidden / report_.input_wait), " of the wait: ") : "",
              "let `", dearest_stage_->name,
@@ -202,8 +219,8 @@ class Advisor {
       if (times < many_traces || share(lasting) < much_compiling) continue;
       suggest("fixed sizes", lasting,
               text(percent(share(lasting)), " of the time is compiling that does not end: `", name, "` was traced ",
-                   times, " times after half of the programs had run; explain() says why, and `drop_remainder` or ",
-                   "`padded_batch` make sizes equal"));
+                   times, " times after half of the programs had run; batches of one size are traced once"),
+              "explain() says why, and `drop_remainder` or `padded_batch` make sizes equal");
     }
   }
 
@@ -231,7 +248,9 @@ class Advisor {
   std::vector<Suggestion> found_;
   double waited_for_plain_ = 0, waited_for_ahead_ = 0, waited_in_later_epochs_ = 0, run_seconds_ = 0;
   double making_seconds_ = 0, kept_seconds_ = 0, later_share_ = 0;
-  double stage_kernels_ = 0;  // of all threads
+  double stage_kernels_ = 0;              // of all threads
+  std::map<std::string, double> helped_;  // by stage: seconds of pool threads beside the one that reads it
+  double helped_seconds_ = 0;
   bool is_in_order_ = false;  // true if a stage can only be read in order
   std::int64_t first_epoch_ = -1, runs_ = 0;
   int data_threads_ = 0;

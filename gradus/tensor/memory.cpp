@@ -89,12 +89,12 @@ struct Ledger {
       out += text(i ? ", " : "", largest[i]->label, ": ", size_text(largest[i]->bytes));
     return out;
   }
-  [[noreturn]] void fail(std::int64_t bytes, const char* what, std::string_view why) {
+  [[noreturn]] void fail(std::int64_t bytes, const char* what, std::string_view why,
+                         std::string_view raise = "raise the limit with set_memory_limit") {
     throw OutOfMemory(text(why, device() > 0 ? text(" on cpu:", device()) : "", ": ", what, " asks for ",
                            size_text(bytes), ", ", size_text(live()), " are live, the limit is ", size_text(bound()),
                            "; ", holders_text(),
-                           ". Use a smaller batch or micro_batches, drop tensors that are no longer read, or raise "
-                           "the limit with set_memory_limit"));
+                           ". Use a smaller batch or micro_batches, drop tensors that are no longer read, or ", raise));
   }
   void require_room(std::int64_t bytes, const char* what) {
     if (counts && counted++ == refused) fail(bytes, what, "an allocation that is made to fail");
@@ -271,7 +271,8 @@ void relabel(Holder& holder, std::string label) noexcept {
 void fail_system(std::int64_t bytes, const char* what) {
   Ledger& ledger = ledger_of(0);
   const std::lock_guard lock(ledger.mutex);
-  ledger.fail(bytes, what, "the system has no more memory");
+  ledger.fail(bytes, what, "the system has no more memory",
+              "allow the process more (ulimit -v, or that of the machine or container)");
 }
 
 }  // namespace memory

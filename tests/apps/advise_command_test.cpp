@@ -99,6 +99,8 @@ TEST_F(AdviseCommand, ApplyTakesOneFileAndNames) {
   refused({out, "batchsize"}, "did you mean `batch_size`?");
   refused({out, "batch_size,prefetch"}, "got `prefetch`");
   refused({"batch_size"}, "add --apply OUT.toml");
+  refused({""}, "got ``");
+  refused({out, "batch_size,"}, "got ``");
   refused({out, root_ / "other.toml"}, "expected one file");
   refused({root_ / "out"}, "a file that ends in .toml");
   EXPECT_FALSE(fs::exists(out));
@@ -113,8 +115,8 @@ TEST_F(AdviseCommand, BadInput) {
   }
   AdviseArguments given = arguments();
   given.levers = {"prefech"};
-  EXPECT_NE(status_of([&] { return advise_training(given); }), ok);
-  expect_error("prefetch");
+  EXPECT_EQ(status_of([&] { return advise_training(given); }), usage);
+  expect_error("--lever: there is no lever `prefech`; did you mean `prefetch`?");
   given = arguments();
   for (const char* place : {"missing/out.toml", "."}) {
     given.apply = {root_ / place};

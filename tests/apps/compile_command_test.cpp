@@ -38,7 +38,7 @@ TEST_F(CompileCommand, AnOnnxModelBecomesAnObject) {
   float x[] = {1, 2, 3, 4}, y[4] = {};
   loaded("twice").run(x, y);
   EXPECT_EQ(std::vector<float>(y, y + 4), std::vector<float>({2, 4, 6, 8}));
-  EXPECT_NE(compiled({.source = root_ / "double.onnx", .stem = root_ / "twice", .train = true}), ok);
+  EXPECT_EQ(compiled({.source = root_ / "double.onnx", .stem = root_ / "twice", .train = true}), usage);
   expect_error("no training step");
 }
 
@@ -76,8 +76,10 @@ TEST_F(CompileCommand, AConfigurationGivesPredictionsAndATrainingStep) {
   float last = first;
   for (int k = 0; k < 50; ++k) last = learn.step(x.data(), y.data());
   EXPECT_LT(last, first);
-  EXPECT_NE(compiled({.source = root_ / "config.toml", .stem = root_ / "no name", .data_directory = root_}), ok);
+  EXPECT_EQ(compiled({.source = root_ / "config.toml", .stem = root_ / "no name", .data_directory = root_}), usage);
   expect_error("name in C");
+  EXPECT_EQ(compiled({.source = root_ / "config.toml", .stem = root_ / "int", .data_directory = root_}), usage);
+  expect_error("choose another, such as step_int");
 }
 
 /// What the documents show first: the model of a run predicts, one row at a time or several, for either processor, with

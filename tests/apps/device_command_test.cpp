@@ -110,6 +110,10 @@ TEST_F(DeviceCommand, TellsOfPluginsThatCannotBeUsed) {
   expect_output("PJRT_NAMES_AND_LIBRARY_PATHS: `first` is not name:path");
   expect_output("/nowhere/plugin.so: No such file");
   expect_output("cpu:0");
+  const VariablesOfTest clears{{"PJRT_NAMES_AND_LIBRARY_PATHS", "a\x1b[2Jb,c\x1b[2Jd:/nowhere/\x1b[2J.so"}};
+  EXPECT_EQ(run({"devices"}), ok) << errors_;
+  expect_output("plugin a\\x1b[2Jb  cannot be used");
+  EXPECT_EQ(output_.find('\x1b'), std::string::npos) << output_;
 }
 
 /// The losses are the processor's, and the device has run them: named in each of the ways.

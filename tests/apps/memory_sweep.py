@@ -69,6 +69,8 @@ def faults_of(result, output):
         yield "failed without a word"
     if "std::" in result.stderr:
         yield "says the name of an exception"
+    if "gradus: gradus:" in result.stderr:
+        yield "says it from two threads at once"
     if output and output.exists():
         for file in [output] if output.is_file() else output.rglob("*"):
             if file.suffix == ".json" and not file.name.startswith("checkpoint-"):  # these end with their checksum

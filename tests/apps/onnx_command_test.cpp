@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/config.h"
 #include "gradus/formats/npy.h"
 #include "gradus/onnx/export.h"
 #include "gradus/onnx/model_file.h"
@@ -92,7 +93,7 @@ TEST_F(OnnxCommand, RunWritesEachOutput) {
   EXPECT_EQ(load_npy(root_ / "results" / "y.npy").item(), 8);
   RunArguments wrong = arguments;
   wrong.inputs = {"x"};
-  EXPECT_THROW(run_model(wrong), InvalidArgument);
+  EXPECT_THROW(run_model(wrong), ConfigError);
   wrong.inputs = {};
   EXPECT_THROW(run_model(wrong), InvalidArgument);
 }

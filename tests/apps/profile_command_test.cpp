@@ -1,9 +1,11 @@
 /// `gradus profile` from end to end on small files: table, JSON, pictures, traces, and what it refuses.
 #include <gtest/gtest.h>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include "apps/gradus/profile.h"
 #include "apps/gradus/profile_pictures.h"
+#include "apps/gradus/suggestion_keys.h"
 #include "gradus/formats/json.h"
 #include "gradus/gradus.h"
 #include "tests/apps/command_fixture.h"
@@ -38,6 +40,27 @@ TEST_F(ProfileCommand, PrintsATableAndDrawsPictures) {
   EXPECT_NE(page.find("<title>sequential/dense: "), std::string::npos);  // numbers under the pointer, without scripts
   EXPECT_EQ(page.find("http"), std::string::npos);                       // and without a network
   EXPECT_FALSE(fs::exists(root_ / "out/weights.safetensors"));
+}
+
+/// A user of the command has a configuration, not calls of the library.
+TEST_F(ProfileCommand, SuggestionsNameKeysOfTheConfiguration) {
+  ProfileReport report;
+  for (const char* lever :
+       {"input", "prefetch", "parallel map", "cache", "compile", "fixed sizes", "batch size", "replicas"})
+    report.suggestions.push_back({.lever = lever, .reason = "slow", .gain_seconds = 1, .remedy = "call explain()"});
+  name_keys(report, {});
+  const std::string config = contents(root_ / "config.toml");
+  for (const Suggestion& suggestion : report.suggestions) {
+    const std::string& remedy = suggestion.remedy;
+    ASSERT_TRUE(remedy.starts_with("in the configuration: ")) << suggestion.lever << remedy;
+    const std::size_t begin = remedy.find('`') + 1;
+    const std::string key = remedy.substr(begin, remedy.find_first_of("` ", begin) - begin);
+    const std::string value = key == "train.batch_size" ? "64" : key == "data.num_parallel_calls" ? "0" : "true";
+    EXPECT_NO_THROW(parse_config(config, "config.toml", std::array{key + "=" + value})) << "there is a key " << key;
+    EXPECT_NE(text(report).find("slow; " + remedy + ".\n"), std::string::npos) << report;
+  }
+  name_keys(report, {.cache = true});
+  EXPECT_EQ(report.suggestions[0].remedy, "") << "the examples are kept already";
 }
 
 TEST_F(ProfileCommand, SpeaksJsonAndWritesTraces) {

@@ -86,6 +86,10 @@ TEST_F(ResumedConfiguration, ATrainingWithoutAStepLeavesNothing) {
   write("config.toml", config(sgd, "", 3));
   EXPECT_EQ(begin(), failed);
   EXPECT_TRUE(fs::is_empty(root_ / "run"));
+  write("run/config.toml", "# the user's own\n" + config(sgd, "", 3));
+  EXPECT_EQ(begin(), failed);
+  EXPECT_TRUE(contents(root_ / "run/config.toml").starts_with("# the user's own\n"));
+  EXPECT_FALSE(fs::exists(root_ / "run/data.json"));
 }
 
 /// Files of a killed training mislead neither a new training nor a resumed one.
@@ -130,7 +134,11 @@ TEST_F(ResumedConfiguration, PathsOfTheOtherKindAreNamed) {
     expect_error(name + ": " + toml.string() + " is a configuration; expected the run directory");
     EXPECT_EQ(status_of([&] { return command(root_ / "table.csv"); }), usage) << name;
     expect_error("is a file; expected a run directory");
+    EXPECT_EQ(status_of([&] { return command(root_ / "nowhere"); }), failed) << name;
+    expect_error(name + ": " + (root_ / "nowhere").string() + ": there is no such file or directory; expected a run ");
   }
+  EXPECT_EQ(status_of([&] { return sample({.run = run}); }), usage);
+  expect_error("this run is not of a text");
   const std::vector<std::pair<std::string, std::function<int(const fs::path&)>>> of_configurations{
       {"profile", [](const fs::path& path) { return profile_training({.config = path}); }},
       {"advise", [](const fs::path& path) { return advise_training({.config = path}); }},
@@ -143,6 +151,9 @@ TEST_F(ResumedConfiguration, PathsOfTheOtherKindAreNamed) {
                  (run / "config.toml").string());
     EXPECT_EQ(status_of([&] { return command(root_ / "empty"); }), usage) << name;
     expect_error("is a directory; expected a configuration, a .toml file");
+    EXPECT_EQ(status_of([&] { return command(root_ / "nowhere.toml"); }), failed) << name;
+    expect_error(name + ": " + (root_ / "nowhere.toml").string() +
+                 ": there is no such file or directory; expected a c");
   }
 }
 

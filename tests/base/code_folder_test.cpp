@@ -87,6 +87,8 @@ TEST_F(CodeFolders, ThatCannotBeAreNamedWithTheReason) {
   std::ofstream(root_ / "file") << "no folder";
   expect_says(code_folder(root_ / "file").problem, (root_ / "file").string() + " cannot be made: ");
   expect_says(code_folder(root_ / "file" / "below").problem, "below cannot be made: ");
+  fs::create_symlink(root_ / "nowhere", root_ / "link");
+  expect_says(code_folder(root_ / "link").problem, "link cannot be made: File exists");
 }
 
 TEST_F(CodeFolders, FilesOfOthersInThemAreNone) {

@@ -14,8 +14,8 @@ HERE = pathlib.Path(__file__).parent
 FLAGS = ["-fvisibility=hidden", "-fvisibility-inlines-hidden"]
 # One line of readelf: number, value, size, kind, binding, visibility, section, name.
 SYMBOL = re.compile(r"^\s*\d+: [0-9a-f]+\s+\S+\s+(OBJECT|TLS)\s+\S+\s+(\S+)\s+(\S+)\s+(\S+)", re.M)
-# Tables of classes and texts are compared by their contents; a guard goes with its variable.
-NO_IDENTITY = ("_ZTC", "_ZTV", "_ZTI", "_ZTS", "_ZTT", "_ZGV")
+# Tables of classes and texts are compared by their contents; a guard goes with its variable, a reference with its table.
+NO_IDENTITY = ("DW.ref.", "_ZTC", "_ZTV", "_ZTI", "_ZTS", "_ZTT", "_ZGV")
 # One line of the list of sections: number, name, kind, address, offset, size, entry size, flags.
 SECTION = re.compile(r"^\s*\[\s*(\d+)\]\s+\S+\s+\S+\s+[0-9a-f]+\s+[0-9a-f]+\s+[0-9a-f]+\s+[0-9a-f]+\s+([A-Z]*)", re.M)
 

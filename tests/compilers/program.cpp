@@ -61,6 +61,19 @@ struct Net {
 };
 }  // namespace
 
+/// True if `work` throws an E as the most derived type that the caller names.
+template <class E> bool throws(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const E&) { return true; } catch (...) {
+  }
+  return false;
+}
+
+struct OwnError : InvalidArgument {
+  using InvalidArgument::InvalidArgument;
+};
+
 int main() {
   const Defaults defaults{}, also = {};
   const Metrics metrics{};
@@ -88,6 +101,15 @@ int main() {
     const DeviceScope on(cpu(0));
     check(ones({2}).device() == cpu(0), "a tensor is made on the scope's device");
   }
+  check(throws<InvalidArgument>([&] { matmul(x, ones({3})); }), "an error of the library has its type");
+  check(throws<OwnError>([] {
+          function([](Tensor a) -> Tensor {
+            throw OwnError("own");
+            return a;
+          })(ones({2}));
+        }),
+        "an error of the program passes through the library with its type");
+  check(model->heads.at("mean").kernel().shape()[1] == 2, "a layer behind a handle is known by its type");
   Sequential shared_one{shared(model->heads.at("mean"))};
   check(&shared_one.layer(0).layer_behind() == &model->heads.at("mean").layer_behind(), "a shared layer is the same");
   print("right", history.loss.size(), defaults.softmax.name() == also.softmax.name());

@@ -81,7 +81,7 @@ TEST(Csv, ColumnsThatAreSaid) {
   EXPECT_FALSE(unlabelled.label.defined());
   EXPECT_EQ(parse("a,b\n", {.columns = {"a"}}).features.shape(), (Shape{0, 1}));
   const auto message = [&](const CsvOptions& options) { return message_of([&] { parse(text, options); }); };
-  EXPECT_NE(message({.columns = {"c"}}).find("no column `c`, which .columns names"), std::string::npos);
+  EXPECT_NE(message({.columns = {"c"}}).find("no column `c`, which `columns` names"), std::string::npos);
   EXPECT_NE(message({.columns = {"a", "a"}}).find("names `a` twice"), std::string::npos);
   EXPECT_NE(message({.label = "a", .columns = {"a"}}).find(".columns names the label"), std::string::npos);
   EXPECT_NE(message({.columns = {"note"}}).find("expected a number"), std::string::npos);
@@ -107,7 +107,9 @@ TEST(Csv, Mistakes) {
        "from_csv: t.csv:2: column `a`: expected a number, found \"\"; .missing_value says what stands for a missing "
        "one"},
       {"a,y\n1,\n", {.label = "y", .missing_value = 0}, "from_csv: t.csv:2: column `y`: the label is missing: \"\""},
-      {"a,y\n1e39,0\n", {.label = "y"}, "from_csv: t.csv:2: column `a`: \"1e39\" is no f32"},
+      {"a,y\n1e39,0\n",
+       {.label = "y"},
+       "from_csv: t.csv:2: column `a`: expected a number of at most 3.4e38, which f32 holds, found \"1e39\""},
       {"a,y\n1 2,0\n",
        {.label = "y"},
        "from_csv: t.csv:2: column `a`: expected a number, found \"1 2\"; if the column is of words, name it "
@@ -120,12 +122,17 @@ TEST(Csv, Mistakes) {
       {"", {.label = "y"}, "from_csv: t.csv: the file is empty; expected a header"},
       {"a,kind\n1,2\n",
        {.label = "kidn"},
-       "from_csv: t.csv has no column `kidn`, which .label names; did you mean `kind`? The columns are `a`, "
+       "from_csv: t.csv has no column `kidn`, which `label` names; did you mean `kind`? The columns are `a`, "
        "`kind`"},
       {"a,y\n1,cow\n",
        {.label = "y", .categories = {{"y", {"cat", "dog"}}}},
        "from_csv: t.csv:2: column `y`: found \"cow\", expected one of its 2 categories; did you mean `cat`?"},
       {"y,y\n1,2\n", {.label = "y"}, "from_csv: t.csv:1: 2 columns are called `y`"},
+      {std::string_view("\xff\xfe"
+                        "a\0,\0y\0\n\0",
+                        10),
+       {.label = "y"},
+       "from_csv: t.csv:1: this is no text, or text in UTF-16; expected UTF-8"},
   };
   for (const Mistake& mistake : mistakes)
     EXPECT_EQ(message_of([&] { parse(mistake.text, mistake.options); }), mistake.message);

@@ -67,7 +67,8 @@ TEST_F(Npy, BrokenFilesAreDataErrors) {
   const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}";
   const std::pair<std::string, const char*> broken[] = {
       {"", "no NumPy file"},
-      {"\x93NUMPY", "no NumPy file"},
+      {"\x93NUMPY", ": byte 6: the file ends in its header"},
+      {"\x93numpy and more", "no NumPy file"},
       {npy(good, "abc"), "needs 4 bytes, 3 follow"},
       {npy(good, "abcde"), "needs 4 bytes, 5 follow"},
       {npy(good, "").substr(0, 30), "the header claims"},

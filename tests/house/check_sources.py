@@ -99,11 +99,16 @@ def check_code(root, path, lines):
         yield 1, "no first comment: say in one to five lines (///) what the file is for"
     if path.suffix == ".h" and not any(line.strip() == "#pragma once" for line in lines):
         yield 1, "a header without `#pragma once`"
+    included = set()
     for number, line in enumerate(lines, 1):
         match = INCLUDE.match(line)
         problem = match and check_include(root, path, *match.groups())
         if problem:
             yield number, problem
+        if match and path.suffix == ".h" and match[2] in included:
+            yield number, f"{match[2]} is included above already"
+        if match:
+            included.add(match[2])
 
 
 def check_avoided(path, lines):
@@ -116,7 +121,7 @@ def check_avoided(path, lines):
                 yield number, problem
 
 
-MOVED = re.compile(r"std::move\((\w+)\)")
+MOVED = re.compile(r"std::(?:move|exchange)\(\*?(\w+(?:(?:\.|->)\w+)*)[,)]")
 TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
 
 
@@ -137,23 +142,26 @@ def bracket_around(code, position, step):
 
 
 def check_moves(path, text):
-    """Arguments of one call are evaluated in any order: one that moves a variable, and another one that reads it."""
+    """Arguments of one call are evaluated in any order: one that moves a variable, itself or within a further call, and
+    another one that reads it."""
     if path.parts[0] not in ("gradus", "apps"):
         return
     code = TEXT.sub(lambda found: '"' + " " * (len(found[0]) - 2) + '"', text)
     code = re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), code)
     for move in MOVED.finditer(code):
-        begin = bracket_around(code, move.start() - 1, -1)
-        end = bracket_around(code, move.end(), 1)
-        if begin is None or end is None or code[begin] != "(":
-            continue
-        before, after = code[begin + 1:move.start()], code[move.end():end]
-        if "?" in before:  # one of two branches
-            continue
-        if re.search(rf"(?<![\w.>:]){move[1]}\b", before + ";" + after):
-            yield (text.count("\n", 0, move.start()) + 1,
-                   f"`{move[1]}` is moved by one argument and read by another, in whichever order the compiler takes: "
-                   "read it before the call")
+        begin, end = move.start(), bracket_around(code, move.start(1), 1) + 1
+        while True:
+            left, right = bracket_around(code, begin - 1, -1), bracket_around(code, end, 1)
+            if left is None or right is None or code[left] == "[":
+                break
+            before, after = code[left + 1:begin], code[end:right]
+            is_call = code[left] == "(" and "?" not in before  # neither a list nor one of two branches
+            if is_call and re.search(rf"(?<![\w.>:]){re.escape(move[1])}\b", before + ";" + after):
+                yield (text.count("\n", 0, move.start()) + 1,
+                       f"`{move[1]}` is moved by one argument and read by another, in whichever order the compiler "
+                       "takes: read it before the call")
+                break
+            begin, end = left, right + 1
 
 
 def check_waits(path, lines):

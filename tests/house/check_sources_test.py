@@ -59,7 +59,12 @@ VIOLATIONS = [
     ("gradus/ops/twin.h", "/// Twin.\n#pragma once\nnamespace gradus {\nstruct Matmul : Base {\n};\n}\n", 4,
      "is also a type of gradus/ops/matmul.h"),
     ("gradus/ops/moved.cpp", "/// Moved.\nreturn bound(std::move(work),\n             work->outer);\n", 2, "moved by one argument"),
+    ("gradus/ops/moved.cpp", "/// Moved.\nreturn node(made(std::move(op)), op.size());\n", 2, "moved by one argument"),
+    ("gradus/ops/moved.cpp", "/// Moved.\nreturn node(op.size(), Made{std::move(op)});\n", 2, "moved by one argument"),
+    ("gradus/ops/moved.cpp", "/// Moved.\nreturn node(std::move(*a.op), a.op->size());\n", 2, "moved by one argument"),
     ("gradus/ops/twice.h", "/// Twice.\n", 1, "#pragma once"),
+    ("gradus/ops/again.h", '/// Again.\n#pragma once\n#include "gradus/ops/matmul.h"\n#include "gradus/ops/matmul.h"\n', 4,
+     "included above already"),
 ]
 
 

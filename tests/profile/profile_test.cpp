@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <thread>
 #include "gradus/gradus.h"
 #include "gradus/profile/timeline.h"
@@ -250,74 +249,6 @@ TEST(TakeProfile, InputIsWaitedForUnlessItIsMadeAhead) {
       EXPECT_FALSE(s.reason.empty());
     }
   }
-}
-
-double seconds_of_kernels_in(const ProfileReport& report, std::string_view stage) {
-  double seconds = 0;
-  for (const ProfileRow& row : report.rows)
-    if (row.kind == ProfileKind::kernel && row.stage == stage) seconds += row.seconds;
-  return seconds;
-}
-
-/// A stage's programs count as its own time, not as that of the stage that reads it, whether they run per batch, per
-/// example, ahead or on demand.
-TEST(TakeProfile, AStageOwnsWhatItsProgramsTake) {
-  const Tensor x = random::normal({256, 128}), w = random::normal({128, 128});
-  const auto slow = [=](Tensor v) {
-    for (int i = 0; i < 8; ++i) v = tanh(matmul(v, w));
-    return v;
-  };
-  const auto slow_row = [=](Tensor v) { return squeeze(slow(expand_dims(v, 0)), {0}); };
-  const auto wanted = [=](Tensor v) { return reduce_sum(slow_row(v)) < 1e9; };
-  const Dataset<1> rows = data::from_tensor_slices(x);
-  struct Row {
-    const char* stage;
-    Dataset<1> dataset;
-  };
-  const Row kinds[] = {{"map", rows.batch(64).map(slow)},
-                       {"map", rows.map(slow_row).batch(64)},
-                       {"map", rows.shuffle().map(slow_row).batch(64).map([](Tensor v) { return v + 1; })},
-                       {"filter", rows.filter(wanted).batch(64)},
-                       {"map", rows.batch(64).map(slow).prefetch(2)}};
-  for (const Row& kind : kinds) {
-    for (const Tensor& b : kind.dataset) reduce_sum(b).item();  // compiles
-    const ProfileReport report = profile([&] {
-      for (const Tensor& b : kind.dataset) reduce_sum(b).item();
-    });
-    const ProfileRow* row = row_of(report, ProfileKind::stage, kind.stage);
-    ASSERT_NE(row, nullptr) << report;
-    const double kernels = seconds_of_kernels_in(report, kind.stage);
-    EXPECT_GT(kernels, 0) << report;
-    EXPECT_GE(row->seconds * report.threads * 1.001, kernels) << report;
-    double stages = 0;
-    for (const ProfileRow& stage : report.rows)
-      if (stage.kind == ProfileKind::stage) stages += stage.seconds;
-    if (kind.dataset.pipeline().ahead().buffers == 0) { EXPECT_LE(stages, report.input_wait * 1.001) << report; }
-  }
-}
-
-TEST(TakeProfile, OneKernelOfAMapAndOfAModelIsTwoRows) {
-  const Tensor w = random::normal({64, 64});
-  const auto f = [=](Tensor v) { return tanh(matmul(v, w)); };
-  const Dataset<1> dataset = data::from_tensor_slices(random::normal({96, 64})).batch(32).map(f);
-  const auto step = function(f);
-  const auto run = [&] {
-    for (const Tensor& b : dataset) reduce_sum(step(b)).item();
-  };
-  for (int i = 0; i < 3; ++i) run();
-  const ProfileReport report = profile(run);
-  std::map<std::string, std::vector<const ProfileRow*>> by_name;
-  for (const ProfileRow& row : report.rows)
-    if (row.kind == ProfileKind::kernel) by_name[row.name].push_back(&row);
-  bool found = false;
-  for (const auto& [name, same] : by_name) {
-    if (name.find("matmul") == std::string::npos || same.size() != 2) continue;
-    found = true;
-    EXPECT_NE(same[0]->stage == "map", same[1]->stage == "map");
-    for (const ProfileRow* row : same) EXPECT_EQ(row->calls, 3) << row->stage;
-  }
-  EXPECT_TRUE(found) << report;
-  EXPECT_NE(text(report).find(" in map "), std::string::npos) << report;
 }
 
 /// A reading within a reading waits no longer than the outer one.

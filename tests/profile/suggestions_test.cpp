@@ -192,6 +192,26 @@ TEST(Suggestions, AFunctionThatIsTracedTimeAndAgainWantsFixedSizes) {
   ASSERT_EQ(w.levers(), Levers{"fixed sizes"});
   EXPECT_NE(w.all()[0].reason.find("`shapes` was traced 4 times after half"), std::string::npos) << w.all()[0].reason;
   EXPECT_NEAR(w.all()[0].gain_seconds, 0.4, 1e-6);
+  EXPECT_NE(w.all()[0].remedy.find("`drop_remainder`"), std::string::npos);
+  EXPECT_EQ(w.all()[0].reason.find("explain()"), std::string::npos) << "the command has other remedies";
+}
+
+/// Pool threads that make elements count for their stage, not for the time that a reader waits.
+TEST(Suggestions, ThreadsThatHelpAStageAreNoWaits) {
+  Written w;
+  w.report.host = 0.02;
+  w.fetch(false, 0.93);
+  w.stage("map", 1.8);  // on the reading thread and on another one
+  w.timeline.tracks.push_back({ProfileTimeline::TrackKind::pool, "thread 1", {}});
+  w.timeline.names.push_back("map");
+  ActivityLog::Kept& helper = w.timeline.tracks.back().kept;
+  helper.of_sums.emplace_back(Kind::stage, w.timeline.names.size() - 1);
+  helper.sums.push_back({.own_ns = 900'000'000});
+  const std::vector<Suggestion> all = w.all();
+  ASSERT_EQ(w.levers(), (Levers{"input", "prefetch"}));
+  EXPECT_NEAR(all[0].gain_seconds, 0.86, 1e-6) << "the threads are busy, so no others would help";
+  EXPECT_NEAR(all[1].gain_seconds, 0.07, 1e-6);
+  EXPECT_NE(all[0].reason.find("1800 ms of all threads"), std::string::npos) << all[0].reason;
 }
 
 /// A profile of few steps is mostly compiling, which a training does once for each batch size.
