@@ -1,11 +1,12 @@
 /// A layer whose setup is known to be equal takes the values alone. Any other is replaced by a copy that takes over the
 /// variables.
 #include "gradus/nn/assignment.h"
+#include <algorithm>
 #include <vector>
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/context.h"
 #include "gradus/nn/copying.h"
-#include "gradus/nn/layer.h"
+#include "gradus/nn/net_layer.h"
 
 namespace gradus {
 namespace {
@@ -69,6 +70,13 @@ void take_over(std::shared_ptr<Layer>& layer, const std::shared_ptr<Layer>& befo
 
 }  // namespace
 
+bool has_variables(const Layer& layer) {
+  if (layer.is_built()) return true;
+  const bool has_none_of_its_own = layer.kind() == "sequential" || dynamic_cast<const NetLayer*>(&layer);
+  const auto layers = has_none_of_its_own ? layer.children() : std::vector<std::shared_ptr<Layer>>();
+  return !layers.empty() && std::ranges::all_of(layers, [](const auto& each) { return has_variables(*each); });
+}
+
 std::shared_ptr<Layer> copy_of(const std::shared_ptr<Layer>& layer) {
   if (!layer) return nullptr;
   layer->note_looked_at();
@@ -92,7 +100,7 @@ void assign(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const 
   require(!Context::current(), "assigning module ", other->called(), " to ", before->called(),
           " within a traced function: its layers would change now, its values in each call; assign it outside, or here "
           "its variables one by one, as in a.variables()[i].assign(b.variables()[i])");
-  if (other->is_built() && before->has_setup_of(*other)) {
+  if (has_variables(*other) && before->has_setup_of(*other)) {
     const Variables from = other->variables(), to = before->variables();
     check_structure(from, to, *other, *before);
     write(from, to);
@@ -103,7 +111,7 @@ void assign(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const 
   }
   const std::shared_ptr<Layer> fresh = copy_of(other);
   fresh->take_place_of(*before, false);
-  if (!fresh->is_built()) {
+  if (!has_variables(*fresh)) {
     require(before->input().has_value(), "assigning module ", other->called(), " to ", before->called(),
             ", which is built: the one that is assigned is not; call it, or build(spec), first");
     fresh->ensure_built(*before->input());

@@ -6,6 +6,10 @@ namespace gradus {
 
 class Layer;
 
+/// True if the layer has its variables: it is built, or it is a model of which all layers are, as after
+/// `model->encode(words)`.
+bool has_variables(const Layer& layer);
+
 /// A copy with variables and a loss scale of its own; null for null. A trace is notified of the copy.
 std::shared_ptr<Layer> copy_of(const std::shared_ptr<Layer>& layer);
 

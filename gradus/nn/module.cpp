@@ -1,5 +1,6 @@
 /// Modules: calling, building, variables.
 #include "gradus/nn/module.h"
+#include <algorithm>
 #include <atomic>
 #include <ostream>
 #include "gradus/function/trace.h"
@@ -17,9 +18,25 @@ struct Assigning {
   ~Assigning() { whereabouts::note_change(); }
 };
 
+/// The first layer within that has no variables yet, although others have them; null if none has.
+const Layer* first_uncalled(const Layer& layer) {
+  const auto layers = layer.children();
+  const auto has = [](const auto& each) { return has_variables(*each) || first_uncalled(*each); };
+  if (std::ranges::none_of(layers, has)) return nullptr;
+  const auto without = std::ranges::find_if_not(layers, [](const auto& each) { return has_variables(*each); });
+  const Layer* const within = first_uncalled(**without);
+  return within ? within : without->get();
+}
+
+[[noreturn]] void fail_without_variables(const Layer& layer) {
+  const Layer* const uncalled = first_uncalled(layer);
+  throw InvalidArgument(text("module ", layer.called(),
+                             " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})",
+                             uncalled ? text("; of its layers, ", uncalled->called(), " was not called") : ""));
+}
+
 Variables trainable_of(const Layer& layer) {
-  require(layer.is_built(), "module ", layer.called(),
-          " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
+  if (!has_variables(layer)) fail_without_variables(layer);
   Variables trainable;
   for (const Variable& variable : layer.variables())
     if (variable.trainable()) trainable.add(variable);
@@ -100,7 +117,7 @@ Layer& Module::layer_behind() const {
   require(static_cast<bool>(layer), "this module is empty: it was moved from; assign a module to it first");
   return *layer;
 }
-bool Module::is_built() const { return shared_layer() && shared_layer()->is_built(); }
+bool Module::is_built() const { return shared_layer() && has_variables(*shared_layer()); }
 std::uint64_t Module::setup_number() const { return shared_layer() ? shared_layer()->setup().number() : 0; }
 
 Tensor Module::operator()(const Tensor& x) const {

@@ -42,7 +42,7 @@ class Module {
   /// All variables: its own, then those of the layers within.
   Variables variables() const;
   /// The variables that are trained. The list may be asked for before the module is built, but reading it then is an
-  /// InvalidArgument.
+  /// InvalidArgument, unless all layers of the model were called by themselves.
   Variables trainable_variables() const;
   /// Freezes or unfreezes this layer and all within, now and for variables made when they are built; the last call
   /// about a layer holds. A frozen layer has no trainable variables. Frozen batch normalization uses its moving

@@ -162,17 +162,26 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
     backward->ensure_built(input);
   }
   std::vector<std::shared_ptr<Layer>> children() const override { return {forward, backward}; }
-  Tensor call(const Tensor& x) const override { return both(x, {}); }
+  Tensor call(const Tensor& x) const override { return both(x, {}).output; }
   Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
-    return both(x, {.mask = mask_of_places(x, mask)});
+    return both(x, {.mask = mask_of_places(x, mask)}).output;
   }
   Tensor compute_mask(const Tensor& x, const Tensor& mask) const override { return forward->compute_mask(x, mask); }
   bool looks_at_places() const override { return true; }
-  Tensor both(const Tensor& x, const RecurrentInput& input) const {
-    require(input.initial_state.empty(), "Bidirectional: it takes a mask alone; call its layers for initial states");
-    const Tensor a = entered(*forward, x, input).output;
-    Tensor b = entered(*backward, x, input).output;
-    if (forward->options.return_sequences) b = reverse(b, {1});
+  /// Initial states, and the last ones, are those of the forward layer, then of the backward one, as in Keras.
+  RecurrentOutput both(const Tensor& x, const RecurrentInput& input) const {
+    const std::vector<Tensor>& initial = input.initial_state;
+    const std::ptrdiff_t states = forward->cell == CellKind::lstm ? 2 : 1;
+    require(initial.empty() || std::ssize(initial) == 2 * states, "Bidirectional ", name(), ": ", initial.size(),
+            " initial states, expected ", 2 * states, ": those of the forward layer, then those of the backward one");
+    const auto middle = initial.begin() + (initial.empty() ? 0 : states);
+    RecurrentOutput a = entered(*forward, x, {input.mask, {initial.begin(), middle}});
+    RecurrentOutput b = entered(*backward, x, {input.mask, {middle, initial.end()}});
+    if (forward->options.return_sequences) b.output = reverse(b.output, {1});
+    a.state.insert(a.state.end(), b.state.begin(), b.state.end());
+    return {merged(a.output, b.output), std::move(a.state)};
+  }
+  Tensor merged(const Tensor& a, const Tensor& b) const {
     switch (options.merge_mode) {
       case Merge::concat: return concat({a, b}, -1);
       case Merge::sum: return a + b;
@@ -238,15 +247,18 @@ RecurrentOutput RecurrentModule::with_state(const Tensor& x, const RecurrentInpu
   return entered(used<RecurrentLayer>(*this, x, "recurrent layer"), x, input);
 }
 Tensor Bidirectional::operator()(const Tensor& x, const RecurrentInput& input) const {
+  return with_state(x, input).output;
+}
+RecurrentOutput Bidirectional::with_state(const Tensor& x, const RecurrentInput& input) const {
   const auto& layer = used<BidirectionalLayer>(*this, x, "Bidirectional");
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
   const CallScope call(layer);
   const Tensor given = layer.computed(x);
   const Tensor mask = input.mask.defined() ? input.mask : mask_of_places(given, SequenceMask::of(given));
   if (!mask.defined()) layer.note_lost_mask(given);
-  const Tensor y = layer.both(given, {.mask = mask, .initial_state = input.initial_state});
-  layer.note_result(given, mask, y);
-  return y;
+  RecurrentOutput result = layer.both(given, {.mask = mask, .initial_state = input.initial_state});
+  layer.note_result(given, mask, result.output);
+  return result;
 }
 
 Bidirectional::Bidirectional(Module layer, BidirectionalOptions options)

@@ -80,8 +80,12 @@ struct BidirectionalOptions {
 struct Bidirectional : Module {
   explicit Bidirectional(Module layer, BidirectionalOptions options = {});
   using Module::operator();
-  /// The result for a sequence. mask: bool [batch, time], for both directions. Initial states are an InvalidArgument.
+  /// The result for a sequence. mask: bool [batch, time], for both directions. Initial states are those of the forward
+  /// layer, then those of the backward one.
   Tensor operator()(const Tensor& x, const RecurrentInput& input) const;
+  /// Keras's return_state: the result, and the last states of both, in that order. The backward layer's last step is
+  /// the first place.
+  RecurrentOutput with_state(const Tensor& x, const RecurrentInput& input = {}) const;
 };
 
 /// Applies a layer at every place: [batch, time, ...] -> [batch, time, ...], as if all places were examples.

@@ -32,7 +32,7 @@ void visit_prunable(const Layer& layer, Variables& seen, const std::function<voi
 /// Kernels of the layers, then what has a mask besides.
 void visit_prunable(const Module& model, const std::function<void(Variable&, std::int64_t)>& visit) {
   const Layer& layer = model.layer_behind();
-  require(layer.is_built(), "module ", layer.called(),
+  require(model.is_built(), "module ", layer.called(),
           " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
   Variables seen;
   visit_prunable(layer, seen, visit);

@@ -27,8 +27,11 @@ class EarlyStopping {
         weights_.emplace_back(variable.value(), variable.name());
   }
 
-  /// A training that was stopped stays stopped when it is resumed.
-  void on_epoch_begin(const EpochBegin& log) const { log.stop = log.stop || stopped_ != 0; }
+  /// A training that was stopped stays stopped when it is resumed, unless the program has more patience now.
+  void on_epoch_begin(const EpochBegin& log) {
+    if (waited_ < options_.patience) stopped_ = 0;
+    log.stop = log.stop || stopped_ != 0;
+  }
 
   void on_epoch_end(const EpochLog& log) {
     const double now = monitor_.value(log);

@@ -123,7 +123,9 @@ void check_fit(const std::vector<Entry>& entries, const Arrays& arrays, const st
             "first)");
     const Spec &spec = found->second.spec, wanted_spec{entry.variable->dtype(), entry.variable->shape()};
     require(spec == wanted_spec, where, ": `", entry.name, "`: expected ", wanted_spec.dtype, ' ', wanted_spec.shape,
-            ", the checkpoint has ", spec.dtype, ' ', spec.shape);
+            ", the checkpoint has ", spec.dtype, ' ', spec.shape,
+            "; it was saved for another model: go on with that one, "
+            "or begin a training of its own in another directory");
     const auto mask = arrays.find(entry.mask_name());
     require(mask == arrays.end() || mask->second.spec == Spec{boolean, spec.shape}, where, ": `", entry.mask_name(),
             "`: expected booleans ", spec.shape);

@@ -1,10 +1,10 @@
 /// The names are those by which Keras finds its objects: attributes, and within lists their classes, counted.
 #include "gradus/train/keras_weights.h"
 #include <algorithm>
-
 #include <map>
 #include <set>
 #include "gradus/function/variable_cell.h"
+#include "gradus/nn/assignment.h"
 #include "gradus/nn/net_layer.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -157,7 +157,7 @@ std::string top_of(const std::string& path) { return path.substr(0, path.find('/
 }  // namespace
 
 std::vector<KerasPlace> keras_places(const Layer& model, std::string_view op) {
-  require(model.is_built(), op, ": module ", model.called(), " is not built; call it, or build(spec), first");
+  require(has_variables(model), op, ": module ", model.called(), " is not built; call it, or build(spec), first");
   Places places;
   places.add(model, "");
   return places.take();

@@ -109,6 +109,16 @@ const FactDifference* find(const std::vector<FactDifference>& all, std::string_v
 constexpr std::string_view another_directory =
     ", or begin a training of its own in another directory (load_safetensors takes weights alone)";
 
+/// The policies that decide about a loss scale.
+std::string loss_scale_text(const std::vector<FactDifference>& all, const FactDifference& loss_scale) {
+  const FactDifference* const policy = find(all, "policy");
+  return text("the program has ", loss_scale.program == "none" ? "no" : "a", " loss scale",
+              policy ? text(" (policy ", policy->program, ")") : std::string(), ", the checkpoint has ",
+              loss_scale.checkpoint == "none" ? "none" : "one",
+              policy ? text(" (", policy->checkpoint, ")") : std::string(), "; go on with ",
+              policy ? text("policy ", policy->checkpoint) : std::string("the policy of the checkpoint"));
+}
+
 /// The options that decide an optimizer's slots.
 std::string slots_text(const std::vector<FactDifference>& all, const FactDifference& slots) {
   std::string reasons;
@@ -179,6 +189,8 @@ void check_agreement(const std::vector<FactDifference>& all, const std::string& 
       if (each.name == "slots")
         throw InvalidArgument(
             text(where, ": ", slots_text(all, each), "; go on with those of the checkpoint", another_directory));
+      if (each.name == "loss_scale")
+        throw InvalidArgument(text(where, ": ", loss_scale_text(all, each), another_directory));
       throw InvalidArgument(text(where, ": the program has ", each.name, ' ', each.program, ", the checkpoint ",
                                  each.checkpoint, "; go on with ", each.checkpoint, another_directory));
     }

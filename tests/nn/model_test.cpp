@@ -110,6 +110,42 @@ TEST(Model, IsBuiltForSpecs) {
   expect_says(error_of([&] { other.build({f32, {any_size, 2}}); }), "does not take 1 inputs");
 }
 
+/// Keras tracks layers, not calls: a model whose layers were all called has its variables.
+TEST(Model, HasItsVariablesOnceItsLayersWereCalled) {
+  const Tensor a = ones({3, 2}), b = ones({3, 5});
+  const auto made = [&] {
+    Model<TwoInputs> model(TwoInputs{Dense(4), Dense(4)});
+    model->left(a);
+    return model;
+  };
+  Model<TwoInputs> model = made();
+  const Variables later = model.trainable_variables();
+  expect_says(error_of([&] { (void)later.size(); }), "has no variables yet");
+  expect_says(error_of([&] { (void)later.size(); }), "of its layers, `right` (dense) was not called");
+  model->right(b);
+  EXPECT_EQ(names_of(later), (Names{"left/kernel", "left/bias", "right/kernel", "right/bias"}));
+  SGD optimizer({.learning_rate = 0.1});
+  const auto step = function([&](Tensor x, Tensor y) {
+    GradientTape tape;
+    const Loss loss = Loss::mean(model->left(x) + model->right(y));
+    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+    return loss;
+  });
+  const double before = step(a, b).item();
+  EXPECT_LT(step(a, b).item(), before);
+  Model<TwoInputs> best = made();
+  best->right(b);
+  const Variables kept = best.variables();
+  best = model;
+  EXPECT_TRUE(bitwise_equal(kept[0], model.variables()[0])) << "it keeps its variables when it is assigned";
+  const auto [left, both] = model(a, b);
+  EXPECT_TRUE(bitwise_equal(left, model->left(a)));
+  EXPECT_EQ(both.shape(), (Shape{3, 4}));
+  Sequential parts{Dense(2), Dense(3)};
+  parts.layer(1)(parts.layer(0)(a));
+  EXPECT_EQ(parts.trainable_variables().size(), 4u);
+}
+
 TEST(Model, TheModeReachesTheLayers) {
   Model<Noisy> model;
   const Tensor x = random::normal({64, 8}, {.seed = 3});

@@ -209,6 +209,47 @@ TEST(SimpleRNN, GoesEitherWay) {
   expect_says(error_of([] { SimpleRNN(2)(zeros({2, 3})); }), "[batch, time, inputs]");
 }
 
+/// Both directions are layers of their own, with states of their own; Keras gives them in this order.
+TEST(Bidirectional, TakesAndGivesTheStatesOfBothDirections) {
+  set_seed(3);
+  const Tensor x = random::normal({2, 5, 4}),
+               mask = constant({{true, true, true, false, false}, {true, true, true, true, true}});
+  for (const bool sequences : {false, true}) {
+    const auto states = [](int n) {
+      std::vector<Tensor> all;
+      for (int i = 0; i < n; ++i) all.push_back(random::normal({2, 3}));
+      return all;
+    };
+    const auto check = [&]<class L>(const L& like, const L& forward, const L& backward, int n) {
+      const Bidirectional both(like);
+      const std::vector<Tensor> first = states(n), second = states(n);
+      std::vector<Tensor> initial = first;
+      initial.insert(initial.end(), second.begin(), second.end());
+      const RecurrentOutput got = both.with_state(x, {.mask = mask, .initial_state = initial});
+      forward(x);
+      backward(x);
+      const Variables all = both.variables();
+      for (std::size_t i = 0; i < all.size(); ++i)
+        (i < 3 ? forward : backward).variables()[i % 3].assign(all[i].value());
+      const RecurrentOutput a = forward.with_state(x, {.mask = mask, .initial_state = first});
+      const RecurrentOutput b = backward.with_state(x, {.mask = mask, .initial_state = second});
+      EXPECT_TRUE(bitwise_equal(got.output, concat({a.output, sequences ? reverse(b.output, {1}) : b.output}, -1)));
+      ASSERT_EQ(got.state.size(), static_cast<std::size_t>(2 * n));
+      for (int i = 0; i < 2 * n; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        EXPECT_TRUE(bitwise_equal(got.state[at], i < n ? a.state[at] : b.state[at - static_cast<std::size_t>(n)])) << i;
+      }
+      EXPECT_TRUE(bitwise_equal(both(x, {.mask = mask, .initial_state = initial}), got.output));
+      EXPECT_TRUE(bitwise_equal(both.with_state(x).output, both(x)));
+      expect_says(error_of([&] { both(x, {.initial_state = first}); }), "expected " + std::to_string(2 * n));
+    };
+    const RecurrentOptions plain{.return_sequences = sequences, .zero_output_for_mask = true},
+        back{.return_sequences = sequences, .go_backwards = true, .zero_output_for_mask = true};
+    check(GRU(3, plain), GRU(3, plain), GRU(3, back), 1);
+    check(LSTM(3, plain), LSTM(3, plain), LSTM(3, back), 2);
+  }
+}
+
 TEST(Bidirectional, JoinsBothDirections) {
   set_seed(1);
   const Bidirectional layer(LSTM(3, {.return_sequences = true}));

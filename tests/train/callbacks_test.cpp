@@ -112,6 +112,26 @@ TEST(EarlyStopping, WatchesWhatItIsTold) {
   EXPECT_THROW(early_stopping({.min_delta = nan}), InvalidArgument);
 }
 
+/// The patience is the program's: a training that was stopped goes on where there is more of it.
+TEST(EarlyStopping, GoesOnWithMorePatience) {
+  const TestDirectory directory("early_stopping_patience");
+  const auto data = data::from_tensor_slices(ones({8, 1}), ones({8, 1})).batch(4);
+  const auto epochs_with = [&](int patience) {
+    set_seed(0);
+    Sequential model{Dense(1)};
+    SGD optimizer({.learning_rate = 0});  // nothing improves
+    const Callback callback = early_stopping({.patience = patience});
+    fit(model, optimizer, MeanSquaredError(), data,
+        {.epochs = 9, .callbacks = {callback}, .checkpoints = {.directory = directory}, .verbose = false});
+    return optimizer.iterations() / 2;
+  };
+  EXPECT_EQ(epochs_with(1), 2);
+  EXPECT_EQ(epochs_with(1), 2);
+  EXPECT_EQ(epochs_with(3), 4);
+  EXPECT_EQ(epochs_with(2), 4);
+  EXPECT_EQ(epochs_with(30), 9);
+}
+
 TEST(ReduceLROnPlateau, AsKeras) {
   struct Case {
     ReduceLROnPlateauOptions options;

@@ -323,8 +323,14 @@ TEST(ResumedPrograms, SayWhatElseIsOtherwise) {
   };
   const Program bf16{.policy = mixed_bfloat16}, f16{.policy = mixed_float16};
   expect_says(resumed(plain, bf16).said, "policy mixed_bfloat16 from the program (the checkpoint had float32)");
-  expect_says(resumed(plain, f16).error, "the program has loss_scale of the policy, the checkpoint none");
-  expect_says(resumed(f16, plain).error, "the program has loss_scale none, the checkpoint of the policy");
+  expect_says(
+      resumed(plain, f16).error,
+      "the program has a loss scale (policy mixed_float16), the checkpoint has none (float32); go on with policy "
+      "float32");
+  expect_says(
+      resumed(f16, plain).error,
+      "the program has no loss scale (policy float32), the checkpoint has one (mixed_float16); go on with policy "
+      "mixed_float16");
   const Outcome seeded = resumed(plain, {.seed = 3});
   expect_says(seeded.said, "seed 0 from the checkpoint (the program has 3)");
   expect_same(seeded, resumed(plain, plain), "the numbers of the checkpoint go on");
