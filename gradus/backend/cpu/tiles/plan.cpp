@@ -80,6 +80,8 @@ Plan::Plan(const Product& given)
   size = form == Form::plain ? element : size_of(f32), lanes = sizes.vector_bytes / size;
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
+  wide = is_wide(sizes);
+  if (wide) width = sizes.wide_vectors[p.m - 1] * lanes;
   row_panels = divide_up(p.m, form == Form::amx ? AmxTiles::most * AmxTiles::rows : sizes.rows[vectors - 1]);
   // Three or five panels would be an uneven load for two threads.
   const bool are_few = p.batch * row_panels * divide_up(p.n, width) < 8;
@@ -87,6 +89,12 @@ Plan::Plan(const Product& given)
   if (row_panels > 0) panel_rows = p.m / row_panels, taller_panels = p.m % row_panels;
   choose_packing();
   cut_columns();
+}
+
+bool Plan::is_wide(const TileSizes& sizes) const {
+  const Product& p = product;
+  if (form != Form::plain || p.b_column != 1 || p.m < 1 || p.m > TileSizes::few_rows || inner_batch > 1) return false;
+  return p.n >= sizes.wide_vectors[p.m - 1] * lanes;
 }
 
 void Plan::choose_packing() {
@@ -119,7 +127,8 @@ void Plan::choose_packing() {
   // Where panels of b fit into the first-level cache, chains pause for them to stay there, but for those whose sums
   // are in no memory meanwhile.
   const std::int64_t deepest = has_near_panels && pack_b && !p.is_followed ? near_panel : TargetModel().deepest_product;
-  if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
+  if (wide) depth = p.k;
+  else if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
   else if ((!pack_a && !pack_b) || p.k <= deepest || form != Form::plain) depth = p.k;
   else depth = round_up(divide_up(p.k, divide_up(p.k, deepest)), 16);
   // While a panel of b is in the second-level cache, so are these rows of a. Of short chains the sums are most of what
@@ -153,7 +162,7 @@ void Plan::cut_columns() {
   else if (product.k * n * element <= small_bytes) most = n;
   const std::int64_t enough = round_up(divide_up(n, divide_up(32, row_units)), width);  // 32 units or more
   // Packing a again for every block has to be worth it, so has reading a few columns of every row of b.
-  const std::int64_t least = pack_a || streamed ? 4 * width : width;
+  const std::int64_t least = !wide && (pack_a || streamed) ? 4 * width : width;
   block = has_whole_rows() ? round_up(n, width) : std::max(std::min(most, enough), least);
   if (product.is_followed && !has_whole_rows()) {
     const std::int64_t near = second_level_cache() / 2 / (resident * most_rows() * element) / width * width;
