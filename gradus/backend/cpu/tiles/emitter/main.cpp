@@ -98,7 +98,8 @@ class Functions {
   void emit_wide_tiles(llvm::Type* element, std::int64_t bytes) {
     for (int rows = 1; rows <= TileSizes::few_rows; ++rows) {
       const int vectors = static_cast<int>(target_.sizes.wide_vectors[rows - 1]);
-      add(emit_tile(module_, {.element = element, .rows = rows, .vectors = vectors, .lanes = lanes(bytes), .wide = true},
+      add(emit_tile(module_,
+                    {.element = element, .rows = rows, .vectors = vectors, .lanes = lanes(bytes), .wide = true},
                     "wide"));
     }
   }
