@@ -88,7 +88,7 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
             ": it is not causal, so places before depend on those that follow; make it with {.causal = true}, or call "
             "the model on whole sequences");
     const Tensor q = project(0, "query", x), k = project(1, "key", x), v = project(2, "value", x);
-    const KeyValueCache::Seen seen = cache.extended(*this, k, v, mask);
+    const CachedPlaces seen = cache.extended(*this, k, v, mask);
     return joined(scaled_dot_product_attention(q, seen.keys, seen.values, {.mask = seen.mask}));
   }
 

@@ -24,10 +24,10 @@ Tensor choose_token(const Tensor& logits, TokenChoice choice = {});
 
 /// Options of generate.
 struct GenerateOptions {
-  std::int64_t max_tokens = 100;  // that are made for each sequence
-  double temperature = 1;         // as in TokenChoice, so are the next two
-  std::int64_t top_k = 0;
-  double top_p = 1;
+  std::int64_t max_tokens = 100;           // that are made for each sequence
+  double temperature = 1;                  // as in TokenChoice
+  std::int64_t top_k = 0;                  // as in TokenChoice
+  double top_p = 1;                        // as in TokenChoice
   std::vector<std::int32_t> stop = {};     // a sequence ends with the first of these tokens
   std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next keys after set_seed
   Tensor prompt_lengths = {};              // i32 [batch]: how many tokens of each prompt count, the first ones; all

@@ -85,8 +85,7 @@ KeyValueCache::Rows& KeyValueCache::rows_of(const Layer& layer, const Tensor& ke
   return rows;
 }
 
-KeyValueCache::Seen KeyValueCache::extended(const Layer& layer, const Tensor& keys, const Tensor& values,
-                                            const Tensor& mask) {
+CachedPlaces KeyValueCache::extended(const Layer& layer, const Tensor& keys, const Tensor& values, const Tensor& mask) {
   Rows& rows = rows_of(layer, keys, values, mask.defined());
   const Tensor& positions = state_->call->positions;
   const std::int64_t batch = options_.batch, length = options_.max_length, time = positions.shape()[1];

@@ -22,6 +22,12 @@ struct CacheCallOptions {
   Tensor counts = {};  // i32 [batch]: how many of the new places each sequence has, the first ones; all by default
 };
 
+/// All places of a layer, after those of a call.
+struct CachedPlaces {
+  Tensor keys, values;  // [batch, heads, max_length, width]
+  Tensor mask;          // bool [batch, 1, time, max_length]: those that a new place sees
+};
+
 /// The keys and values of the places that the attention layers of a model have seen, and how many places each sequence
 /// has. The memory, batch * max_length * (width of keys + width of values) a layer, is made at the first call and
 /// written in place. It belongs to one model, and one thread at a time uses it.
@@ -45,7 +51,7 @@ class KeyValueCache {
     Tensor keys, values, mask;
   };
   /// Adds the places of this call: [batch, heads, time, width]. `mask`: bool [batch, time], those that count; or empty.
-  Seen extended(const Layer& layer, const Tensor& keys, const Tensor& values, const Tensor& mask);
+  CachedPlaces extended(const Layer& layer, const Tensor& keys, const Tensor& values, const Tensor& mask);
   /// The numbers of the places of this call, from 0 on: i32 [batch, time].
   const Tensor& positions() const;
 
