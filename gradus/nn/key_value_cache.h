@@ -45,11 +45,6 @@ class KeyValueCache {
   const KeyValueCacheOptions& options() const { return options_; }
 
   // For the layers that call_with_cache() runs.
-  /// All places of a layer after those of this call: keys [batch, heads, max_length, width] and values, and bool
-  /// [batch, 1, time, max_length], which of them a new place sees.
-  struct Seen {
-    Tensor keys, values, mask;
-  };
   /// Adds the places of this call: [batch, heads, time, width]. `mask`: bool [batch, time], those that count; or empty.
   CachedPlaces extended(const Layer& layer, const Tensor& keys, const Tensor& values, const Tensor& mask);
   /// The numbers of the places of this call, from 0 on: i32 [batch, time].
