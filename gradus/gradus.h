@@ -86,6 +86,8 @@
 #include "gradus/nn/dot_attention.h"
 #include "gradus/nn/einsum_dense.h"
 #include "gradus/nn/embedding.h"
+#include "gradus/nn/generation.h"
+#include "gradus/nn/key_value_cache.h"
 #include "gradus/nn/feature_normalization.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/keras_names.h"

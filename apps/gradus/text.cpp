@@ -2,6 +2,7 @@
 #include "apps/gradus/text.h"
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <set>
 #include "gradus/base/input_file.h"
@@ -91,15 +92,44 @@ Dataset<2> windows(const std::vector<std::int32_t>& text, std::int64_t length, s
   return data::from_tensor_slices(from_values(x, {count, length}), from_values(y, {count, length}));
 }
 
-void sample(const Module& model, const std::vector<std::int32_t>& begin, const SamplingOptions& options,
-            const std::function<void(std::int64_t)>& write) {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+/// The last `count` numbers at most.
+Numbers last_of(const Numbers& all, std::size_t count) {
+  return {all.end() - static_cast<std::ptrdiff_t>(std::min(count, all.size())), all.end()};
+}
+
+/// Goes on by keys and values that are kept. Where the context is full it begins anew with the later half of it.
+void sample_by_cache(Generator& generator, Numbers seen, const SamplingOptions& options,
+                     const std::function<void(std::int64_t)>& write) {
+  const auto context = static_cast<std::size_t>(options.context);
+  std::uint64_t seed = options.seed;
+  for (std::int64_t left = options.characters; left > 0;) {
+    if (seen.size() >= context) seen = last_of(seen, std::max<std::size_t>(1, context / 2));
+    const auto room = static_cast<std::int64_t>(context - seen.size());
+    const Tensor prompt = from_values(seen, {1, static_cast<std::int64_t>(seen.size())});
+    const std::int64_t count = std::min(left, std::max<std::int64_t>(1, room));
+    generator(prompt, {.max_tokens = count, .temperature = options.temperature, .seed = seed++},
+              [&](const Tensor& token) {
+                const std::int32_t number = token.to_vector<std::int32_t>()[0];
+                write(number);
+                seen.push_back(number);
+              });
+    left -= count;
+  }
+}
+
+/// Goes on by the scores of the whole window for each character, as of recurrent layers.
+void sample_by_windows(const Module& model, Numbers seen, const SamplingOptions& options,
+                       const std::function<void(std::int64_t)>& write) {
   std::mt19937_64 random(options.seed);
-  std::vector<std::int32_t> seen = begin;
   const auto context = static_cast<std::size_t>(options.context);
   const auto scores_of = function([&](Tensor x) { return model(x, inference); });
   for (std::int64_t k = 0; k < options.characters; ++k) {
-    if (seen.size() > context) seen.erase(seen.begin(), seen.end() - static_cast<std::ptrdiff_t>(context));
-    std::vector<std::int32_t> window = seen;
+    seen = last_of(seen, context);
+    Numbers window = seen;
     window.resize(context, 0);  // places after the last do not count
     const Tensor scores = scores_of(from_values(window, {1, options.context}));
     const Tensor last = scores[0][static_cast<std::int64_t>(seen.size()) - 1];
@@ -107,6 +137,23 @@ void sample(const Module& model, const std::vector<std::int32_t>& begin, const S
     write(next);
     seen.push_back(static_cast<std::int32_t>(next));
   }
+}
+
+/// A generator of the model; empty if it looks at other places by something else than attention.
+std::optional<Generator> generator_of(const Module& model, const SamplingOptions& options) {
+  try {
+    Generator generator(model, 1, options.context + 1);
+    generator(zeros({1, 1}, i32), {.max_tokens = 1, .temperature = 0});
+    return generator;
+  } catch (const InvalidArgument&) { return {}; }
+}
+
+}  // namespace
+
+void sample(const Module& model, const std::vector<std::int32_t>& begin, const SamplingOptions& options,
+            const std::function<void(std::int64_t)>& write) {
+  if (auto generator = generator_of(model, options)) sample_by_cache(*generator, begin, options, write);
+  else sample_by_windows(model, begin, options, write);
 }
 
 }  // namespace gradus::command

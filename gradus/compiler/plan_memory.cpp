@@ -162,11 +162,11 @@ class Sharer {
     free_.erase(found);
   }
   bool may_take(int writer, int output, int input, bool in_place) const {
-    if (graph_[input].spec != graph_[output].spec || last_reader_[input] > writer ||
-        (std::ranges::count(reads_[writer], input) > 0) != in_place)
-      return false;
-    return !in_place || changed_by(graph_, steps_[at(writer)]) == input ||
-           may_write_over(graph_, steps_[at(writer)], output, input);
+    if (last_reader_[input] > writer || (std::ranges::count(reads_[writer], input) > 0) != in_place) return false;
+    const Spec &from = graph_[input].spec, &to = graph_[output].spec;
+    if (in_place && changed_by(graph_, steps_[at(writer)]) == input)
+      return from.dtype == to.dtype && from.shape.size() == to.shape.size();  // which may be read in another shape
+    return from == to && (!in_place || may_write_over(graph_, steps_[at(writer)], output, input));
   }
 
   const Graph& graph_;

@@ -3,6 +3,7 @@
 #include <optional>
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/known_formulas.h"
+#include "gradus/ops/attention_ops.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/views.h"
@@ -205,6 +206,27 @@ void absorb_transposes(const Graph& graph, Value& v) {
   v.op = AnyOp::of(absorbed);
 }
 
+/// The tensor of which `operand` has the second and the third of four dimensions exchanged.
+std::optional<int> exchanged_source(const Graph& graph, int operand) {
+  const Transpose* transpose = graph[operand].op ? graph[operand].op.as<Transpose>() : nullptr;
+  const bool exchanges = transpose && transpose->order == Shape{3, 1, 2, 0};  // counted from the last dimension
+  return exchanges ? std::optional(graph[operand].in[0]) : std::nullopt;
+}
+
+/// Attention of few queries reads keys and values in place, time first or heads first.
+void absorb_exchanges(const Graph& graph, Value& v) {
+  const BlockedAttention* attention = v.op.as<BlockedAttention>();
+  if (!attention || attention->heads_first || v.spec.dtype == bf16) return;
+  if (v.spec.shape[1] < 0 || v.spec.shape[1] > BlockedAttention::few_queries) return;
+  const auto keys = exchanged_source(graph, v.in[1]), values = exchanged_source(graph, v.in[2]);
+  if (!keys || !values) return;
+  BlockedAttention absorbed = *attention;
+  absorbed.heads_first = true;
+  v.in[1] = *keys;
+  v.in[2] = *values;
+  v.op = AnyOp::of(absorbed);
+}
+
 }  // namespace
 
 std::optional<int> operand_passed_on(const Graph& graph, const Value& v) {
@@ -220,6 +242,7 @@ void simplify(Graph& graph) {
     for (int& operand : v.in) operand = stands_for[operand];
     if (is_same_again(v) && is_same_again(graph[v.in[0]])) v.in[0] = graph[v.in[0]].in[0];
     absorb_transposes(graph, v);
+    absorb_exchanges(graph, v);
     stands_for[i] = same_as(graph, v, flushed).value_or(i);
   }
   for (int& output : graph.outputs) output = stands_for[output];

@@ -92,7 +92,9 @@ class Verifier {
   /// The memory of `input` becomes that of `output` and of all that lies within it.
   void check_taken(int output, int input, const Sharing& sharing) const {
     check(std::ranges::count(graph_.dying, input) > 0, "%", output, " takes over %", input, ", which does not die");
-    check(graph_[output].spec == graph_[input].spec, "%", output, " takes over %", input, ", which has another spec");
+    const Spec &from = graph_[input].spec, &to = graph_[output].spec;
+    check(from.dtype == to.dtype && from.shape.size() == to.shape.size(), "%", output, " takes over %", input,
+          ", which has another spec");
     check(std::ranges::count(sharing.may_overwrite, input) == 1, "%", input, " is taken over twice");
     int first = writer_[output];
     for (const Inside& inside : sharing.inside)

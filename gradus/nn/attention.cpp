@@ -5,6 +5,7 @@
 #include "gradus/graph/scope.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/initializers.h"
+#include "gradus/nn/key_value_cache.h"
 #include "gradus/ops/attention.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -45,9 +46,13 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
     if (options.use_bias)
       add_variable("attention_output/bias", zeros({outputs}, query.dtype), options.bias_regularizer);
   }
-  Tensor call(const Tensor& x) const override { return attend(x, x, x, {}); }
+  Tensor call(const Tensor& x) const override {
+    if (KeyValueCache* cache = CallContext::here().cache) return attend_with_cache(*cache, x, {});
+    return attend(x, x, x, {});
+  }
   Tensor call_masked(const Tensor& x, const Tensor& given) const override {
     const Tensor mask = of_places(given, x);
+    if (KeyValueCache* cache = CallContext::here().cache) return attend_with_cache(*cache, x, mask);
     return attend(x, x, x, joint_mask({}, mask, mask));
   }
   /// bool [batch, time]
@@ -56,6 +61,7 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
   }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override { return mask; }
   bool looks_at_places() const override { return true; }
+  bool extends_caches() const override { return true; }
   /// `given`, of which what the masks of queries and keys, bool [batch, time], leave out is left out too.
   static Tensor joint_mask(const Tensor& given, const Tensor& of_queries, const Tensor& of_keys) {
     Tensor joint;
@@ -72,11 +78,25 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
   Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) const {
     if (options.dropout > 0) warn_if_mode_unsaid("the dropout of an attention");
     const Tensor q = project(0, "query", query), k = project(1, "key", key), v = project(2, "value", value);
-    const Tensor y = scaled_dot_product_attention(
-        q, k, v, {.mask = mask, .causal = options.causal, .dropout = is_training() ? options.dropout : 0});
+    return joined(scaled_dot_product_attention(
+        q, k, v, {.mask = mask, .causal = options.causal, .dropout = is_training() ? options.dropout : 0}));
+  }
+
+  /// Self-attention of the places of this call to those of the cache, too. `mask`: bool [batch, time] of these places.
+  Tensor attend_with_cache(KeyValueCache& cache, const Tensor& x, const Tensor& mask) const {
+    require(options.causal, layer, " ", name(),
+            ": it is not causal, so places before depend on those that follow; make it with {.causal = true}, or call "
+            "the model on whole sequences");
+    const Tensor q = project(0, "query", x), k = project(1, "key", x), v = project(2, "value", x);
+    const CachedPlaces seen = cache.extended(*this, k, v, mask);
+    return joined(scaled_dot_product_attention(q, seen.keys, seen.values, {.mask = seen.mask}));
+  }
+
+  /// [batch, heads, time, width] -> [batch, time, outputs]
+  Tensor joined(const Tensor& y) const {
     const Tensor kernel = parameter(index_of(3));
-    const Tensor joined = matmul(join_heads(y), reshape(kernel, {heads * value_dim, kernel.shape()[2]}));
-    const Tensor result = options.use_bias ? joined + parameter(index_of(3) + 1) : joined;
+    const Tensor product = matmul(join_heads(y), reshape(kernel, {heads * value_dim, kernel.shape()[2]}));
+    const Tensor result = options.use_bias ? product + parameter(index_of(3) + 1) : product;
     note_activity(options.activity_regularizer, result);
     return result;
   }
@@ -124,6 +144,8 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, AttentionMask mask) const
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       AttentionMask mask) const {
   auto& attention = layer_as<AttentionLayer>(*this, "MultiHeadAttention");
+  require(!CallContext::here().cache, layer, " ", attention.name(),
+          ": with a cache of keys and values it takes one input, attention(x), and no mask argument");
   attention.ensure_built(std::array{query.spec(), key.spec(), value.spec()});
   if (Trace* trace = Trace::current()) trace->note_use(this, attention.variables());
   const NameScope scope(attention.name().empty() ? attention.kind() : std::string_view(attention.name()));

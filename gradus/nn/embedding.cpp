@@ -2,6 +2,7 @@
 #include "gradus/nn/embedding.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
+#include "gradus/nn/key_value_cache.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/indexing.h"
@@ -63,6 +64,7 @@ struct PositionEmbeddingLayer final : ClonedMasked<PositionEmbeddingLayer> {
     require(time <= length, "PositionEmbedding ", name(), ": the input is ", x.spec(), ", more than the ", length,
             " places that there are");
     const Tensor table = parameter(0);
+    if (const KeyValueCache* cache = CallContext::here().cache) return x + gather(table, cache->positions());
     return x + slice_axis(table, 0, 0, time, "PositionEmbedding");
   }
   std::int64_t multiplications() const override { return 0; }

@@ -102,6 +102,17 @@ Tensor composed(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v,
           .output);
 }
 
+/// The same attention of keys and values whose time and heads are exchanged.
+BlockedAttention with_time_first(BlockedAttention op) {
+  op.heads_first = false;
+  return op;
+}
+Tensors keys_exchanged(In in) {
+  Tensors operands(in.begin(), in.end());
+  for (const std::size_t i : {key, value}) operands[i] = exchanged(operands[i]);
+  return operands;
+}
+
 /// Gradients one after the other.
 Tensor joined(In gradients) {
   std::vector<Tensor> parts;
@@ -195,8 +206,12 @@ template <class Op> Tensor batched(const Op& op, In in, std::uint32_t mask, std:
 }  // namespace
 
 Spec BlockedAttention::infer(Specs in) const {
-  check_operands(name, in, masked, 0);
-  return {in[0].dtype, result_of(in)};
+  std::vector<Spec> time_first(in.begin(), in.end());
+  for (const std::size_t i : {key, value})
+    if (heads_first && in.size() > i && in[i].shape.rank() == 4)
+      std::swap(time_first[i].shape[1], time_first[i].shape[2]);
+  check_operands(name, time_first, masked, 0);
+  return {in[0].dtype, result_of(time_first)};
 }
 
 Spec AttentionGradient::infer(Specs in) const {
@@ -208,7 +223,12 @@ Spec AttentionGradient::infer(Specs in) const {
 }
 
 /// That of an added mask is rarely asked for, and has the scores' size anyway.
-Tensors BlockedAttention::vjp(In in, const Tensor&, const Tensor& dy) const {
+Tensors BlockedAttention::vjp(In in, const Tensor& result, const Tensor& dy) const {
+  if (heads_first) {
+    Tensors gradients = with_time_first(*this).vjp(keys_exchanged(in), result, dy);
+    for (const std::size_t i : {key, value}) gradients[i] = exchanged(gradients[i]);
+    return gradients;
+  }
   Tensors operands(in.begin(), in.begin() + 3);
   operands.push_back(dy);
   if (masked) operands.push_back(in[3]);
@@ -248,8 +268,10 @@ Region attention_definition(const AnyOp& op, Specs in, SumOrder order) {
     return capture(trace).region;
   };
   if (const auto* forward = op.as<BlockedAttention>())
-    return region(
-        [&](In x) { return composed(*forward, x[query], x[key], x[value], forward->masked ? x[3] : Tensor(), order); });
+    return region([&](In given) {
+      const Tensors x = forward->heads_first ? keys_exchanged(given) : Tensors(given.begin(), given.end());
+      return composed(*forward, x[query], x[key], x[value], forward->masked ? x[3] : Tensor(), order);
+    });
   if (const auto* gradient = op.as<AttentionGradient>())
     return region([&](In x) { return composed_gradient(*gradient, x, order); });
   return {};

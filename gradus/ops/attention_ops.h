@@ -21,6 +21,9 @@ struct BlockedAttention {
   double scale = 1;
   bool causal = false;
   bool masked = false;
+  bool heads_first = false;  // key and value are [batch, key_heads, keys, width], as a cache of them lies
+  /// Up to so many queries of f32 or f64, keys and values are read once, in place, in either order.
+  static constexpr std::int64_t few_queries = 4;
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;

@@ -1,6 +1,7 @@
 /// Ops whose result has a shape that depends on data: positions are found on the host, elements gathered by them.
 #include "gradus/ops/select.h"
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <numeric>
 #include <span>
@@ -14,6 +15,7 @@
 #include "gradus/ops/known_values.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/tensor/element_order.h"
 
 namespace gradus {
 namespace {
@@ -82,52 +84,83 @@ Tensor compress(const Tensor& x, const Tensor& condition, std::optional<int> axi
 
 namespace {
 
-/// Numbers of type T in an order that has a place for NaN: the last.
-template <class T> int compared(T a, T b) {
-  if (a < b) return -1;
-  if (b < a) return 1;
-  if constexpr (std::is_integral_v<T>) return 0;
-  else return static_cast<int>(!(a == a)) - static_cast<int>(!(b == b));
-}
-
 /// Row-major slices [outer, n, inner] along the middle dimension.
 struct Slices {
   std::int64_t outer, n, inner;
 };
 
+/// Slices in order: NaN is the largest number, and equals NaN.
 template <class T> int compared_slices(const T* x, const Slices& s, std::int64_t a, std::int64_t b) {
   for (std::int64_t o = 0; o < s.outer; ++o)
-    for (std::int64_t i = 0; i < s.inner; ++i)
-      if (const int order = compared(x[(o * s.n + a) * s.inner + i], x[(o * s.n + b) * s.inner + i])) return order;
+    for (std::int64_t i = 0; i < s.inner; ++i) {
+      const auto left = element_order::key_of<false>(x[(o * s.n + a) * s.inner + i]);
+      const auto right = element_order::key_of<false>(x[(o * s.n + b) * s.inner + i]);
+      if (left != right) return left < right ? -1 : 1;
+    }
   return 0;
 }
 
 struct Groups {
-  Positions first, index, count;
+  Positions first, index, count;  // of a group, of a slice, of a group
 };
+
+/// The groups of slices of which `order` has equal ones side by side, each by its place; starts(i) tells whether the
+/// i-th of them begins a group.
+template <class Starts> Groups groups_in(const Positions& order, const Starts& starts) {
+  Groups out{{}, Positions(order.size()), {}};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || starts(i)) {
+      out.first.push_back(order[i]);
+      out.count.push_back(0);
+    }
+    ++out.count.back();
+    out.index[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(out.first.size()) - 1;
+  }
+  return out;
+}
+
+template <class T> Groups groups_of_elements(const T* x, std::int64_t n) {
+  using Key = element_order::KeyOf<T>;
+  std::vector<element_order::Entry<Key>> entries(static_cast<std::size_t>(n)), room(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    entries[i] = {element_order::key_of<false>(x[i]), static_cast<std::uint32_t>(i)};
+  element_order::sort_entries<Key>(entries, room);
+  Positions order(entries.size());
+  std::ranges::transform(entries, order.begin(), [](const auto& entry) { return std::int64_t{entry.place}; });
+  return groups_in(order, [&](std::size_t i) { return entries[i].key != entries[i - 1].key; });
+}
+
+template <class T> Groups groups_of_slices(const T* x, const Slices& s) {
+  Positions order(static_cast<std::size_t>(s.n));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return compared_slices(x, s, a, b) < 0; });
+  return groups_in(order, [&](std::size_t i) { return compared_slices(x, s, order[i - 1], order[i]) != 0; });
+}
+
+/// The groups in the order of their first occurrence.
+Groups by_occurrence(const Groups& groups) {
+  Groups out;
+  Positions place(groups.first.size(), -1);  // by the place of a group in their own order
+  for (const std::int64_t group : groups.index) {
+    const auto from = static_cast<std::size_t>(group);
+    if (place[from] < 0) {
+      place[from] = static_cast<std::int64_t>(out.first.size());
+      out.first.push_back(groups.first[from]);
+      out.count.push_back(groups.count[from]);
+    }
+    out.index.push_back(place[from]);
+  }
+  return out;
+}
 
 /// Equal slices, in their order or in that of their first occurrence.
 Groups groups_of(const Tensor& x, const Slices& s, bool sorted) {
-  Positions order(static_cast<std::size_t>(s.n));
-  std::iota(order.begin(), order.end(), 0);
-  return with_type(x.dtype(), [&]<class T>(T) {
+  Groups groups = with_type(x.dtype(), [&]<class T>(T) {
     const T* values = x.host<T>();
-    std::ranges::stable_sort(order,
-                             [&](std::int64_t a, std::int64_t b) { return compared_slices(values, s, a, b) < 0; });
-    std::vector<Positions> groups;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      if (i == 0 || compared_slices(values, s, order[i - 1], order[i]) != 0) groups.emplace_back();
-      groups.back().push_back(order[i]);
-    }
-    if (!sorted) std::ranges::sort(groups, {}, [](const Positions& group) { return group.front(); });
-    Groups out{{}, Positions(static_cast<std::size_t>(s.n)), {}};
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      out.first.push_back(groups[g].front());
-      out.count.push_back(static_cast<std::int64_t>(groups[g].size()));
-      for (std::int64_t at : groups[g]) out.index[static_cast<std::size_t>(at)] = static_cast<std::int64_t>(g);
-    }
-    return out;
+    const bool elements = s.outer == 1 && s.inner == 1 && s.n <= std::numeric_limits<std::uint32_t>::max();
+    return elements ? groups_of_elements(values, s.n) : groups_of_slices(values, s);
   });
+  return sorted ? groups : by_occurrence(groups);
 }
 
 }  // namespace

@@ -56,21 +56,16 @@ Tensor read_rows(const Tensor& x, const Tensor& positions) {
   return apply(Gather{-1}, reshape(x, {size}), cast(positions, i64) + starts);
 }
 
-/// How many elements of a row are found; nothing: all.
-Tensor positions_of(std::string_view op, const Tensor& x, std::optional<std::int64_t> k, bool descending) {
-  const std::int64_t n = x.shape().back();
-  if (!k) return apply(ArgSort{descending, n}, x);
-  return slice_axis(apply(ArgSort{descending, n}, x), x.shape().rank() - 1, 0, *k, op);
-}
-
 int required_axis(std::string_view op, const Tensor& x, int axis) {
   require(x.shape().rank() > 0, op, ": ", x.spec(), " has no axis");
   return x.shape().normalized(axis);
 }
 
+/// The first `k` elements along the axis in order; without k: all.
 TopK ordered(std::string_view op, const Tensor& x, int axis, std::optional<std::int64_t> k, bool descending) {
   const int at = required_axis(op, x, axis);
-  const Tensor rows = with_last(x, at), positions = positions_of(op, rows, k, descending);
+  const Tensor rows = with_last(x, at);
+  const Tensor positions = apply(ArgSort{descending, k.value_or(rows.shape().back())}, rows);
   return {with_last(read_rows(rows, positions), at), with_last(positions, at)};
 }
 
@@ -82,7 +77,8 @@ Tensor sort(const Tensor& x, int axis, Direction direction) {
 
 Tensor argsort(const Tensor& x, int axis, Direction direction) {
   const int at = required_axis("argsort", x, axis);
-  return with_last(positions_of("argsort", with_last(x, at), {}, direction == Direction::descending), at);
+  const Tensor rows = with_last(x, at);
+  return with_last(apply(ArgSort{direction == Direction::descending, rows.shape().back()}, rows), at);
 }
 
 TopK top_k(const Tensor& x, std::int64_t k) { return top_k(x, k, {}); }
@@ -92,6 +88,8 @@ TopK top_k(const Tensor& x, std::int64_t k, const TopKOptions& options) {
   const std::int64_t n = x.shape()[at];
   require(k >= 0 && (n < 0 || k <= n), "top_k: k is ", k, ", but dimension ", at, " of ", x.spec(), " has ",
           dimension::to_text(n), " elements");
+  require_not_negative(dimension::subtract(n, k),
+                       text("top_k: k is ", k, ", more than dimension ", at, " of ", x.spec()));
   return ordered("top_k", x, at, k, options.largest);
 }
 

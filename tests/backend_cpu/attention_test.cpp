@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include "gradus/backend/cpu/kernels/attention_rows.h"
 #include "gradus/base/floating_point_state.h"
+#include "gradus/ops/attention_ops.h"
 #include "tests/backend_cpu/amx_emulator.h"
 #include "tests/backend_cpu/compiled.h"
 
@@ -24,6 +25,32 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
              << (c.causal ? ", causal" : "") << (c.mask.empty() ? "" : ", mask ") << c.mask;
 }
 
+/// Without the last one, which the gradient has not.
+std::string attributes_of(const Case& c) {
+  return text("{scale=", c.scale, "; causal=", c.causal ? "true" : "false",
+              "; masked=", c.mask.empty() ? "false" : "true");
+}
+
+/// The result alone, of keys and values whose heads stand before time: such operands, or transposes of them.
+Graph heads_first_graph_of(const Case& c, bool transposes) {
+  const auto of = [&](std::int64_t a, std::int64_t b, std::int64_t width) {
+    return text(c.dtype, "[", c.batch, ",", a, ",", b, ",", width, "]");
+  };
+  const std::string first =
+      text("%0 = input : ", of(c.queries, c.heads, c.width), "\n%1 = input : ", of(c.key_heads, c.keys, c.width),
+           "\n%2 = input : ", of(c.key_heads, c.keys, c.value_width),
+           "\n%3 = input : ", c.mask.empty() ? "f32[]" : c.mask, "\n");
+  const std::string turned =
+      text("%4 = transpose{order=[3,1,2,0]} %1 : ", of(c.keys, c.key_heads, c.width),
+           "\n%5 = transpose{order=[3,1,2,0]} %2 : ", of(c.keys, c.key_heads, c.value_width), "\n");
+  const std::string mask = c.mask.empty() ? "" : " %3", y = of(c.queries, c.heads, c.value_width);
+  if (!transposes)
+    return parse_graph(text(first, "%4 = attention", attributes_of(c), "; heads_first=true} %0 %1 %2", mask, " : ", y,
+                            "\nreturn %4\n"));
+  return parse_graph(text(first, turned, "%6 = attention", attributes_of(c), "; heads_first=false} %0 %4 %5", mask,
+                          " : ", y, "\nreturn %6\n"));
+}
+
 /// The result and the gradients.
 Graph graph_of(const Case& c, bool open = false) {
   const std::string batch = open ? "s0" : std::to_string(c.batch), time = open ? "s1" : std::to_string(c.queries);
@@ -31,16 +58,15 @@ Graph graph_of(const Case& c, bool open = false) {
     return text(c.dtype, "[", batch, ",", length, ",", heads, ",", width, "]");
   };
   const std::string keys = open ? time : std::to_string(c.keys);
-  const std::string attributes = text("{scale=", c.scale, "; causal=", c.causal ? "true" : "false",
-                                      "; masked=", c.mask.empty() ? "false" : "true", "}");
   const std::string mask = c.mask.empty() ? "" : " %4", y = of(time, c.heads, c.value_width);
   const std::int64_t of_query = c.heads * c.width, of_key = c.key_heads * (c.width + c.value_width);
   const std::string all = open ? text(of_query + of_key, "*s1") : text(c.queries * of_query + c.keys * of_key);
-  return parse_graph(text("%0 = input : ", of(time, c.heads, c.width), "\n%1 = input : ",
-                          of(keys, c.key_heads, c.width), "\n%2 = input : ", of(keys, c.key_heads, c.value_width),
-                          "\n%3 = input : ", y, "\n%4 = input : ", c.mask.empty() ? "f32[]" : c.mask,
-                          "\n%5 = attention", attributes, " %0 %1 %2", mask, " : ", y, "\n%6 = attention_gradient",
-                          attributes, " %0 %1 %2 %3", mask, " : ", c.dtype, "[", batch, ",", all, "]\nreturn %5 %6\n"));
+  return parse_graph(
+      text("%0 = input : ", of(time, c.heads, c.width), "\n%1 = input : ", of(keys, c.key_heads, c.width),
+           "\n%2 = input : ", of(keys, c.key_heads, c.value_width), "\n%3 = input : ", y,
+           "\n%4 = input : ", c.mask.empty() ? "f32[]" : c.mask, "\n%5 = attention", attributes_of(c),
+           "; heads_first=false} %0 %1 %2", mask, " : ", y, "\n%6 = attention_gradient", attributes_of(c),
+           "} %0 %1 %2 %3", mask, " : ", c.dtype, "[", batch, ",", all, "]\nreturn %5 %6\n"));
 }
 
 std::vector<Ref<Buffer>> finite_inputs(const Graph& graph, std::span<const std::int64_t> symbols) {
@@ -164,7 +190,28 @@ const Case cases[] = {
     {1, 3, 1500, 1, 1, 4, 4, false, {}, f64},
     {1, 40, 1025, 1, 1, 4, 4, false, "bool[1,1,40,1025]", bf16},
     {1, 2, 33000, 1, 1, 2, 2, false, {}, bf16},
+    // Few queries, which go one by one.
+    {2, 1, 700, 4, 2, 64, 64, false, "bool[2,1,1,700]"},
+    {1, 4, 70, 2, 1, 9, 7, true},
+    {2, 3, 1030, 2, 2, 16, 24, true, "bool[1,1,3,1]"},
+    {1, 2, 40, 2, 2, 8, 8, false, "f32[1,2,2,40]"},
+    {2, 1, 300, 2, 1, 8, 40, false, "bool[2,1,1,300]", f64},
+    {1, 1, 33000, 2, 2, 3, 2, true, {}, f64},
 };
+
+TEST(AttentionOfFewQueries, ReadsHeadsFirstInPlace) {
+  for (Case c : cases) {
+    const bool in_place = c.queries <= BlockedAttention::few_queries && c.dtype != bf16 && c.keys > 1;
+    const Graph graph = heads_first_graph_of(c, true);
+    expect_blocks_agree(graph);
+    expect_blocks_agree(heads_first_graph_of(c, false));
+    const auto program = compile(graph);
+    for (const Value& v : program->graph().values) {
+      const auto* attention = v.op ? v.op.as<BlockedAttention>() : nullptr;
+      EXPECT_TRUE(!attention || attention->heads_first == in_place) << c;
+    }
+  }
+}
 
 class AttentionInBlocks : public testing::TestWithParam<Case> {};
 TEST_P(AttentionInBlocks, HasTheBitsOfWhatItStandsFor) { expect_blocks_agree(graph_of(GetParam())); }

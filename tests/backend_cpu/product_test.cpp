@@ -278,6 +278,14 @@ TYPED_TEST(ProductOf, EqualsLoopsAtEveryHeightOfTiles) {
     for (std::int64_t n : {3, 5, 40}) check_on_all<TypeParam>({.m = m, .n = n, .k = 3});
 }
 
+/// Wide tiles, their edges, and several panels of few rows.
+TYPED_TEST(ProductOf, EqualsLoopsOfFewRows) {
+  for (std::int64_t m = 1; m <= 17; ++m)
+    for (const bool transpose_a : {false, true})
+      for (auto [n, k] : {std::pair{255, 5}, {257, 1}, {600, 66}, {700, 203}})
+        check_on_all<TypeParam>({.m = m, .n = n, .k = k, .transpose_a = transpose_a, .gap = m % 3});
+}
+
 TYPED_TEST(ProductOf, PausesInMemoryBetweenBlocksOfSteps) {
   for (int layout = 0; layout < 4; ++layout)
     for (std::int64_t k : {513, 900, 1027, 2100})

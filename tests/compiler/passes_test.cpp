@@ -178,7 +178,8 @@ TEST(PassRunner, LeavesNoAttentionWhereItIsDisabled) {
   const std::string before =
       "%0 = input : " + type + "\n%1 = input : f32[3,1,4,1,2]\n%2 = input : " + type +
       "\n%3 = scan{body={%0 = input : " + type + " | %1 = input : " + type + " | %2 = input : " + type +
-      " | %3 = attention{scale=1; causal=false; masked=false} %2 %2 %2 : " + type + " | %4 = add %0 %3 : " + type +
+      " | %3 = attention{scale=1; causal=false; masked=false; heads_first=false} %2 %2 %2 : " + type +
+      " | %4 = add %0 %3 : " + type +
       " | return %4}; last={}; carries=1; singles=1; chunks=0; stacked=0; iterations=3; rows=0; last_rows=0; "
       "reverse=false; counted=false; output=0} %0 %1 %2 : " +
       type + "\nreturn %3\n";
@@ -194,7 +195,8 @@ TEST(PassRunner, LeavesNoAttentionWhereItIsDisabled) {
 
 TEST(PassRunner, ComposesAttentionAsWritten) {
   Graph graph = parse_graph(
-      "%0 = input : f32[1,4,1,2]\n%1 = attention{scale=1; causal=true; masked=false} %0 %0 %0 : f32[1,4,1,2]\n"
+      "%0 = input : f32[1,4,1,2]\n%1 = attention{scale=1; causal=true; masked=false; heads_first=false} %0 %0 %0 : "
+      "f32[1,4,1,2]\n"
       "return %1\n");
   const std::string off[] = {"attention"};
   run_graph_passes(graph, off);

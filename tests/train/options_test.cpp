@@ -117,6 +117,12 @@ TEST(Options, OfLayers) {
   try_numbers("Attention", DotAttentionOptions{}, [](const auto& o) { Attention{o}; });
   try_numbers("AdditiveAttention", AdditiveAttentionOptions{}, [](const auto& o) { AdditiveAttention{o}; });
   try_numbers("MultiHeadAttention", AttentionOptions{}, [](const auto& o) { MultiHeadAttention(2, 4, o); });
+  try_numbers("KeyValueCache", KeyValueCacheOptions{}, [](const auto& o) { KeyValueCache{o}; });
+  try_numbers("choose_token", TokenChoice{}, [](const auto& o) { choose_token(ones({2, 3}), o); });
+  try_numbers("generate", GenerateOptions{}, [](const auto& o) {
+    const Sequential model{Embedding(3, 2), Dense(3)};
+    generate(model, ones({1, 1}, i32), o);
+  });
   try_numbers("BatchNormalization", BatchNormalizationOptions{}, [](const auto& o) { BatchNormalization{o}; });
   try_numbers("LayerNormalization", LayerNormalizationOptions{}, [](const auto& o) { LayerNormalization{o}; });
   try_numbers("RMSNormalization", RMSNormalizationOptions{}, [](const auto& o) { RMSNormalization{o}; });

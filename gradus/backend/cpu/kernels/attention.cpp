@@ -1,7 +1,8 @@
 /// Attention in blocks of queries. The scores of a block stand in the worker's scratch, a row for each key, so that
 /// neighbours in memory are queries: maxima and sums of all queries of the block advance together, and nothing but the
 /// block's queries has to be transposed for the products. Sums along keys follow the contract's order of rows. Keys
-/// beyond the last query of half a causal block are never read.
+/// beyond the last query of half a causal block are never read. Few queries, as of a text that is made token by token,
+/// go one by one, since nearly all of a block would be missing, and keys and values are read once, in place.
 #include <algorithm>
 #include <limits>
 #include "gradus/backend/cpu/run/data_image.h"
@@ -17,6 +18,14 @@ using namespace attention;
 
 std::int64_t scratch_of_products(const Call& c) {
   std::size_t most = 0;
+  if (c.has_few_queries()) {
+    for (std::int64_t q = 0; q < c.queries; ++q) {
+      const std::int64_t seen = c.keys_before(q + 1);
+      for (const Product& p : {c.scores_in_place(seen), c.values_in_place(seen)})
+        most = std::max(most, cpu_backend::scratch_bytes(p));
+    }
+    return round_up(static_cast<std::int64_t>(most), 64);
+  }
   const auto consider = [&](const Parts& parts) {
     for (const Part& part : parts) most = std::max(most, cpu_backend::scratch_bytes(part.product));
   };
@@ -147,6 +156,80 @@ template <class T> class Worker {
   T *by_keys_, *by_values_;  // sums over queries, alike
 };
 
+/// The worker for few queries.
+template <class T> class FewQueriesWorker {
+ public:
+  FewQueriesWorker(const KernelArguments* arguments, const Call& call) : c_(call), slots_(arguments->slots) {
+    products_ = static_cast<std::byte*>(arguments->scratch);
+    weights_ = reinterpret_cast<T*>(products_ + c_.product_scratch);
+    scaled_ = weights_ + round_up(c_.keys, row_lanes);
+  }
+  static std::int64_t scratch_bytes(const Call& c) {
+    return c.product_scratch + (round_up(c.keys, row_lanes) + c.width) * static_cast<std::int64_t>(sizeof(T));
+  }
+
+  /// All queries of one head.
+  void forward(std::int64_t unit) {
+    const std::int64_t batch = unit / c_.heads, head = unit % c_.heads, key_head = head / c_.group();
+    const T* const keys = pointer(c_.key) + c_.first_key(batch, key_head, c_.width);
+    const T* const values = pointer(c_.value) + c_.first_key(batch, key_head, c_.value_width);
+    for (std::int64_t q = 0; q < c_.queries; ++q) {
+      const std::int64_t row = (batch * c_.queries + q) * c_.heads + head, seen = last_seen(batch, head, q);
+      const T* const query = pointer(c_.query) + row * c_.width;
+      for (std::int64_t w = 0; w < c_.width; ++w) scaled_[w] = query[w] * static_cast<T>(c_.scale);
+      run(c_.scores_in_place(seen), keys, scaled_, weights_);
+      hide(batch, head, q, seen);
+      soften(seen);
+      run(c_.values_in_place(seen), weights_, values, static_cast<T*>(slots_[c_.result]) + row * c_.value_width);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t row_lanes = 16;
+  const T* pointer(int slot) const { return static_cast<const T*>(slots_[slot]); }
+  void run(const Product& p, const T* a, const T* b, T* c) const {
+    cpu_backend::run_units(p, a, b, c, 0, cpu_backend::units(p), products_);
+  }
+  void soften(std::int64_t keys) const {
+    if constexpr (std::is_same_v<T, float>) row_functions().soften_row(weights_, keys);
+    else row_functions().soften_row_double(weights_, keys);
+  }
+  /// What the mask adds to the score of key j; of booleans 0 or -infinity.
+  T added(std::int64_t first, std::int64_t j) const {
+    const std::int64_t at = first + j * c_.mask_strides[3];
+    if (c_.mask_adds) return static_cast<const T*>(slots_[c_.mask])[at];
+    return static_cast<const bool*>(slots_[c_.mask])[at] ? T(0) : hidden;
+  }
+  std::int64_t first_of_mask(std::int64_t batch, std::int64_t head, std::int64_t q) const {
+    return batch * c_.mask_strides[0] + head * c_.mask_strides[1] + q * c_.mask_strides[2];
+  }
+  /// How many keys there are up to the last one that a query sees. Those behind it, as in the part of a cache that has
+  /// not been filled, are not read.
+  std::int64_t last_seen(std::int64_t batch, std::int64_t head, std::int64_t q) const {
+    std::int64_t seen = c_.keys_before(q + 1);
+    if (c_.mask < 0) return seen;
+    const std::int64_t first = first_of_mask(batch, head, q);
+    while (seen > 0 && added(first, seen - 1) == hidden) --seen;
+    return seen;
+  }
+  void hide(std::int64_t batch, std::int64_t head, std::int64_t q, std::int64_t seen) const {
+    const std::int64_t first = c_.mask < 0 ? 0 : first_of_mask(batch, head, q);
+    for (std::int64_t j = 0; c_.mask >= 0 && j < seen; ++j) {
+      const T score = added(first, j);
+      weights_[j] = c_.mask_adds ? weights_[j] + score : score == hidden ? hidden : weights_[j];
+    }
+  }
+
+  static constexpr T hidden = -std::numeric_limits<T>::infinity();
+  const Call& c_;
+  void* const* slots_;
+  std::byte* products_;
+  T *weights_, *scaled_;
+};
+
+bool is_heads_first(const BlockedAttention& op) { return op.heads_first; }
+bool is_heads_first(const AttentionGradient&) { return false; }
+
 template <class Op> Call call_of(const Graph& graph, int value, Symbols symbols, std::size_t operands) {
   const Value& v = graph[value];
   const Op& op = *v.op.as<Op>();
@@ -155,13 +238,14 @@ template <class Op> Call call_of(const Graph& graph, int value, Symbols symbols,
   Call c{.dtype = v.spec.dtype,
          .batch = q[0],
          .queries = q[1],
-         .keys = k[1],
+         .keys = k[is_heads_first(op) ? 2 : 1],
          .heads = q[2],
-         .key_heads = k[2],
+         .key_heads = k[is_heads_first(op) ? 1 : 2],
          .width = q[3],
          .value_width = values[3],
          .scale = op.scale,
-         .causal = op.causal};
+         .causal = op.causal,
+         .heads_first = is_heads_first(op)};
   c.query = storage_of(graph, v.in[0]);
   c.key = storage_of(graph, v.in[1]);
   c.value = storage_of(graph, v.in[2]);
@@ -190,9 +274,11 @@ BoundThunk bound_to(const Graph& graph, int value, Symbols symbols, Call call, s
   bound.bytes += v.spec.shape.evaluated(symbols).size() * size_of(v.spec.dtype);
   bound.flops = products * call.batch * call.heads * call.queries * call.keys * (call.width + call.value_width);
   if (call.causal) bound.flops /= 2;
-  bound.worker_scratch = call.dtype == f32   ? Worker<float>::scratch_bytes(call)
-                         : call.dtype == f64 ? Worker<double>::scratch_bytes(call)
-                                             : NarrowWorker::scratch_bytes(call);
+  bound.worker_scratch = call.has_few_queries() ? (call.dtype == f32 ? FewQueriesWorker<float>::scratch_bytes(call)
+                                                                     : FewQueriesWorker<double>::scratch_bytes(call))
+                         : call.dtype == f32    ? Worker<float>::scratch_bytes(call)
+                         : call.dtype == f64    ? Worker<double>::scratch_bytes(call)
+                                                : NarrowWorker::scratch_bytes(call);
   bound.data = std::make_shared<const Call>(std::move(call));
   bound.image = image_of<Call>;
   return bound;
@@ -213,9 +299,13 @@ BoundThunk bind_attention(const Graph& graph, int value, Symbols symbols) {
 }
 
 void run_attention(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  with_worker(arguments, [&](auto worker) {
+  const auto& call = *static_cast<const Call*>(arguments->data);
+  const auto run = [&](auto worker) {
     for (std::int64_t unit = begin; unit < end; ++unit) worker.forward(unit);
-  });
+  };
+  if (!call.has_few_queries()) with_worker(arguments, run);
+  else if (call.dtype == f32) run(FewQueriesWorker<float>(arguments, call));
+  else run(FewQueriesWorker<double>(arguments, call));
 }
 
 BoundThunk bind_attention_gradient(const Graph& graph, int value, Symbols symbols) {

@@ -6,6 +6,7 @@
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/cpu/run/program.h"
 #include "gradus/base/divide.h"
+#include "gradus/ops/attention_ops.h"
 
 namespace gradus::library::attention {
 
@@ -41,7 +42,7 @@ struct Call {
   DType dtype = f32;
   std::int64_t batch = 0, queries = 0, keys = 0, heads = 0, key_heads = 0, width = 0, value_width = 0;
   double scale = 1;
-  bool causal = false;
+  bool causal = false, heads_first = false;
   int query = -1, key = -1, value = -1, cotangent = -1, mask = -1, result = -1;  // slots; -1: there is none
   bool mask_adds = false;
   std::int64_t mask_strides[4] = {};  // 0 where it is the same for all
@@ -59,6 +60,12 @@ struct Call {
     return queries * heads * width + keys * key_heads * (width + value_width);
   }
   bool is_forward() const { return cotangent < 0; }
+  bool has_few_queries() const { return is_forward() && queries <= BlockedAttention::few_queries && !is_narrow(); }
+  /// Elements from a key or value of such a width to the next one, and from the first one on to those of a head.
+  std::int64_t key_row(std::int64_t columns) const { return heads_first ? columns : key_heads * columns; }
+  std::int64_t first_key(std::int64_t example, std::int64_t key_head, std::int64_t columns) const {
+    return (example * keys * key_heads + key_head * (heads_first ? keys : 1)) * columns;
+  }
   bool is_narrow() const { return dtype == bf16; }
 
   Block block(std::int64_t first, std::int64_t end) const {
@@ -120,6 +127,27 @@ struct Call {
     near.m = b.near_keys;
     return {Part{near}, rest_of(all, b.near_keys, 0, half_block)};
   }
+  /// The scores of one query, which follow each other, of keys in place.
+  Product scores_in_place(std::int64_t seen) const {
+    return {.dtype = dtype,
+            .m = seen,
+            .n = 1,
+            .k = width,
+            .a_row = key_row(width),
+            .b_row = 1,
+            .b_column = width,
+            .c_row = 1};
+  }
+  /// The weights of one query times values in place.
+  Product values_in_place(std::int64_t seen) const {
+    return {.dtype = dtype,
+            .m = 1,
+            .n = value_width,
+            .k = seen,
+            .a_row = seen,
+            .b_row = key_row(value_width),
+            .c_row = value_width};
+  }
   void run(const Parts& parts, const void* a, const void* b, void* c, void* scratch) const {
     for (const Part& part : parts) {
       const Product& p = part.product;
@@ -168,8 +196,8 @@ template <class T>
 void gather_keys(const Call& c, void* const* slots, std::int64_t batch, std::int64_t key_head, std::int64_t count,
                  T* keys, T* values) {
   const auto gather = [&](int slot, std::int64_t width, T* target) {
-    const T* const rows = static_cast<const T*>(slots[slot]) + (batch * c.keys * c.key_heads + key_head) * width;
-    for (std::int64_t j = 0; j < count; ++j) std::copy_n(rows + j * c.key_heads * width, width, target + j * width);
+    const T* const rows = static_cast<const T*>(slots[slot]) + c.first_key(batch, key_head, width);
+    for (std::int64_t j = 0; j < count; ++j) std::copy_n(rows + j * c.key_row(width), width, target + j * width);
   };
   gather(c.key, c.width, keys);
   gather(c.value, c.value_width, values);

@@ -18,6 +18,10 @@ struct RowFunctions {
   Soften<float> soften;
   Soften<double> soften_double;
   Soften<float> soften_narrow;
+  /// Softmax of the scores of one query, which follow each other. Behind them there is room for 16.
+  template <class T> using SoftenRow = void (*)(T* scores, std::int64_t keys);
+  SoftenRow<float> soften_row;
+  SoftenRow<double> soften_row_double;
   /// The gradients by weights become those by scores: p (dp - sum(dp p)). Narrow: times the factor, and they and the
   /// weights become rows of bf16.
   template <class T>

@@ -2,6 +2,7 @@
 /// has a lane of its own, so the bits do not depend on the vectors' length.
 #pragma once
 #include <immintrin.h>
+#include <iterator>
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/attention_rows.h"
 #include "gradus/backend/cpu/kernels/vector_bytes.h"
@@ -211,6 +212,60 @@ void soften(T* of_keys, std::int64_t keys, std::int64_t diagonal, T factor, bool
   });
 }
 
+/// The lanes of a sum along a row: those of place j are j modulo 16.
+template <class T> struct RowSums {
+  Vector<T> of[lanes / vector_lanes<T>] = {};
+  void add(const RowSums& other) {
+    for (std::size_t v = 0; v < std::size(of); ++v) of[v] += other.of[v];
+  }
+};
+template <class T> T combined(const T* given) {
+  T lane[lanes];
+  for (std::int64_t l = 0; l < lanes; ++l) lane[l] = given[l];
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+    for (std::int64_t l = 0; l < half; ++l) lane[l] += lane[l + half];
+  return lane[0];
+}
+template <class T> T combined(const RowSums<T>& sums) { return combined(reinterpret_cast<const T*>(sums.of)); }
+
+/// The sum along a row in the order of a row reduction. visit(sums, j) adds the terms of 16 places from j on.
+template <class T, class Visit> [[gnu::always_inline]] inline T sum_along_row(std::int64_t n, const Visit& visit) {
+  RowSums<T> runs;
+  T blocks[lanes] = {};
+  for (std::int64_t begin = 0; begin < n; begin += row_run) {
+    const std::int64_t end = begin + row_run < n ? begin + row_run : n;
+    RowSums<T> run;
+    for (std::int64_t j = begin; j < end; j += lanes) visit(run, j);
+    if (n <= row_run) return combined(run);
+    if (begin % row_block == 0) runs = run;
+    else runs.add(run);
+    if (end % row_block != 0 && end != n) continue;
+    const T block = combined(runs);
+    if (n <= row_block) return block;
+    blocks[(end - 1) / row_block % lanes] += block;
+  }
+  return combined(blocks);
+}
+
+template <class T> void soften_row(T* scores, std::int64_t keys) {
+  auto* const rows = reinterpret_cast<Vector<T>*>(scores);
+  constexpr std::int64_t vectors = lanes / vector_lanes<T>;
+  const std::int64_t past = (keys + lanes - 1) / lanes * lanes;
+  for (std::int64_t j = keys; j < past; ++j) scores[j] = -static_cast<T>(__builtin_inf());
+  Vector<T> mosts = Vector<T>{} - static_cast<T>(__builtin_inf());
+  for (std::int64_t v = 0; v < past / vector_lanes<T>; ++v) mosts = larger<T>(rows[v], mosts);
+  T most = mosts[0];
+  for (std::int64_t l = 1; l < vector_lanes<T>; ++l) most = mosts[l] > most ? mosts[l] : most;
+  const auto exponentials = [&](RowSums<T>& sums, std::int64_t j) __attribute__((always_inline)) {
+    Vector<T>* const terms = rows + j / vector_lanes<T>;
+    for (std::int64_t v = 0; v < vectors; ++v) terms[v] = exponential<T>(terms[v] - most);
+    for (std::int64_t i = keys; i < j + lanes; ++i) scores[i] = 0;  // past the last key
+    for (std::int64_t v = 0; v < vectors; ++v) sums.of[v] += terms[v];
+  };
+  const T sum = sum_along_row<T>(keys, exponentials);
+  for (std::int64_t v = 0; v < past / vector_lanes<T>; ++v) rows[v] /= sum;
+}
+
 template <class T, bool narrow>
 void differentiate(T* weights_of_keys, T* gradients_of_keys, std::int64_t keys, std::int64_t diagonal, T factor) {
   auto* const weights = reinterpret_cast<PerQuery<T>*>(weights_of_keys);
@@ -247,6 +302,8 @@ void round_row(const float* row, std::int64_t width, std::uint16_t* target) {
 constexpr RowFunctions functions{soften<float, false>,
                                  soften<double, false>,
                                  soften<float, true>,
+                                 soften_row<float>,
+                                 soften_row<double>,
                                  differentiate<float, false>,
                                  differentiate<double, false>,
                                  differentiate<float, true>,

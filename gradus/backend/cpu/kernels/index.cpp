@@ -3,6 +3,7 @@
 #include <cstring>
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/backend/cpu/run/data_image.h"
+#include "gradus/backend/cpu/kernels/scatter_parts.h"
 #include "gradus/backend/cpu/kernels/sum_of.h"
 #include "gradus/ops/gather_ops.h"
 
@@ -14,8 +15,10 @@ struct Call {
   std::int64_t outer, n, places, inner;  // x [outer, n, inner], indices [places], selected [outer, places, inner]
   int indexed, indices, target;          // slots
 
+  ScatterParts parts() const { return {outer, n, inner}; }
   /// Columns of which the sums of narrow floats are kept at once, so that they stay within reach.
   std::int64_t columns_at_once() const {
+    if (parts().by_rows()) return inner;
     return std::min(inner, std::clamp<std::int64_t>((1 << 18) / std::max<std::int64_t>(n, 1), 4, 64));
   }
 };
@@ -84,8 +87,10 @@ void run_gather(const KernelArguments* arguments, std::int64_t begin, std::int64
 BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   auto call = call_of(graph, value, v.op.as<ScatterAdd>()->axis, v.in[0], v.in[1], value, symbols);
-  BoundThunk bound{
-      .extent = call->outer * call->inner, .grain = 16, .failure = failure_of_index(call->n), .cut = Cut::nowhere};
+  BoundThunk bound{.extent = call->parts().extent(),
+                   .grain = call->parts().grain(),
+                   .failure = failure_of_index(call->n),
+                   .cut = Cut::nowhere};
   bound.bytes = call->outer * call->inner * (call->n + 3 * call->places) * size_of(call->dtype);
   bound.flops = 16 * call->outer * call->places;
   // Sums of narrow floats, until they are rounded.
@@ -97,36 +102,45 @@ BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols) {
 
 namespace {
 
-/// Columns [first, last) of the inner dimensions under one outer index. The sums stand `pitch` elements a row apart.
+/// The sums of a part. Its first element stands at `sums`, rows stand `pitch` elements apart.
 template <class T, class Index, class Sum>
-void scatter_columns(const KernelArguments* arguments, const Call& call, std::int64_t outer, std::int64_t first,
-                     std::int64_t last, Sum* sums, std::int64_t pitch) {
+void scatter_part(const KernelArguments* arguments, const Call& call, const ScatterPart& part, Sum* sums,
+                  std::int64_t pitch) {
   const auto* indices = static_cast<const Index*>(arguments->slots[call.indices]);
-  const T* updates = static_cast<const T*>(arguments->slots[call.indexed]) + outer * call.places * call.inner;
-  for (std::int64_t row = 0; row < call.n; ++row) std::fill_n(sums + row * pitch, last - first, Sum{});
-  for (std::int64_t p = 0; p < call.places; ++p) {
-    const auto index = static_cast<std::int64_t>(indices[p]);
-    if (index < 0 || index >= call.n) {
-      report_failure(arguments, p, index);
-      continue;
-    }
-    Sum* to = sums + index * pitch;
-    const T* from = updates + p * call.inner + first;
-    for (std::int64_t i = 0; i < last - first; ++i) to[i] = sum_of(to[i], static_cast<Sum>(from[i]));
-  }
+  const T* updates = static_cast<const T*>(arguments->slots[call.indexed]) + part.outer * call.places * call.inner;
+  const std::int64_t rows = part.last_row - part.first_row, columns = part.columns();
+  if (columns == pitch) std::fill_n(sums, rows * columns, Sum{});
+  else
+    for (std::int64_t row = 0; row < rows; ++row) std::fill_n(sums + row * pitch, columns, Sum{});
+  for_each_update(arguments, indices, call.places, call.n, part, [&](std::int64_t p, std::int64_t row) {
+    Sum* to = sums + (row - part.first_row) * pitch;
+    const T* from = updates + p * call.inner + part.first_column;
+    for (std::int64_t i = 0; i < columns; ++i) to[i] = sum_of(to[i], static_cast<Sum>(from[i]));
+  });
 }
 
 template <class T, class Index>
-void scatter_into_target(const KernelArguments* arguments, const Call& call, std::int64_t outer, std::int64_t first,
-                         std::int64_t last) {
-  T* target = static_cast<T*>(arguments->slots[call.target]) + outer * call.n * call.inner + first;
+void scatter_into_target(const KernelArguments* arguments, const Call& call, const ScatterPart& part) {
+  T* target = static_cast<T*>(arguments->slots[call.target]) + (part.outer * call.n + part.first_row) * call.inner +
+              part.first_column;
   if constexpr (!NarrowElement<T>) {
-    scatter_columns<T, Index>(arguments, call, outer, first, last, target, call.inner);
+    scatter_part<T, Index>(arguments, call, part, target, call.inner);
   } else {
     auto* sums = static_cast<float*>(arguments->scratch);
-    scatter_columns<T, Index>(arguments, call, outer, first, last, sums, last - first);
-    for (std::int64_t row = 0; row < call.n; ++row)
-      for (std::int64_t i = 0; i < last - first; ++i) target[row * call.inner + i] = T(*sums++);
+    const std::int64_t columns = part.columns();
+    scatter_part<T, Index>(arguments, call, part, sums, columns);
+    for (std::int64_t row = part.first_row; row < part.last_row; ++row, target += call.inner)
+      for (std::int64_t i = 0; i < columns; ++i) target[i] = T(*sums++);
+  }
+}
+
+/// The part in parts of columns_at_once().
+template <class T, class Index>
+void scatter_narrow(const KernelArguments* arguments, const Call& call, ScatterPart part) {
+  const std::int64_t last = part.last_column;
+  for (; part.first_column < last; part.first_column = part.last_column) {
+    part.last_column = std::min(last, part.first_column + call.columns_at_once());
+    scatter_into_target<T, Index>(arguments, call, part);
   }
 }
 
@@ -136,13 +150,10 @@ void run_scatter_add(const KernelArguments* arguments, std::int64_t begin, std::
   const auto& call = *static_cast<const Call*>(arguments->data);
   with_type(call.dtype, [&]<class T>(T) {
     with_index_type(call.index_dtype, [&]<class Index>(Index) {
-      while (begin < end) {
-        const std::int64_t first = begin % call.inner;
-        std::int64_t last = std::min(call.inner, first + end - begin);
-        if (NarrowElement<T>) last = std::min(last, first + call.columns_at_once());
-        scatter_into_target<T, Index>(arguments, call, begin / call.inner, first, last);
-        begin += last - first;
-      }
+      call.parts().visit(begin, end, [&](const ScatterPart& part) {
+        if constexpr (NarrowElement<T>) scatter_narrow<T, Index>(arguments, call, part);
+        else scatter_into_target<T, Index>(arguments, call, part);
+      });
     });
   });
 }

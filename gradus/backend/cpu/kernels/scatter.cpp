@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/kernels/scatter_parts.h"
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/scatter_ops.h"
@@ -13,51 +14,75 @@ struct Call {
   DType dtype;
   bool wide_indices;
   Reduction kind;
-  std::int64_t outer, n, places, inner;  // x [outer, n, inner], indices [places], updates [outer, places, inner]
-  int x, indices, updates, target;       // slots
+  ScatterParts parts;               // of x [outer, n, inner]
+  std::int64_t places;              // indices [places], updates [outer, places, inner]
+  int x, indices, updates, target;  // slots
 };
 
-template <class T> T combined(Reduction kind, T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return b;
-  } else if constexpr (std::is_integral_v<T>) {
-    using Bits = std::make_unsigned_t<T>;
+template <class T> T sum_or_product(Reduction kind, T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
     const auto wide_a = static_cast<std::uint64_t>(a), wide_b = static_cast<std::uint64_t>(b);
-    if (kind == Reduction::add) return static_cast<T>(static_cast<Bits>(wide_a + wide_b));
-    if (kind == Reduction::mul) return static_cast<T>(static_cast<Bits>(wide_a * wide_b));
+    return static_cast<T>(kind == Reduction::add ? wide_a + wide_b : wide_a * wide_b);
+  } else {
+    using Wide = std::conditional_t<std::is_floating_point_v<T>, T, float>;
+    const auto wide_a = static_cast<Wide>(a), wide_b = static_cast<Wide>(b);
+    return static_cast<T>(kind == Reduction::add ? wide_a + wide_b : wide_a * wide_b);
+  }
+}
+
+/// NaN wins, as in reduce_min.
+template <class T> T least_or_largest(Reduction kind, T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
     return kind == Reduction::min ? std::min(a, b) : std::max(a, b);
   } else {
     using Wide = std::conditional_t<std::is_floating_point_v<T>, T, float>;
     const auto wide_a = static_cast<Wide>(a), wide_b = static_cast<Wide>(b);
-    if (kind == Reduction::add) return static_cast<T>(wide_a + wide_b);
-    if (kind == Reduction::mul) return static_cast<T>(wide_a * wide_b);
-    if (wide_a != wide_a) return a;  // NaN wins, as in reduce_min
+    if (wide_a != wide_a) return a;
     if (wide_b != wide_b) return b;
     return (kind == Reduction::min ? wide_b < wide_a : wide_a < wide_b) ? b : a;
   }
 }
 
-/// Columns [first, last) of the inner dimensions under one outer index.
-template <class T, class Index>
-void scatter_columns(const KernelArguments* arguments, const Call& call, std::int64_t outer, std::int64_t first,
-                     std::int64_t last) {
+template <Reduction kind, class T> T combined(T a, T b) {
+  if constexpr (kind == Reduction::none || std::is_same_v<T, bool>) return b;
+  else if constexpr (kind == Reduction::add || kind == Reduction::mul) return sum_or_product(kind, a, b);
+  else return least_or_largest(kind, a, b);
+}
+
+template <Reduction kind, class T, class Index>
+void update_part(const KernelArguments* arguments, const Call& call, const ScatterPart& part, T* target) {
+  const std::int64_t inner = call.parts.inner, first = part.first_column, columns = part.columns();
+  const T* updates = static_cast<const T*>(arguments->slots[call.updates]) + part.outer * call.places * inner + first;
   const auto* indices = static_cast<const Index*>(arguments->slots[call.indices]);
-  const T* x = static_cast<const T*>(arguments->slots[call.x]) + outer * call.n * call.inner;
-  const T* updates = static_cast<const T*>(arguments->slots[call.updates]) + outer * call.places * call.inner;
-  T* target = static_cast<T*>(arguments->slots[call.target]) + outer * call.n * call.inner;
-  for (std::int64_t row = 0; row < call.n * call.inner; row += call.inner)
-    std::copy(x + row + first, x + row + last, target + row + first);
-  for (std::int64_t p = 0; p < call.places; ++p) {
-    const auto index = static_cast<std::int64_t>(indices[p]);
-    if (index < 0 || index >= call.n) {
-      report_failure(arguments, p, index);
-      continue;
-    }
-    T* to = target + index * call.inner;
-    const T* from = updates + p * call.inner;
-    if (call.kind == Reduction::none) std::copy(from + first, from + last, to + first);
-    else
-      for (std::int64_t i = first; i < last; ++i) to[i] = combined(call.kind, to[i], from[i]);
+  for_each_update(arguments, indices, call.places, call.parts.n, part, [&](std::int64_t p, std::int64_t row) {
+    T* to = target + row * inner + first;
+    const T* from = updates + p * inner;
+    for (std::int64_t i = 0; i < columns; ++i) to[i] = combined<kind>(to[i], from[i]);
+  });
+}
+
+/// Rows and columns of the part of x.
+template <class T> void copy_part(const ScatterPart& part, std::int64_t inner, const T* x, T* target) {
+  if (part.columns() == inner) {
+    std::copy(x + part.first_row * inner, x + part.last_row * inner, target + part.first_row * inner);
+    return;
+  }
+  for (std::int64_t at = part.first_row * inner; at < part.last_row * inner; at += inner)
+    std::copy(x + at + part.first_column, x + at + part.last_column, target + at + part.first_column);
+}
+
+template <class T, class Index>
+void scatter_part(const KernelArguments* arguments, const Call& call, const ScatterPart& part) {
+  const std::int64_t behind = part.outer * call.parts.n * call.parts.inner;
+  T* const target = static_cast<T*>(arguments->slots[call.target]) + behind;
+  copy_part(part, call.parts.inner, static_cast<const T*>(arguments->slots[call.x]) + behind, target);
+  const auto update = [&]<Reduction kind>() { update_part<kind, T, Index>(arguments, call, part, target); };
+  switch (call.kind) {
+    case Reduction::none: return update.template operator()<Reduction::none>();
+    case Reduction::add: return update.template operator()<Reduction::add>();
+    case Reduction::mul: return update.template operator()<Reduction::mul>();
+    case Reduction::min: return update.template operator()<Reduction::min>();
+    case Reduction::max: return update.template operator()<Reduction::max>();
   }
 }
 
@@ -71,18 +96,16 @@ BoundThunk bind_scatter(const Graph& graph, int value, Symbols symbols) {
   *call = {v.spec.dtype,
            graph[v.in[1]].spec.dtype == i64,
            static_cast<Reduction>(op.kind),
-           around.outer,
-           around.n,
+           {around.outer, around.n, around.inner},
            graph[v.in[1]].spec.shape.evaluated(symbols).size(),
-           around.inner,
            storage_of(graph, v.in[0]),
            storage_of(graph, v.in[1]),
            storage_of(graph, v.in[2]),
            value};
-  BoundThunk bound{.extent = call->outer * call->inner, .grain = 16, .cut = Cut::nowhere};
-  bound.failure = text("index {value} at position {index} of the indices is outside [0, ", call->n, ")");
-  bound.bytes = call->outer * call->inner * (2 * call->n + 3 * call->places) * size_of(call->dtype);
-  bound.flops = 16 * call->outer * call->places;
+  BoundThunk bound{.extent = call->parts.extent(), .grain = call->parts.grain(), .cut = Cut::nowhere};
+  bound.failure = text("index {value} at position {index} of the indices is outside [0, ", around.n, ")");
+  bound.bytes = around.outer * around.inner * (2 * around.n + 3 * call->places) * size_of(call->dtype);
+  bound.flops = 16 * around.outer * call->places;
   bound.data = std::move(call);
   bound.image = image_of<Call>;
   return bound;
@@ -91,13 +114,10 @@ BoundThunk bind_scatter(const Graph& graph, int value, Symbols symbols) {
 void run_scatter(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const Call*>(arguments->data);
   with_type(call.dtype, [&]<class T>(T) {
-    while (begin < end) {
-      const std::int64_t outer = begin / call.inner, first = begin % call.inner;
-      const std::int64_t last = std::min(call.inner, first + end - begin);
-      if (call.wide_indices) scatter_columns<T, std::int64_t>(arguments, call, outer, first, last);
-      else scatter_columns<T, std::int32_t>(arguments, call, outer, first, last);
-      begin += last - first;
-    }
+    call.parts.visit(begin, end, [&](const ScatterPart& part) {
+      if (call.wide_indices) scatter_part<T, std::int64_t>(arguments, call, part);
+      else scatter_part<T, std::int32_t>(arguments, call, part);
+    });
   });
 }
 

@@ -23,6 +23,12 @@ constexpr std::int64_t columns_worth_turning = 128, steps_worth_turning = 256;  
 constexpr std::int64_t near_panel = 256;  // steps of a panel of b that stays near: 32 KiB
 constexpr std::int64_t narrow = 256;      // columns: pieces of fewer have no gaps, and are done in one call
 
+constexpr std::int64_t far_bytes = 512 << 10;  // of b, past which it comes from far away
+constexpr std::int64_t most_of_few = 16;  // rows, in panels of few, which all pass by a block of b while it is near
+
+/// Rows of a panel of few, if the panels are of one height.
+std::int64_t few_rows_of(std::int64_t m) { return divide_up(m, divide_up(m, std::int64_t{TileSizes::few_rows})); }
+
 void check(const Product& p) {
   const bool is_known =
       p.dtype == f32 || p.dtype == f64 || p.dtype == bf16 || (is_integer(p.dtype) && size_of(p.dtype) >= 4);
@@ -80,13 +86,24 @@ Plan::Plan(const Product& given)
   size = form == Form::plain ? element : size_of(f32), lanes = sizes.vector_bytes / size;
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
-  row_panels = divide_up(p.m, form == Form::amx ? AmxTiles::most * AmxTiles::rows : sizes.rows[vectors - 1]);
+  wide = is_wide(sizes);
+  if (wide) width = sizes.wide_vectors[few_rows_of(p.m) - 1] * lanes;
+  row_panels = wide ? p.m / few_rows_of(p.m)
+                    : divide_up(p.m, form == Form::amx ? AmxTiles::most * AmxTiles::rows : sizes.rows[vectors - 1]);
   // Three or five panels would be an uneven load for two threads.
   const bool are_few = p.batch * row_panels * divide_up(p.n, width) < 8;
-  if (row_panels % 2 == 1 && row_panels > 1 && (are_few || row_panels >= many_panels)) ++row_panels;
+  if (!wide && row_panels % 2 == 1 && row_panels > 1 && (are_few || row_panels >= many_panels)) ++row_panels;
   if (row_panels > 0) panel_rows = p.m / row_panels, taller_panels = p.m % row_panels;
   choose_packing();
   cut_columns();
+}
+
+bool Plan::is_wide(const TileSizes& sizes) const {
+  const Product& p = product;
+  if (form != Form::plain || p.b_column != 1 || p.m < 1 || p.m > most_of_few || inner_batch > 1) return false;
+  if (p.m > TileSizes::few_rows && p.k * p.n * element <= far_bytes) return false;
+  const std::int64_t rows = few_rows_of(p.m);
+  return p.m % rows == 0 && p.n >= sizes.wide_vectors[rows - 1] * lanes;
 }
 
 void Plan::choose_packing() {
@@ -114,12 +131,13 @@ void Plan::choose_packing() {
               : std::max<std::int64_t>(1, most_together * row_panels / std::max<std::int64_t>(p.m, 1));
   const std::int64_t b_bytes = p.n * p.k * element, rows = p.m * inner_batch;
   pack_b = form != Form::plain || p.b_column != 1 || (b_bytes > 160 << 10 && rows > 64) ||
-           (b_bytes > 512 << 10 && rows > 16);
-  streamed = !pack_a && !pack_b && b_bytes > 512 << 10;
+           (b_bytes > far_bytes && rows > 16);
+  streamed = !pack_a && !pack_b && b_bytes > far_bytes;
   // Where panels of b fit into the first-level cache, chains pause for them to stay there, but for those whose sums
   // are in no memory meanwhile.
   const std::int64_t deepest = has_near_panels && pack_b && !p.is_followed ? near_panel : TargetModel().deepest_product;
-  if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
+  if (wide) depth = p.k;
+  else if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
   else if ((!pack_a && !pack_b) || p.k <= deepest || form != Form::plain) depth = p.k;
   else depth = round_up(divide_up(p.k, divide_up(p.k, deepest)), 16);
   // While a panel of b is in the second-level cache, so are these rows of a. Of short chains the sums are most of what
@@ -153,7 +171,7 @@ void Plan::cut_columns() {
   else if (product.k * n * element <= small_bytes) most = n;
   const std::int64_t enough = round_up(divide_up(n, divide_up(32, row_units)), width);  // 32 units or more
   // Packing a again for every block has to be worth it, so has reading a few columns of every row of b.
-  const std::int64_t least = pack_a || streamed ? 4 * width : width;
+  const std::int64_t least = !wide && (pack_a || streamed) ? 4 * width : width;
   block = has_whole_rows() ? round_up(n, width) : std::max(std::min(most, enough), least);
   if (product.is_followed && !has_whole_rows()) {
     const std::int64_t near = second_level_cache() / 2 / (resident * most_rows() * element) / width * width;

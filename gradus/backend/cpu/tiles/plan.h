@@ -36,7 +36,9 @@ struct Plan {
   std::int64_t row_panels, column_blocks;
   std::int64_t parts = 1;  // of two blocks of columns two threads would write neighbouring lines at the same time
   std::int64_t panel_rows = 0, taller_panels = 0;  // the first panels are a row higher than the others
-  std::int64_t vectors, width;                     // of a tile
+  std::int64_t vectors;                            // of a tile, which is one or two wide
+  bool wide;                                       // but for a few rows over b in place
+  std::int64_t width;                              // columns of a tile
   std::int64_t block = 0;                          // columns of a column block, a multiple of width
   std::int64_t depth;                              // k between pauses in memory
   bool pack_a, pack_b;
@@ -121,6 +123,7 @@ struct Plan {
   std::int64_t b_panel_bytes_of(std::int64_t steps) const;
   std::int64_t a_pitch_bytes_of(std::int64_t steps) const;
   std::int64_t a_group_bytes_of(std::int64_t steps) const;
+  bool is_wide(const TileSizes& sizes) const;
   void choose_packing();
   /// True if what follows gets whole rows: b then passes by in the order of its columns for every few panels.
   bool has_whole_rows() const;

@@ -193,7 +193,8 @@ class Driver {
       for (const Rows& rows : together)
         for (std::int64_t j = 0; j < columns_; j += plan_.width) {
           const bool last = j + plan_.width >= columns_;  // then other rows follow, and the first columns
-          if (!plan_.pack_b) shape_.b_ahead = last ? -(j / plan_.width * panel_bytes) : panel_bytes;
+          if (plan_.wide) shape_.b_ahead = wide_steps_ahead * shape_.b_step;
+          else if (!plan_.pack_b) shape_.b_ahead = last ? -(j / plan_.width * panel_bytes) : panel_bytes;
           if (plan_.pack_b && first_ && &rows == together.data()) first_tile(rows, j);
           else tile(rows, plan_.pack_b ? panel_of_b(j) : source_of_b(j), j);
         }
@@ -268,6 +269,16 @@ class Driver {
   }
 
   void tile(const Rows& rows, Bytes b, std::int64_t j) {
+    if (!plan_.wide) return narrow_tile(rows, b, j);
+    if (columns_ - j >= plan_.width) {
+      fetch();
+      const TileFunction multiply = plan_.table->wide[TileTable::kind_of(p_.dtype)][rows.count - 1];
+      return multiply(rows.a, b, rows.c + j * plan_.c_element, &shape_, plan_.width, step_ > 0 || p_.resume);
+    }
+    const std::int64_t step = plan_.vectors * plan_.lanes;
+    for (std::int64_t i = j; i < columns_; i += step) narrow_tile(rows, b + (i - j) * plan_.element, i);
+  }
+  void narrow_tile(const Rows& rows, Bytes b, std::int64_t j) {
     const std::int64_t left = columns_ - j;
     char* const c = rows.c + j * plan_.c_element;
     fetch();

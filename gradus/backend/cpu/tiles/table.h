@@ -13,8 +13,13 @@ struct TileSizes {
   std::int64_t vector_bytes;
   std::int64_t rows[2];   // greatest height of tiles that are one and two vectors wide
   bool fetches_packed_b;  // at each step; else that is left to the processor
+  // Few rows read b once, from far away. Their tiles are wide, so that what they read of a row of b follows each other:
+  // by rows - 1.
+  static constexpr int few_rows = 4;
+  std::int64_t wide_vectors[few_rows];
 };
-inline constexpr TileSizes avx2_tiles{32, {12, 6}, false}, avx512_tiles{64, {24, 14}, true};
+inline constexpr TileSizes avx2_tiles{32, {12, 6}, false, {12, 6, 4, 3}};
+inline constexpr TileSizes avx512_tiles{64, {24, 14}, true, {16, 12, 8, 6}};
 /// The steps of each turn of a tile's loop. In each turn one line is fetched that is wanted later.
 inline constexpr int steps_at_once = 4;
 
@@ -46,6 +51,8 @@ inline constexpr int copying_vectors = 2;
 /// Steps ahead at which packed b is fetched from the second-level cache, where tiles do that. Of strips on one core of
 /// Zen 4: 104 GFLOP/s without, 111 with, of 117.
 inline constexpr std::int64_t steps_ahead = 8;
+/// The same for b in place under wide tiles.
+inline constexpr std::int64_t wide_steps_ahead = 4;
 
 /// c = a b, or c += a b if `resume`, over `columns` (at least 1) columns, at most the tile's width; neither b nor c is
 /// touched outside of them. Each element is one chain of fma (integers: multiply, add, wrapping) in order of steps.
@@ -86,6 +93,7 @@ struct TileTable {
   AmxFunction amx[AmxTiles::most][widths];  // by tiles of rows - 1, of columns - 1
   void (*configure_amx)(const AmxConfiguration*);
   void (*release_amx)();
+  TileFunction wide[dtypes][TileSizes::few_rows];  // by kind, rows - 1; of all their columns
 };
 
 extern "C" const TileTable gradus_tiles_avx2, gradus_tiles_avx512;

@@ -74,6 +74,7 @@ class Functions {
     floats.by_instruction = true;
     add(has_pairs() ? with(",+avx512bf16", emit_round(module_, floats, "round")) : nullptr);
     emit_amx_tiles();
+    for (DType dtype : TileTable::kinds) emit_wide_tiles(type_of(module_.getContext(), dtype), size_of(dtype));
     return std::move(table_);
   }
 
@@ -92,6 +93,15 @@ class Functions {
         llvm::Function* tile = exists ? emit_tile(module_, wanted, "tile") : nullptr;
         add(pairs && tile ? with(",+avx512bf16", tile) : tile);
       }
+  }
+
+  void emit_wide_tiles(llvm::Type* element, std::int64_t bytes) {
+    for (int rows = 1; rows <= TileSizes::few_rows; ++rows) {
+      const int vectors = static_cast<int>(target_.sizes.wide_vectors[rows - 1]);
+      add(emit_tile(module_,
+                    {.element = element, .rows = rows, .vectors = vectors, .lanes = lanes(bytes), .wide = true},
+                    "wide"));
+    }
   }
 
   void emit_amx_tiles() {

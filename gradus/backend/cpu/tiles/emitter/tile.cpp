@@ -35,7 +35,8 @@ class TileEmitter {
     places_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 10));
     copy_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 11));
     V full = b_.CreateICmpSGE(columns_, number(b_, int64_t{tile_.vectors} * tile_.lanes));
-    branch(b_, full, [&] { full_body(); }, [&] { body({.edge = true}); });
+    if (tile_.wide) wide_body();
+    else branch(b_, full, [&] { full_body(); }, [&] { body({.edge = true}); });
     b_.CreateRetVoid();
     return function_;
   }
@@ -56,6 +57,10 @@ class TileEmitter {
   }
   static int64_t past(std::size_t count, int64_t bytes) { return static_cast<int64_t>(count) * bytes; }
 
+  void wide_body() {
+    V by_rows = b_.CreateICmpEQ(a_step_, number(b_, size_));
+    branch(b_, by_rows, [&] { body({.a_by_rows = true}); }, [&] { body({}); });
+  }
   void full_body() {
     if (tile_.vectors != copying_vectors) return body({});
     branch(b_, b_.CreateIsNull(copy_), [&] { known_body(); }, [&] { body({.copies = true}); });
@@ -162,6 +167,7 @@ class TileEmitter {
     int64_t past;
   };
   void step(Sums& sums, const Place& a, V b, V copy) {
+    if (tile_.wide) return wide_step(sums, a, b);
     Sums columns;
     for (std::size_t v = 0; v < vectors(); ++v)
       columns.push_back(knows_.copies && tile_.pairs
@@ -177,6 +183,23 @@ class TileEmitter {
       for (std::size_t v = 0; v < vectors(); ++v) {
         V& sum = sums[i * vectors() + v];
         sum = multiply_add(x, columns[v], sum);
+      }
+    }
+  }
+
+  /// There are no registers for all columns at once.
+  void wide_step(Sums& sums, const Place& a, V b) {
+    prefetch_b(at(b_, b, b_ahead_));
+    std::vector<V> rows_of_a;
+    for (std::size_t i = 0; i < rows(); ++i) {
+      V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(static_cast<uint64_t>(size_)));
+      rows_of_a.push_back(b_.CreateVectorSplat(tile_.lanes, x));
+    }
+    for (std::size_t v = 0; v < vectors(); ++v) {
+      V columns = load(b_, vector_, at(b_, b, past(v, vector_bytes())));
+      for (std::size_t i = 0; i < rows(); ++i) {
+        V& sum = sums[i * vectors() + v];
+        sum = multiply_add(rows_of_a[i], columns, sum);
       }
     }
   }

@@ -12,6 +12,7 @@ struct Tile {
   bool fetches_packed_b = false;
   bool pairs = false;   // of bf16, summed in float: for processors with AVX512_BF16
   bool rounds = false;  // the sums, to bf16
+  bool wide = false;    // full tiles alone, over many columns of b in place
 };
 
 /// A TileFunction (table.h).

@@ -1,0 +1,131 @@
+/// Caches of keys and values: rows of Variables, which the program that reads them writes in place.
+#include "gradus/nn/key_value_cache.h"
+#include <map>
+#include <optional>
+#include <utility>
+#include "gradus/base/floating_point_state.h"
+#include "gradus/graph/context.h"
+#include "gradus/nn/layer.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/creation.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/gather_ops.h"
+#include "gradus/ops/scatter_ops.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+constexpr std::string_view op = "call_with_cache";
+
+Variable kept(const Shape& shape, DType dtype) {
+  const Untraced outside;
+  return Variable(zeros(shape, dtype), "key_value_cache", {.trainable = false});
+}
+
+/// x: [batch, heads, length, ...] with the rows [batch, heads, time, ...] at the numbers `places` of all its rows.
+void write_rows(Variable& x, const Tensor& places, const Tensor& rows) {
+  const Shape& shape = x.shape();
+  const std::int64_t width = shape.rank() == 4 ? shape[3] : 1, all = shape[0] * shape[1] * shape[2];
+  const Tensor flat = reshape(x.value(), {all, width}), added = reshape(rows, {places.shape()[0], width});
+  x.assign(reshape(update_rows(flat, places, added), shape));
+}
+
+}  // namespace
+
+/// Of one layer, or of one of its calls within a call of the model.
+struct KeyValueCache::Rows {
+  Variable keys, values;
+  std::optional<Variable> visible;  // bool [batch, 1, max_length]: places that masks leave
+};
+
+/// A call of the model that extends the cache.
+struct KeyValueCache::Call {
+  Tensor positions;                             // i32 [batch, time]
+  std::map<std::uint64_t, std::size_t> made{};  // calls of layers so far, by the layers' numbers
+};
+
+struct KeyValueCache::State {
+  Variable lengths;
+  std::map<std::pair<std::uint64_t, std::size_t>, Rows> rows{};  // by a layer's number, and its calls before
+  std::optional<Call> call{};                                    // that is being made
+};
+
+KeyValueCache::KeyValueCache(KeyValueCacheOptions options)
+    : options_((check_options("KeyValueCache", options), options)),
+      state_(std::make_unique<State>(State{kept({options.batch}, i32)})) {}
+KeyValueCache::~KeyValueCache() = default;
+
+Tensor KeyValueCache::lengths() const { return state_->lengths; }
+void KeyValueCache::reset() { state_->lengths.assign(zeros({options_.batch}, i32)); }
+
+const Tensor& KeyValueCache::positions() const { return state_->call->positions; }
+
+KeyValueCache::Rows& KeyValueCache::rows_of(const Layer& layer, const Tensor& keys, const Tensor& values, bool masked) {
+  const std::pair key{layer.id(), state_->call->made[layer.id()]++};
+  auto found = state_->rows.find(key);
+  const auto variable_like = [&](const Tensor& x) {
+    return kept({options_.batch, x.shape()[1], options_.max_length, x.shape()[3]}, x.dtype());
+  };
+  if (found == state_->rows.end())
+    found = state_->rows.emplace(key, Rows{variable_like(keys), variable_like(values), {}}).first;
+  Rows& rows = found->second;
+  const auto fits = [](const Variable& x, const Tensor& added) {
+    return x.dtype() == added.dtype() && x.shape()[1] == added.shape()[1] && x.shape()[3] == added.shape()[3];
+  };
+  require(fits(rows.keys, keys) && fits(rows.values, values), op, ": ", layer.called(), " has keys ", keys.spec(),
+          " and values ", values.spec(), " now, the cache has ", rows.keys.value().spec(), " and ",
+          rows.values.value().spec(), " of it; make a new cache");
+  if (masked && !rows.visible) {
+    const Untraced outside;
+    rows.visible.emplace(ones({options_.batch, 1, options_.max_length}, boolean), "key_value_cache",
+                         VariableOptions{.trainable = false});
+  }
+  return rows;
+}
+
+CachedPlaces KeyValueCache::extended(const Layer& layer, const Tensor& keys, const Tensor& values, const Tensor& mask) {
+  Rows& rows = rows_of(layer, keys, values, mask.defined());
+  const Tensor& positions = state_->call->positions;
+  const std::int64_t batch = options_.batch, length = options_.max_length, time = positions.shape()[1];
+  const auto numbers = [&](std::int64_t of_heads) {  // of rows, of all that a sequence and a head has
+    const Tensor first = reshape(range(batch * of_heads, i64) * length, {batch, of_heads, 1});
+    return reshape(first + expand_dims(cast(positions, i64), 1), {dimension::multiply(batch * of_heads, time)});
+  };
+  write_rows(rows.keys, numbers(keys.shape()[1]), keys);
+  write_rows(rows.values, numbers(values.shape()[1]), values);
+  Tensor seen = expand_dims(positions, -1) >= reshape(range(length, i32), {1, 1, length});  // [batch, time, all]
+  if (rows.visible) {
+    const Tensor counts = mask.defined() ? mask : ones({batch, time}, boolean);
+    write_rows(*rows.visible, numbers(1), counts);
+    seen = logical_and(seen, rows.visible->value());
+  }
+  return {rows.keys, rows.values, expand_dims(seen, 1)};
+}
+
+Tensor call_with_cache(const Module& model, const Tensor& x, KeyValueCache& cache, CacheCallOptions options) {
+  const HostFloats floats;
+  const std::int64_t batch = cache.options().batch;
+  require(x.shape().rank() >= 2 && x.shape()[0] == batch && x.shape()[1] != 0, op, ": x is ", x.spec(), ", expected [",
+          batch, ", time, ...] with the batch of the cache and at least one place");
+  const Tensor& counts = options.counts;
+  require(!counts.defined() || (counts.dtype() == i32 && counts.shape() == Shape{batch}), op, ": counts are ",
+          counts.defined() ? text(counts.spec()) : "", ", expected ", Spec{i32, {batch}});
+  require(!cache.state_->call, op, ": the model calls itself with the same cache");
+
+  const std::int64_t time = x.shape()[1];
+  const Tensor lengths = cache.lengths();
+  const Tensor places = expand_dims(lengths, 1) + expand_dims(iota({time}, i32), 0);
+  struct Ended {
+    std::optional<KeyValueCache::Call>& call;
+    ~Ended() { call.reset(); }
+  } const ended{cache.state_->call};
+  cache.state_->call.emplace(KeyValueCache::Call{check_range(places, cache.options().max_length, false)});
+  const FieldScope<&CallContext::cache> extends(&cache);
+  const Tensor y = model(x, inference);
+  cache.state_->lengths.assign(lengths + (counts.defined() ? counts : extent(time, i32)));
+  return y;
+}
+
+}  // namespace gradus

@@ -1,0 +1,202 @@
+/// Sequences made place by place, with keys and values kept, have the bits of whole sequences; the choice of tokens
+/// follows the distribution that was asked for; what a cache cannot serve is refused.
+#include <gtest/gtest.h>
+#include <cmath>
+#include "gradus/gradus.h"
+#include "tests/errors.h"
+
+namespace gradus {
+namespace {
+
+struct Block {
+  LayerNormalization before{}, between{};
+  MultiHeadAttention attention;
+  Dense up, down;
+  Tensor operator()(Tensor x) const {
+    x = x + attention(before(x));
+    return x + down(up(between(x)));
+  }
+};
+
+constexpr std::int64_t vocabulary = 37;
+
+Sequential decoder(MultiHeadAttention first, MultiHeadAttention second) {
+  return Sequential{Embedding(vocabulary, 24),
+                    PositionEmbedding(40),
+                    Model<Block>(Block{{}, {}, std::move(first), Dense(48, relu), Dense(24)}),
+                    Model<Block>(Block{{}, {}, std::move(second), Dense(48, relu), Dense(24)}),
+                    LayerNormalization(),
+                    Dense(vocabulary)};
+}
+Sequential decoder() {
+  set_seed(3);
+  Sequential model =
+      decoder(MultiHeadAttention(4, 6, {.causal = true}), GroupedQueryAttention(6, 4, 2, {.causal = true}));
+  model.build({i32, {any_size, any_size}});
+  return model;
+}
+Tensor tokens(std::int64_t batch, std::int64_t time) {
+  return random::integers({batch, time}, {.high = vocabulary, .seed = 5});
+}
+
+TEST(KeyValueCaches, HaveTheBitsOfWholeSequences) {
+  const Sequential model = decoder();
+  for (const bool compiled : {false, true})
+    for (const std::vector<std::int64_t>& parts :
+         {std::vector<std::int64_t>{1, 1, 1, 1, 1, 1}, {5, 1, 2}, {1, 7}, {30, 1, 1, 3}}) {
+      KeyValueCache cache({.batch = 2, .max_length = 40});
+      const auto direct = [&](const Tensor& x) { return call_with_cache(model, x, cache); };
+      const auto traced = function(direct);
+      std::int64_t all = 0;
+      for (const std::int64_t part : parts) all += part;
+      const Tensor x = tokens(2, all), whole = model(x, inference);
+      std::int64_t begin = 0;
+      for (const std::int64_t part : parts) {
+        const Tensor piece = slice(x, {0, begin}, {2, part});
+        const Tensor y = compiled ? traced(piece) : direct(piece);
+        EXPECT_EQ(y.to_vector<float>(), slice(whole, {0, begin, 0}, {2, part, vocabulary}).to_vector<float>())
+            << part << " places from " << begin << (compiled ? ", compiled" : "");
+        begin += part;
+      }
+      EXPECT_EQ(cache.lengths().to_vector<std::int32_t>(), std::vector<std::int32_t>(2, static_cast<int>(all)));
+    }
+}
+
+TEST(KeyValueCaches, CountPlacesForEachSequence) {
+  const Sequential model = decoder();
+  KeyValueCache cache({.batch = 2, .max_length = 20});
+  const Tensor x = tokens(2, 5), next = tokens(2, 1);
+  call_with_cache(model, x, cache, {.counts = constant({5, 3})});
+  const Tensor y = call_with_cache(model, next, cache);
+  const Tensor short_one = concat({slice(x, {1, 0}, {1, 3}), slice(next, {1, 0}, {1, 1})}, 1);
+  EXPECT_EQ(y[1].to_vector<float>(), model(short_one, inference)[0].rows(3, 4).to_vector<float>());
+  const Tensor long_one = concat({slice(x, {0, 0}, {1, 5}), slice(next, {0, 0}, {1, 1})}, 1);
+  EXPECT_EQ(y[0].to_vector<float>(), model(long_one, inference)[0].rows(5, 6).to_vector<float>());
+  cache.reset();
+  EXPECT_EQ(call_with_cache(model, x, cache).to_vector<float>(), model(x, inference).to_vector<float>());
+}
+
+TEST(KeyValueCaches, KeepMasks) {
+  set_seed(4);
+  Sequential model{Embedding(vocabulary, 12, {.mask_zero = true}), MultiHeadAttention(2, 6, {.causal = true}),
+                   Dense(5)};
+  const Tensor x = constant({{3, 0, 5, 0, 7, 1}});
+  const Tensor whole = model(x, inference);
+  KeyValueCache cache({.batch = 1, .max_length = 6});
+  for (std::int64_t k = 0; k < 6; ++k)
+    if (x[0][k].item() != 0)
+      EXPECT_EQ(call_with_cache(model, slice(x, {0, k}, {1, 1}), cache).to_vector<float>(),
+                whole[0].rows(k, k + 1).to_vector<float>())
+          << k;
+    else call_with_cache(model, slice(x, {0, k}, {1, 1}), cache);
+}
+
+TEST(KeyValueCaches, RefuseWhatTheyCannotServe) {
+  const Tensor x = random::normal({1, 3, 8});
+  const auto refused = [&](const Module& model, const Tensor& input, const char* words) {
+    KeyValueCache cache({.batch = 1, .max_length = 4});
+    expect_error<InvalidArgument>([&] { call_with_cache(model, input, cache); }, {words});
+    EXPECT_EQ(cache.lengths().to_vector<std::int32_t>(), std::vector<std::int32_t>{0});
+  };
+  refused(MultiHeadAttention(2, 4), x, "it is not causal");
+  refused(LSTM(4), x, "it looks at several places");
+  refused(Dense(4), random::normal({2, 3, 8}), "the batch of the cache");
+  KeyValueCache cache({.batch = 1, .max_length = 4});
+  const MultiHeadAttention attention(2, 4, {.causal = true});
+  call_with_cache(attention, x, cache);
+  expect_error<OutOfRange>([&] { call_with_cache(attention, x, cache).to_vector<float>(); }, {"outside [0, 4)"});
+  EXPECT_THROW(KeyValueCache({.batch = 0}), InvalidArgument);
+}
+
+TEST(Generation, IsThatOfWholeSequences) {
+  const Sequential model = decoder();
+  const Tensor prompt = tokens(2, 4);
+  const Generated made = generate(model, prompt, {.max_tokens = 9, .temperature = 0});
+  EXPECT_EQ(made.tokens.shape(), (Shape{2, 13}));
+  Tensor all = prompt;
+  for (int k = 0; k < 9; ++k) {
+    const Tensor logits = model(all, inference);
+    const Tensor last = slice(logits, {0, all.shape()[1] - 1, 0}, {2, 1, vocabulary});
+    all = concat({all, cast(argmax(last, -1), i32)}, 1);
+  }
+  EXPECT_EQ(made.tokens.to_vector<std::int32_t>(), all.to_vector<std::int32_t>());
+}
+
+TEST(Generation, EndsWithAStopAndKeepsLengths) {
+  const Sequential model = decoder();
+  const Tensor prompt = tokens(2, 4), lengths = constant({4, 2});
+  const Generated free = generate(model, prompt, {.max_tokens = 8, .temperature = 0, .prompt_lengths = lengths});
+  const auto row = free.tokens[1].to_vector<std::int32_t>();
+  EXPECT_EQ(free.lengths.to_vector<std::int32_t>(), (std::vector<std::int32_t>{12, 10}));
+  const std::int32_t stop = row[4];
+  const Generated ended =
+      generate(model, prompt, {.max_tokens = 8, .temperature = 0, .stop = {stop}, .prompt_lengths = lengths});
+  const auto length = ended.lengths.to_vector<std::int32_t>()[1];
+  EXPECT_LE(length, 5);
+  EXPECT_EQ(ended.tokens[1].to_vector<std::int32_t>()[static_cast<std::size_t>(length) - 1], stop);
+}
+
+TEST(Generation, OfASeedIsTheSame) {
+  const Sequential model = decoder();
+  Generator generator(model, 1, 30);
+  const Tensor prompt = tokens(1, 3);
+  const GenerateOptions options{.max_tokens = 20, .temperature = 1.5, .top_k = 10, .top_p = 0.9, .seed = 8};
+  std::vector<std::int32_t> visited;
+  const auto first = generator(prompt, options, [&](const Tensor& token) {
+                       visited.push_back(token.to_vector<std::int32_t>()[0]);
+                     }).tokens.to_vector<std::int32_t>();
+  EXPECT_EQ(generator(prompt, options).tokens.to_vector<std::int32_t>(), first);
+  EXPECT_EQ(visited, std::vector<std::int32_t>(first.begin() + 3, first.end()));
+}
+
+TEST(Generation, RefusesModelsThatMixPlaces) {
+  struct Mean {
+    Embedding embedding{vocabulary, 8};
+    Dense head{vocabulary};
+    Tensor operator()(const Tensor& x) const {
+      const Tensor all = embedding(x);
+      return head(all + reduce_mean(all, {.axis = {1}, .keepdims = true}));
+    }
+  };
+  set_seed(1);
+  const Model<Mean> model;
+  expect_error<InvalidArgument>([&] { generate(model, constant({{1, 2, 3}})); },
+                                {"apart from those of whole sequences"});
+  const Sequential good = decoder();
+  expect_error<InvalidArgument>([&] { generate(good, constant({1, 2})); }, {"expected i32 [batch, time]"});
+  expect_error<OutOfRange>([&] { generate(good, constant({{1, 2}}), {.prompt_lengths = constant({3})}); },
+                           {"a prompt of 3 tokens"});
+  EXPECT_THROW(generate(good, constant({{1, 2}}), {.top_p = 2}), InvalidArgument);
+}
+
+/// Shares of 20,000 draws beside the probabilities.
+TEST(ChosenTokens, FollowTheDistribution) {
+  const std::vector<double> logits{1.0, 0.0, 2.0, -1.0, 0.5};
+  const auto expect = [&](const TokenChoice& choice, const std::vector<bool>& may) {
+    constexpr int draws = 20000;
+    const Tensor all = broadcast_to(cast(constant(logits), f32), {draws, 5});
+    set_seed(11);
+    std::vector<int> count(5);
+    for (const std::int32_t token : choose_token(all, choice).to_vector<std::int32_t>())
+      ++count[static_cast<std::size_t>(token)];
+    double sum = 0;
+    for (std::size_t i = 0; i < 5; ++i) sum += may[i] ? std::exp(logits[i] / choice.temperature) : 0;
+    for (std::size_t i = 0; i < 5; ++i) {
+      const double share = may[i] ? std::exp(logits[i] / choice.temperature) / sum : 0;
+      EXPECT_NEAR(count[i] / double(draws), share, 5 * std::sqrt(share * (1 - share) / draws)) << i;
+    }
+  };
+  expect({}, {true, true, true, true, true});
+  expect({.temperature = 2}, {true, true, true, true, true});
+  expect({.top_k = 2}, {true, false, true, false, false});
+  expect({.top_k = 100}, {true, true, true, true, true});
+  expect({.top_p = 0.7}, {true, false, true, false, false});  // 0.56 + 0.21
+  expect({.top_p = 0}, {false, false, true, false, false});
+  expect({.top_k = 3, .top_p = 0.99}, {true, false, true, false, true});
+  EXPECT_EQ(
+      choose_token(cast(broadcast_to(constant(logits), {2, 5}), f32), {.temperature = 0}).to_vector<std::int32_t>(),
+      (std::vector<std::int32_t>{2, 2}));
+}
+
+}  // namespace
+}  // namespace gradus
