@@ -72,7 +72,7 @@ Value exponential(const Reduced& reduced) {
   return scaled(exponential(reduced.r, reduced.r_low) * reduced.power, reduced);
 }
 
-/// exp(x) for x of no more than 88, in f64 709, which does not overflow.
+/// exp(x) for x of no more than 89, in f64 710; infinite where 2^n is.
 Value bounded_exp(const Value& x) {
   const auto [r, r_low, rounded] = remainder(x);
   return exponential(r, r_low) * power_of_two(rounded);
@@ -136,7 +136,13 @@ Value sigmoid(const Value& x) {
   return 1.0 / (bounded_exp(within(-most, most, -x)) + 1.0);
 }
 
-Value tanh(const Value& x) {
+namespace {
+
+/// tanh(x), and 1 - |tanh(x)| = 2 sigmoid(-2 |x|) that it is made of; the latter holds from 0.55 on.
+struct TanhParts {
+  Value tanh, rest;
+};
+TanhParts tanh_parts(const Value& x) {
   const Value a = abs(x);
   const Value z = a * a;
   const Value p = x.type() == f32
@@ -146,10 +152,14 @@ Value tanh(const Value& x) {
                                        -0.00886323441197198978, 0.0218694884943713424, -0.0539682539674517458,
                                        0.133333333333327321, -0.333333333333333326});
   const Value near = fma(a * z, p, a);
-  const Value bounded = min(x.type() == f32 ? 10.0 : 22.0, a);  // past which the result is 1
-  const Value far = 1.0 - 2.0 / (bounded_exp(bounded + bounded) + 1.0);
-  return copy_sign(select(a < 0.55, near, far), x);  // tanh(0.55) = 1/2
+  const Value bounded = min(x.type() == f32 ? 44.5 : 355.0, a);  // whose exponential is infinite
+  const Value rest = 2.0 / (bounded_exp(bounded + bounded) + 1.0);
+  return {copy_sign(select(a < 0.55, near, 1.0 - rest), x), rest};  // tanh(0.55) = 1/2
 }
+
+}  // namespace
+
+Value tanh(const Value& x) { return tanh_parts(x).tanh; }
 
 namespace {
 
@@ -173,16 +183,21 @@ Value mish(const Value& x) {
   return select_rarely(x < sigmoid_ends(x), by_halves(x), usual);
 }
 
-Value one_plus_tanh(const Value& x) { return select_rarely(x < tanh_tail_below, sigmoid(x + x) * 2.0, tanh(x) + 1.0); }
+// Normally distributed arguments of gelu are in the tail too often for a rare part: in a third of the vectors.
+
+Value one_plus_tanh(const Value& x) {
+  const auto [y, rest] = tanh_parts(x);
+  return select(x < tanh_tail_below, rest, y + 1.0);
+}
 
 Value tanh_gate(const Value& x, const Value& u) {
-  const Value tail = max(x.type() == f32 ? -0x1p100 : -0x1p1000, x) * sigmoid(u + u);
-  return select_rarely(u < tanh_tail_below, tail, x * 0.5 * (tanh(u) + 1.0));
+  const Value bounded = max(x.type() == f32 ? -0x1p100 : -0x1p1000, x);  // -infinity * 0 would be NaN
+  return bounded * 0.5 * one_plus_tanh(u);
 }
 
 Value one_plus_tanh_slope(const Value& x) {
-  const Value y = tanh(x), tail = sigmoid(x + x);
-  return select_rarely(x < tanh_tail_below, tail * (1.0 - tail) * 4.0, 1.0 - y * y);
+  const auto [y, rest] = tanh_parts(x);
+  return select(x < tanh_tail_below, rest * (2.0 - rest), 1.0 - y * y);
 }
 
 Real silu(Real x) {
