@@ -79,14 +79,13 @@ TEST_F(DeskOfSteps, KeepsTheStepsOfALongRound) {
 TEST(StepMembers, AgreeByRankWhereOneHasLeft) {
   using Values = std::vector<std::uint64_t>;
   StepDesk desk({.ranks = 3, .servers = 0, .version = std::string(version_and_contract()), .is_watching = false});
-  const std::shared_ptr<RpcClient> client = in_process_client(desk);
   std::array<Values, 3> heard;
   std::vector<std::jthread> ranks;
   for (const int rank : {0, 1, 2})
     ranks.emplace_back([&, rank] {
       Cluster cluster = Cluster::simulated(3);
       cluster.rank = rank;
-      StepMember member(client, cluster, static_cast<std::size_t>(rank), text("incarnation ", rank));
+      StepMember member(in_process_client(desk), cluster, static_cast<std::size_t>(rank), text("incarnation ", rank));
       member.join("");
       if (rank != 1) heard[static_cast<std::size_t>(rank)] = member.agree(5 + static_cast<std::uint64_t>(rank));
       member.leave();
