@@ -19,6 +19,7 @@ NATURAL = {
     "float": ["0.5f"],
     "char": ["';'"],
     "int": ["count"],
+    "std::int32_t": ["count"],
     "std::int64_t": ["count", "long_count"],
     "std::uint32_t": ["1"],
     "std::uint64_t": ["1"],
