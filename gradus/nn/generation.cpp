@@ -221,7 +221,11 @@ Generated Generator::operator()(const Tensor& prompt, GenerateOptions options,
 }
 
 Generated generate(const Module& model, const Tensor& prompt, GenerateOptions options) {
+  check_options(op, options);
   check_prompt(prompt);
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  require<OutOfRange>(prompt.shape()[1] <= most && options.max_tokens <= most - prompt.shape()[1], op, ": prompts ",
+                      prompt.spec(), " and max_tokens ", options.max_tokens, " have more than ", most, " places");
   Generator generator(model, prompt.shape()[0], prompt.shape()[1] + options.max_tokens);
   return generator(prompt, std::move(options));
 }

@@ -1,5 +1,6 @@
 /// Caches of keys and values: rows of Variables, which the program that reads them writes in place.
 #include "gradus/nn/key_value_cache.h"
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -18,6 +19,14 @@ namespace gradus {
 namespace {
 
 constexpr std::string_view op = "call_with_cache";
+
+const KeyValueCacheOptions& checked(const KeyValueCacheOptions& options) {
+  check_options("KeyValueCache", options);
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  require<OutOfRange>(options.max_length <= most, "KeyValueCache: max_length ", options.max_length,
+                      ": lengths are i32, at most ", most);
+  return options;
+}
 
 Variable kept(const Shape& shape, DType dtype) {
   const Untraced outside;
@@ -53,8 +62,7 @@ struct KeyValueCache::State {
 };
 
 KeyValueCache::KeyValueCache(KeyValueCacheOptions options)
-    : options_((check_options("KeyValueCache", options), options)),
-      state_(std::make_unique<State>(State{kept({options.batch}, i32)})) {}
+    : options_(checked(options)), state_(std::make_unique<State>(State{kept({options.batch}, i32)})) {}
 KeyValueCache::~KeyValueCache() = default;
 
 Tensor KeyValueCache::lengths() const { return state_->lengths; }

@@ -119,8 +119,9 @@ TEST(Options, OfLayers) {
   try_numbers("MultiHeadAttention", AttentionOptions{}, [](const auto& o) { MultiHeadAttention(2, 4, o); });
   try_numbers("KeyValueCache", KeyValueCacheOptions{}, [](const auto& o) { KeyValueCache{o}; });
   try_numbers("choose_token", TokenChoice{}, [](const auto& o) { choose_token(ones({2, 3}), o); });
-  try_numbers("generate", GenerateOptions{}, [](const auto& o) {
+  try_numbers("generate", GenerateOptions{.stop = {0}}, [](GenerateOptions o) {
     const Sequential model{Embedding(3, 2), Dense(3)};
+    o.stop.insert(o.stop.end(), {0, 1, 2});  // so that it ends with the first token
     generate(model, ones({1, 1}, i32), o);
   });
   try_numbers("BatchNormalization", BatchNormalizationOptions{}, [](const auto& o) { BatchNormalization{o}; });
