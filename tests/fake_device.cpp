@@ -151,7 +151,7 @@ class FakeExecutable final : public ForwardingExecutable {
     std::vector<std::shared_ptr<Event>> overwritten;
     for (std::size_t k = 0; k < out.size(); ++k) overwritten.push_back(given[k] ? memory_of(out[k]).event() : nullptr);
     for (const Ref<Buffer>& buffer : out) memory_of(buffer).begin(event);
-    Queue::of(device).give([this, kept = inner_, in, out, given, event, before, overwritten,
+    Queue::of(device).give([kept = inner_, in, out, given, event, before, overwritten,
                             symbols = std::vector<std::int64_t>(symbols.begin(), symbols.end())] {
       try {
         for (const auto& earlier : before) earlier->wait();

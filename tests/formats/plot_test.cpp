@@ -1,9 +1,13 @@
 /// Pictures as SVG: where points lie, what is left out, and that it stays XML.
 #include "gradus/formats/plot.h"
 // GCC 12 under AddressSanitizer warns of what std::regex leaves uninitialized (GCC bug 105562).
+#ifdef __clang__
+#include <regex>
+#else
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <regex>
 #pragma GCC diagnostic warning "-Wmaybe-uninitialized"
+#endif
 #include <gtest/gtest.h>
 #include <cmath>
 #include <filesystem>

@@ -360,7 +360,7 @@ TEST(Devices, ThatAreNotThereAreErrors) {
   expect_error<Unavailable>([] { return gpu(0); }, {"gpu:0", "there are cpu:0"});
   EXPECT_THROW(cuda(1), Unavailable);
   EXPECT_THROW(tpu(), Unavailable);
-  EXPECT_THROW(DeviceScope(Device{DeviceKind::gpu, 0}), Unavailable);
+  EXPECT_THROW(const DeviceScope scope(Device{DeviceKind::gpu, 0}), Unavailable);
   EXPECT_THROW(numbers({2}).to(Device{DeviceKind::plugin, 0}), Unavailable);
   EXPECT_THROW(numbers({2}).to(Device{DeviceKind::cpu, 99}), InvalidArgument);
   EXPECT_THROW(set_default_device(Device{DeviceKind::tpu, 0}), Unavailable);

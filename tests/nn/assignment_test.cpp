@@ -552,7 +552,7 @@ TEST(Assigning, AHandleOfAnotherKindSaysSo) {
         [&](auto& m) { m(sequence, sequence, sequence, AttentionMask{}); });
   check(Attention(), "Attention", [&](auto& m) { m(sequence, sequence); });
   check(Normalization(), "Normalization", [&](auto& m) { m.adapt(x); });
-  check(Model<Block>(), "another kind", [&](auto& m) { m->drop; });
+  check(Model<Block>(), "another kind", [&](auto& m) { static_cast<void>(m->drop); });
   check(Dense(3), "Dense", [&](auto& m) { low_rank(m, {.rank = 1}); });
 }
 
