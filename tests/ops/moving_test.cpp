@@ -101,6 +101,17 @@ TEST(Sort, TiesOfTopKGoToTheFirst) {
   EXPECT_EQ(vjp(top.values, std::span(&x, 1))[0].to_vector<float>(), (Floats{0, 1, 1, 1, 1, 0}));
 }
 
+/// Selection finds the first ones in no order; many of them are sorted by digits where all of a row are.
+TEST(Sort, TopKOfLongRowsIsTheBeginOfTheirOrder) {
+  for (const int distinct : {1, 7, 100000}) {
+    const Tensor x = mod(range(20000, i64) * 7919, distinct);
+    const auto order = argsort(x, 0, Direction::descending).to_vector<std::int32_t>();
+    for (const std::int64_t k : {1, 100, 300, 3000, 4700, 4800, 20000})
+      ASSERT_EQ(top_k(x, k).indices.to_vector<std::int32_t>(), Ints(order.begin(), order.begin() + k))
+          << k << " of " << distinct << " numbers";
+  }
+}
+
 TEST(Sort, LongRowsEqualShortWork) {
   const Tensor x = mod(range(100000, i64) * 7919, 1000);
   const auto order = argsort(x).to_vector<std::int32_t>();

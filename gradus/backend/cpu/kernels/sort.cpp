@@ -1,4 +1,5 @@
 /// Orders of rows: argsort.
+#include <algorithm>
 #include <span>
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/backend/cpu/run/data_image.h"
@@ -16,13 +17,13 @@ struct Order {
   int source, target;  // slots
 };
 
-/// Whether the first `count` of n elements are selected before they are sorted.
+/// True if the first `count` of n elements are selected before they are sorted.
 bool selects(std::int64_t n, std::int64_t count) { return 4 * count + 1024 < n; }
 
-/// Entries that a worker needs for a row: those that are sorted, and as many to sort them.
+/// Entries that a worker needs for a row: to select the first ones, or all and as many to sort them.
 std::int64_t room_for(std::int64_t n, std::int64_t count) {
   if (!selects(n, count)) return 2 * n;
-  return count + static_cast<std::int64_t>(element_order::room_to_select(static_cast<std::size_t>(count)));
+  return static_cast<std::int64_t>(element_order::room_to_select(static_cast<std::size_t>(count)));
 }
 
 template <bool descending, class T> void order_row(const T* row, const Order& order, void* scratch, std::int32_t* out) {
@@ -31,11 +32,12 @@ template <bool descending, class T> void order_row(const T* row, const Order& or
   const auto n = static_cast<std::size_t>(order.n), count = static_cast<std::size_t>(order.count);
   const auto key_at = [row](std::size_t i) { return element_order::key_of<descending>(row[i]); };
   const Entries room(static_cast<Entries::pointer>(scratch), static_cast<std::size_t>(room_for(order.n, order.count)));
-  Entries entries = room.first(n < room.size() ? n : room.size());
-  if (selects(order.n, order.count)) {
-    entries = element_order::select_first<Key>(n, count, room.subspan(count), key_at);
-    element_order::sort_entries<Key>(entries, room.first(count));
+  Entries entries;
+  if (selects(order.n, order.count)) {  // these do not stand by place, as a sort by digits needs it
+    entries = element_order::select_first<Key>(n, count, room, key_at);
+    std::sort(entries.begin(), entries.end());
   } else {
+    entries = room.first(n);
     for (std::size_t i = 0; i < n; ++i) entries[i] = {key_at(i), static_cast<std::uint32_t>(i)};
     element_order::sort_entries<Key>(entries, room.subspan(n));
   }
