@@ -115,7 +115,7 @@ class ReplicaGroup {
   void check_stages(std::span<const StageFingerprint> own, bool of_shards);
   void say_rows(const Pipeline& batches, const BatchReaders& readers);
   bool checks_batches_ = false, has_said_rows_ = false;
-  // Of the current call:
+  // The state of the current call.
   In whole_batch_;  // empty if this process has rows alone
   std::uint64_t fingerprint_of_call_ = 0;
   bool has_read_batch_ = false;  // from a data set that is distributed
@@ -126,7 +126,7 @@ class ReplicaGroup {
   std::map<const void*, Known> known_;
 };
 
-/// What to do with tensors of strategy.distribute.
+/// The remedy where tensors of strategy.distribute are used in a wrong way.
 inline constexpr const char* part_advice =
     "; tensors of strategy.distribute go to strategy.run as they are, all of one batch";
 

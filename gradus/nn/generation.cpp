@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::string_view op = "generate";
 
-/// Of logits in descending order, [..., count]: -infinity behind those that together have the probability `top_p`. The
-/// first one stays.
+/// Logits [..., count] in descending order, where those behind the ones that together have the probability `top_p` are
+/// -infinity. The first one stays.
 Tensor nucleus(const Tensor& sorted, const Tensor& top_p) {
   const Tensor before = cumsum(softmax(sorted), {.axis = -1, .exclusive = true});
   const Tensor first = equal(range(sorted.shape()[-1], i32), 0);
@@ -122,7 +122,7 @@ struct Generator::State {
 
 namespace {
 
-/// What was made so far of each sequence, and which have ended.
+/// The tokens of each sequence so far; a sequence ends with a stop.
 class Sequences {
  public:
   Sequences(const Tensor& prompt, const Tensor& counts, const std::vector<std::int32_t>& stop)

@@ -43,7 +43,7 @@ void write_rows(Variable& x, const Tensor& places, const Tensor& rows) {
 
 }  // namespace
 
-/// Of one layer, or of one of its calls within a call of the model.
+/// The places of one layer, or of one of its calls where a call of the model has several.
 struct KeyValueCache::Rows {
   Variable keys, values;
   std::optional<Variable> visible;  // bool [batch, 1, max_length]: places that masks leave

@@ -1,4 +1,4 @@
-/// What processes tell the launcher: notes and reports arrive, and nothing that a sender attaches stays open.
+/// The launcher's socket: notes and reports of processes arrive, and nothing that a sender attaches stays open.
 #include "apps/gradus/report_socket.h"
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -56,30 +56,32 @@ TEST(ResumedShards, AreThoseOfTheCheckpoint) {
   }
 }
 
-TEST(ResumedShards, AreNotAskedOfACheckpointThatDoesNotSayThem) {
-  const TestDirectory folder("older_shards");
-  EXPECT_EQ(train(folder, 1, shards(1, 4)), "");
+/// Writes the newest checkpoint again after `change`.
+void change_newest(const TestDirectory& folder, const std::function<void(CheckpointContents&)>& change) {
   const CheckpointDirectory files({.directory = folder.path(), .max_to_keep = 0, .max_shard_bytes = 1 << 20});
   std::vector<std::string> damaged;
   std::optional<CheckpointContents> contents = files.read_newest(damaged);
   ASSERT_TRUE(contents && damaged.empty());
-  EXPECT_EQ(contents->micro_shards, 4);
-  contents->micro_shards.reset();
+  change(*contents);
   files.write(*contents);
+}
+
+TEST(ResumedShards, AreNotAskedOfACheckpointThatDoesNotSayThem) {
+  const TestDirectory folder("older_shards");
+  EXPECT_EQ(train(folder, 1, shards(1, 4)), "");
+  change_newest(folder, [](CheckpointContents& contents) {
+    EXPECT_EQ(contents.micro_shards, 4);
+    contents.micro_shards.reset();
+  });
   EXPECT_EQ(train(folder, 2, shards(1, 2)), "");
-  EXPECT_EQ(files.read_newest(damaged)->micro_shards, 2);
+  change_newest(folder, [](const CheckpointContents& contents) { EXPECT_EQ(contents.micro_shards, 2); });
 }
 
 /// All ranks read the same checkpoint, and rank 0 reports on it.
 TEST(ResumedShards, OfAnotherNumericContractAreToldOnce) {
   const TestDirectory folder("older_contract");
   EXPECT_EQ(train(folder, 1, shards(1, 4)), "");
-  const CheckpointDirectory files({.directory = folder.path(), .max_to_keep = 0, .max_shard_bytes = 1 << 20});
-  std::vector<std::string> damaged;
-  std::optional<CheckpointContents> contents = files.read_newest(damaged);
-  ASSERT_TRUE(contents && damaged.empty());
-  contents->contract = 1;
-  files.write(*contents);
+  change_newest(folder, [](CheckpointContents& contents) { contents.contract = 1; });
   testing::internal::CaptureStderr();
   expect_all_well(run_on_ranks({.ranks = 3}, [&](const Strategy& strategy, int) {
     set_seed(3);

@@ -7,15 +7,10 @@
 #include "gradus/gradus.h"
 #include "gradus/profile/timeline.h"
 #include "tests/allocations.h"
+#include "tests/profile/rows.h"
 
 namespace gradus {
 namespace {
-
-const ProfileRow* row_of(const ProfileReport& report, ProfileKind kind, std::string_view name) {
-  for (const ProfileRow& row : report.rows)
-    if (row.kind == kind && row.name == name) return &row;
-  return nullptr;
-}
 
 double sum_of_parts(const ProfileReport& r) { return r.compute + r.input_wait + r.compile + r.communication + r.host; }
 

@@ -6,15 +6,10 @@
 #include <thread>
 #include "gradus/data/stage_team.h"
 #include "gradus/gradus.h"
+#include "tests/profile/rows.h"
 
 namespace gradus {
 namespace {
-
-const ProfileRow* row_of(const ProfileReport& report, ProfileKind kind, std::string_view name) {
-  for (const ProfileRow& row : report.rows)
-    if (row.kind == kind && row.name == name) return &row;
-  return nullptr;
-}
 
 double seconds_of_kernels_in(const ProfileReport& report, std::string_view stage) {
   double seconds = 0;

@@ -11,7 +11,7 @@
 namespace gradus::element_order {
 namespace {
 
-/// Whether a stands before b, written with comparisons of numbers alone.
+/// True if a stands before b, written with comparisons of numbers alone.
 template <bool descending, class T> bool stands_before(T a, T b) {
   if (descending ? b < a : a < b) return true;
   return a == a && !(b == b);

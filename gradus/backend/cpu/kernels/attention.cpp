@@ -194,7 +194,7 @@ template <class T> class FewQueriesWorker {
     if constexpr (std::is_same_v<T, float>) row_functions().soften_row(weights_, keys);
     else row_functions().soften_row_double(weights_, keys);
   }
-  /// What the mask adds to the score of key j; of booleans 0 or -infinity.
+  /// The summand that the mask has for the score of key j. A mask of booleans has 0 or -infinity.
   T added(std::int64_t first, std::int64_t j) const {
     const std::int64_t at = first + j * c_.mask_strides[3];
     if (c_.mask_adds) return static_cast<const T*>(slots_[c_.mask])[at];
