@@ -10,7 +10,7 @@ namespace {
 /// Past this a chain costs more than a user would think of it.
 constexpr int longest_chain = 2000;
 /// An operand that is smaller by this factor is rather kept than computed again.
-constexpr std::int64_t small_factor = 4;
+constexpr std::int64_t small_copy_factor = 4;
 
 /// Notes what stands where.
 void find_places(Arranged& now) {
@@ -160,7 +160,7 @@ class Proposer {
     if (now_.temporary[i] < 0) return v.in.empty() || has_equal(i);
     const PlannedMemory::Temporary& t = now_.memory.temporaries[now_.temporary[i]];
     if (t.last >= copy_.reader || has_equal(i)) return true;
-    const bool keeps = operands_ == Operands::kept || t.bytes * small_factor <= kept_ || !may_be_computed_again(v);
+    const bool keeps = operands_ == Operands::kept || t.bytes * small_copy_factor <= kept_ || !may_be_computed_again(v);
     if (keeps && t.last < peak_ && !std::exchange(longer_[i], true)) extended_ += t.bytes;
     return keeps;
   }
@@ -192,9 +192,9 @@ class Proposer {
 };
 
 /// Copies the graph; before the reader come the copies, and from there on the copied value is read from its copy.
-class Inserter {
+class CopyInserter {
  public:
-  Inserter(const Arranged& now, const LateCopy& copy, int group)
+  CopyInserter(const Arranged& now, const LateCopy& copy, int group)
       : now_(now), copy_(copy), moved_(now.graph), late_(now.graph, -1) {
     const Step& reader = now.memory.steps[copy.reader];
     const int of_reader = now.copies[reader.members.front()];
@@ -293,7 +293,7 @@ std::optional<LateCopy> for_each_reader(const Arranged& now, LateCopy copy) {
 }
 
 CopiedGraph with_late_copy(const Arranged& now, const LateCopy& copy, int group) {
-  return Inserter(now, copy, group).run();
+  return CopyInserter(now, copy, group).run();
 }
 
 CopiedGraph without_unneeded(const CopiedGraph& given) {

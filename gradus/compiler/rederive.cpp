@@ -14,8 +14,8 @@ bool holds(const std::vector<int>& list, int i) { return std::ranges::find(list,
 /// What is smaller by this factor than what is derived from it is rather stored than computed again.
 constexpr std::int64_t small_factor = 4;
 /// So small a share of what is freed may stay in memory longer: a number per channel, say.
-constexpr std::int64_t small_share = 64;
-constexpr int most_attempts = 4;
+constexpr std::int64_t small_memory_share = 64;
+constexpr int most_rederivations = 4;
 
 /// What stands where, and how large it is.
 struct Places {
@@ -167,7 +167,7 @@ class Choice {
       const bool stays = graph_[leaf].is_input() || places_.is_output[leaf];
       if (!stays && (readers.empty() || readers.back() < reader_)) kept += bytes;
     }
-    if (moved < static_cast<double>(target.least_moved_bytes) || kept > freed + freed / small_share) return -1;
+    if (moved < static_cast<double>(target.least_moved_bytes) || kept > freed + freed / small_memory_share) return -1;
     const double freed_here = freed_by_all - static_cast<double>(kept);
     return moved * target.instructions_per_byte + freed_here * target.instructions_per_kept_byte - cone.instructions;
   }
@@ -234,9 +234,9 @@ Numbered<std::vector<int>> choose(const Places& given, std::span<const Step> ste
 }
 
 /// The graph with copies in front of the members of `steps` that read them; `again`: per step, what it computes again.
-class Inserter {
+class DerivationInserter {
  public:
-  Inserter(const Places& places, const Numbered<std::vector<int>>& again)
+  DerivationInserter(const Places& places, const Numbered<std::vector<int>>& again)
       : graph_(places.graph), step_of_(places.step_of), again_(again), moved_(graph_), late_(again.size()) {}
 
   CopiedGraph run() {
@@ -294,9 +294,9 @@ std::vector<int> not_taken_in(const CopiedGraph& given, std::span<const Step> st
 std::vector<Step> rederive(Graph& graph, std::vector<Step> steps, PerValue<int>* copies, const TargetModel& target) {
   const Places places(graph, steps, target);
   Numbered<std::vector<int>> again = choose(places, steps);
-  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+  for (int attempt = 0; attempt < most_rederivations; ++attempt) {
     if (std::ranges::all_of(again, [](const std::vector<int>& of_step) { return of_step.empty(); })) break;
-    CopiedGraph copied = Inserter(places, again).run();
+    CopiedGraph copied = DerivationInserter(places, again).run();
     std::vector<Step> next = fuse(copied.graph, true, copied.copies, target);
     const std::vector<int> failed = not_taken_in(copied, next);
     for (int reader : failed) again[reader].clear();

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t small_share = 64;
 /// Of the longest chain of steps: how far from the late reader the kernel may be that stores for it.
 constexpr int most_distance = 3;
-constexpr int most_formulas = 16, most_attempts = 3;
+constexpr int most_formulas = 16, most_remakes = 3;
 
 /// The first value that is computed alike from the same values.
 PerValue<int> find_equals(const Graph& graph) {
@@ -201,10 +201,10 @@ class Chooser {
 };
 
 /// The graph with the formulas in front of the first late reader of each.
-class Inserter {
+class RemakeInserter {
  public:
-  Inserter(const Graph& graph, const std::vector<Step>& steps, const PerValue<int>& copies, const Chooser& chooser,
-           const std::vector<Remade>& all)
+  RemakeInserter(const Graph& graph, const std::vector<Step>& steps, const PerValue<int>& copies,
+                 const Chooser& chooser, const std::vector<Remade>& all)
       : graph_(graph), steps_(steps), copies_(copies), chooser_(chooser), moved_(graph) {
     for (const Remade& remade : all) {
       by_place_[remade.before].push_back(&remade);
@@ -288,8 +288,8 @@ std::vector<Step> remake(Graph& graph, std::vector<Step> steps, PerValue<int> co
   if (copies.empty()) return steps;
   const Chooser chooser(graph, steps, copies, target);
   std::vector<Remade> all = chooser.run();
-  for (int attempt = 0; attempt < most_attempts && !all.empty(); ++attempt) {
-    CopiedGraph copied = Inserter(graph, steps, copies, chooser, all).run();
+  for (int attempt = 0; attempt < most_remakes && !all.empty(); ++attempt) {
+    CopiedGraph copied = RemakeInserter(graph, steps, copies, chooser, all).run();
     std::vector<Step> next = fuse(copied.graph, true, copied.copies, target);
     const std::vector<int> failed = groups_left_alone(copied, next);
     if (failed.empty()) {

@@ -7,7 +7,7 @@
 namespace gradus {
 namespace {
 
-constexpr std::string_view source = "a report to the launcher";
+constexpr std::string_view report = "a report to the launcher";
 constexpr std::array<std::string_view, 6> names = {"unknown", "joins", "together", "left", "failed", "followed"};
 constexpr std::size_t most_words = 1200;
 
@@ -22,11 +22,11 @@ std::string RankReport::to_string() const {
 
 std::optional<RankReport> RankReport::parse(std::string_view written) {
   try {
-    const nlohmann::json read = object(written, source);
-    RankReport out{.process = integer(field(read, source, "process"), source, "process"),
-                   .ranks = integer(field(read, source, "ranks"), source, "ranks"),
-                   .why = printable(string(field(read, source, "why"), source, "why"))};
-    const auto found = std::ranges::find(names, string(field(read, source, "state"), source, "state"));
+    const nlohmann::json read = object(written, report);
+    RankReport out{.process = integer(field(read, report, "process"), report, "process"),
+                   .ranks = integer(field(read, report, "ranks"), report, "ranks"),
+                   .why = printable(string(field(read, report, "why"), report, "why"))};
+    const auto found = std::ranges::find(names, string(field(read, report, "state"), report, "state"));
     if (found == names.end()) return {};
     out.state = static_cast<RankState>(found - names.begin());
     return out;

@@ -4,6 +4,8 @@
 #include <array>
 #include <random>
 #include <utility>
+#include "gradus/base/host_name.h"
+#include "gradus/base/clock.h"
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
 #include "gradus/base/own_thread.h"
@@ -18,7 +20,7 @@ using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t most_doing = 1000;  // bytes of what a rank says that it does
-constexpr std::string_view source = "an answer of the meeting";
+constexpr std::string_view meeting_answer = "an answer of the meeting";
 constexpr std::string_view digits = "0123456789abcdef";
 
 std::string hexadecimal(std::string_view bytes) {
@@ -35,7 +37,7 @@ std::string bytes_of(std::string_view hexadecimal) {
   std::string out;
   for (std::size_t i = 0; i + 1 < hexadecimal.size(); i += 2) {
     const auto high = digits.find(hexadecimal[i]), low = digits.find(hexadecimal[i + 1]);
-    require<DataError>(high != std::string_view::npos && low != std::string_view::npos, source,
+    require<DataError>(high != std::string_view::npos && low != std::string_view::npos, meeting_answer,
                        ": no hexadecimal digits");
     out += static_cast<char>(high * 16 + low);
   }
@@ -52,16 +54,11 @@ std::string drawn_incarnation() {
   return out;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 && name[0] != 0 ? name.data() : "a host without a name";
-}
-
 std::vector<std::string> strings(const Json& answer, const std::string& name) {
-  const Json& list = field(answer, source, name);
-  if (!list.is_array()) throw unexpected(source, name, "a list", list);
+  const Json& list = field(answer, meeting_answer, name);
+  if (!list.is_array()) throw unexpected(meeting_answer, name, "a list", list);
   std::vector<std::string> out;
-  for (const Json& each : list) out.push_back(string(each, source, name));
+  for (const Json& each : list) out.push_back(string(each, meeting_answer, name));
   return out;
 }
 
@@ -70,16 +67,14 @@ std::map<int, std::string> left_ranks(const Json& answer, int ranks) {
   std::map<int, std::string> out;
   const auto list = answer.find("left");
   if (list == answer.end()) return out;
-  if (!list->is_array()) throw unexpected(source, "left", "a list", *list);
+  if (!list->is_array()) throw unexpected(meeting_answer, "left", "a list", *list);
   for (const Json& each : *list) {
-    const int rank = integer(field(each, source, "rank"), source, "rank");
-    require<DataError>(rank >= 0 && rank < ranks, source, ": rank ", rank, " has left, of ", ranks, " ranks");
-    out.emplace(rank, string(field(each, source, "did"), source, "did"));
+    const int rank = integer(field(each, meeting_answer, "rank"), meeting_answer, "rank");
+    require<DataError>(rank >= 0 && rank < ranks, meeting_answer, ": rank ", rank, " has left, of ", ranks, " ranks");
+    out.emplace(rank, string(field(each, meeting_answer, "did"), meeting_answer, "did"));
   }
   return out;
 }
-
-double seconds_of(Clock::duration time) { return static_cast<double>(time / 100ms) / 10; }
 
 }  // namespace
 
@@ -118,11 +113,11 @@ Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_
   client_ = desk_ != nullptr ? in_process_client(*desk_) : grpc_client(cluster_.meeting(), cluster_.credentials);
   reports_.say(RankState::joins);
   try {
-    const Json roster = object(await(question("join"), "all here", "rank 0"), source);
+    const Json roster = object(await(question("join"), "all here", "rank 0"), meeting_answer);
     names_ = strings(roster, "names");
     hosts_ = strings(roster, "hosts");
-    require<DataError>(static_cast<int>(names_.size()) == cluster_.ranks() && hosts_.size() == names_.size(), source,
-                       ": there are ", names_.size(), " names of ", cluster_.ranks(), " ranks");
+    require<DataError>(static_cast<int>(names_.size()) == cluster_.ranks() && hosts_.size() == names_.size(),
+                       meeting_answer, ": there are ", names_.size(), " names of ", cluster_.ranks(), " ranks");
     if (cluster_.ranks() > 2) meet_witness();
     start_beating();
     reports_.say(RankState::together);
@@ -206,7 +201,7 @@ std::string Meeting::question(std::string_view kind) const {
     out["fingerprint"] = introduction_.fingerprint;
     out["generation"] = introduction_.generation;
     out["ranks"] = cluster_.ranks();
-    out["host"] = host_name();
+    out["host"] = host_name("a host without a name");
     out["process"] = static_cast<int>(getpid());
   }
   return written(out);
@@ -229,11 +224,11 @@ Meeting::Heard Meeting::ask_desk(const std::string& question, Deadline deadline)
 }
 
 void Meeting::note_group_before(Heard& heard) {
-  const Json read = object(*heard.answer, source);
-  if (string(field(read, source, "kind"), source, "kind") != "before") return;
+  const Json read = object(*heard.answer, meeting_answer);
+  if (string(field(read, meeting_answer, "kind"), meeting_answer, "kind") != "before") return;
   heard.is_early = true;
   heard.problem = text("at this place is still the meeting of the group before, which has ended: ",
-                       string(field(read, source, "why"), source, "why"));
+                       string(field(read, meeting_answer, "why"), meeting_answer, "why"));
 }
 
 std::string Meeting::await(std::string question, std::string_view wanted, std::string_view purpose) {
@@ -246,11 +241,11 @@ std::string Meeting::await(std::string question, std::string_view wanted, std::s
     const auto asked = Clock::now();
     const Heard heard = ask_desk(question, asked + patience);
     if (heard.answer) {
-      const Json read = object(*heard.answer, source);
-      const std::string kind = string(field(read, source, "kind"), source, "kind");
+      const Json read = object(*heard.answer, meeting_answer);
+      const std::string kind = string(field(read, meeting_answer, "kind"), meeting_answer, "kind");
       if (kind == wanted) return *heard.answer;
       if (kind == "failed" || kind == "over") {
-        const std::string why = string(field(read, source, "why"), source, "why");
+        const std::string why = string(field(read, meeting_answer, "why"), meeting_answer, "why");
         lose(why);
         throw Unavailable(why);
       }
@@ -259,12 +254,13 @@ std::string Meeting::await(std::string question, std::string_view wanted, std::s
     if (heard.is_early) std::this_thread::sleep_for(std::min<Clock::duration>(20ms, patience));
     // The client counts only time in which this process ran; its answer may be a little late.
     waited += std::min<Clock::duration>(Clock::now() - asked, patience + 500ms);
-    const std::string state = text(cluster_.ranks(), " ranks meet at ", place_, "; missing after ", seconds_of(waited),
-                                   " s: ", missing, heard.problem.empty() ? "" : ": ", heard.problem);
+    const std::string state =
+        text(cluster_.ranks(), " ranks meet at ", place_, "; missing after ", tenths_of_seconds(waited),
+             " s: ", missing, heard.problem.empty() ? "" : ": ", heard.problem);
     if (waited >= cluster_.timeout)
       throw Unavailable(text(state,
                              ": it was not started, cannot reach the meeting, or is stopped (Cluster::timeout is ",
-                             seconds_of(cluster_.timeout), " s)"));
+                             tenths_of_seconds(cluster_.timeout), " s)"));
     if (waited < next_report) continue;
     notice(text("gradus: rank ", cluster_.rank, " waits: ", state, "\n"));
     next_report = waited + report;
@@ -277,13 +273,13 @@ bool Meeting::is_on_one_host() const {
 
 std::vector<std::string> Meeting::share(const std::string& topic, std::string_view bytes) {
   internal_check(bytes.size() <= MeetingDesk::most_shared_bytes, "too much is shared at a meeting");
-  Json asked = parse_json(question("share"), source);
+  Json asked = parse_json(question("share"), meeting_answer);
   asked["topic"] = text(shares_++, ' ', topic);  // who asks again is not taken for who shares once more
   asked["value"] = hexadecimal(bytes);
-  const Json answer = object(await(written(asked), "shared", topic), source);
+  const Json answer = object(await(written(asked), "shared", topic), meeting_answer);
   std::vector<std::string> out;
   for (const std::string& each : strings(answer, "values")) out.push_back(bytes_of(each));
-  require<DataError>(static_cast<int>(out.size()) == cluster_.ranks(), source, ": there are ", out.size(),
+  require<DataError>(static_cast<int>(out.size()) == cluster_.ranks(), meeting_answer, ": there are ", out.size(),
                      " values of ", cluster_.ranks(), " ranks");
   return out;
 }
@@ -305,7 +301,7 @@ void Meeting::beat() {
 void Meeting::hear() {
   const std::string begun = question("beat");
   while (!is_leaving_) {
-    Json asked = parse_json(begun, source);
+    Json asked = parse_json(begun, meeting_answer);
     {
       const std::lock_guard lock(mutex_);
       asked["doing"] = doing_.substr(0, most_doing);
@@ -315,11 +311,11 @@ void Meeting::hear() {
       const auto answer = client_->ask(written(asked), Clock::now() + 2 * cluster_.heartbeat, false);
       if (!answer) {
         lose(text(names_[0], ", where the ranks meet, has given no sign of life for ",
-                  seconds_of(2 * cluster_.heartbeat), " s: it is stopped or cannot be reached"));
+                  tenths_of_seconds(2 * cluster_.heartbeat), " s: it is stopped or cannot be reached"));
         return;
       }
-      const Json read = object(*answer, source);
-      const std::string kind = string(field(read, source, "kind"), source, "kind");
+      const Json read = object(*answer, meeting_answer);
+      const std::string kind = string(field(read, meeting_answer, "kind"), meeting_answer, "kind");
       if (kind == "alive") {
         note_left(left_ranks(read, cluster_.ranks()));
         continue;
@@ -329,7 +325,7 @@ void Meeting::hear() {
         heard_ = CommitWitness::decided(*answer);
       }
       if (kind == "over") note_left(left_ranks(read, cluster_.ranks()));
-      else lose(string(field(read, source, "why"), source, "why"));
+      else lose(string(field(read, meeting_answer, "why"), meeting_answer, "why"));
     } catch (const Error& error) { lose(text(names_[0], ", where the ranks meet, is gone: ", error.what())); }
     return;
   }
@@ -407,7 +403,7 @@ std::optional<std::uint64_t> Meeting::fail(const std::string& why, bool by_peers
   }
   reports_.say(by_peers ? RankState::followed : RankState::failed, why);  // before any rank follows
   try {
-    Json asked = parse_json(question("fail"), source);
+    Json asked = parse_json(question("fail"), meeting_answer);
     asked["why"] = why.substr(0, 4000);
     if (const auto answer = tell(written(asked))) return CommitWitness::decided(*answer);
   } catch (...) {}  // no answer of the desk, or no memory for the question
@@ -425,7 +421,7 @@ void Meeting::leave() noexcept {
   if (is_leaving_.exchange(true)) return;
   reports_.say(RankState::left);
   try {
-    Json asked = parse_json(question("leave"), source);
+    Json asked = parse_json(question("leave"), meeting_answer);
     {
       const std::lock_guard lock(mutex_);
       asked["doing"] = doing_.substr(0, most_doing);

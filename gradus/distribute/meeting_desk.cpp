@@ -10,13 +10,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view source = "a question at the meeting";
+constexpr std::string_view meeting_question = "a question at the meeting";
 
 std::string failed(const std::string& why) { return written({{"kind", "failed"}, {"why", why}}); }
 
 std::string short_string(const Json& object, const std::string& name, std::size_t most) {
-  std::string read = string(field(object, source, name), source, name);
-  require<DataError>(read.size() <= most, source, ": `", name, "` has ", read.size(), " bytes, at most ", most);
+  std::string read = string(field(object, meeting_question, name), meeting_question, name);
+  require<DataError>(read.size() <= most, meeting_question, ": `", name, "` has ", read.size(), " bytes, at most ",
+                     most);
   return read;
 }
 
@@ -29,11 +30,11 @@ struct MeetingDesk::Question {
   std::string kind, incarnation;
   int rank;
 
-  Question(std::uint64_t number, std::string_view bytes) : call(number), fields(object(bytes, source)) {
+  Question(std::uint64_t number, std::string_view bytes) : call(number), fields(object(bytes, meeting_question)) {
     kind = short_string(fields, "kind", 16);
     incarnation = short_string(fields, "incarnation", 64);
-    rank = integer(field(fields, source, "rank"), source, "rank");
-    require<DataError>(!incarnation.empty(), source, ": `incarnation` is empty");
+    rank = integer(field(fields, meeting_question, "rank"), meeting_question, "rank");
+    require<DataError>(!incarnation.empty(), meeting_question, ": `incarnation` is empty");
   }
 };
 
@@ -85,7 +86,7 @@ void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer)
         seat.doing = short_string(question.fields, "doing", 4096);
         hold(question, {}, terms_.heartbeat / 2, answer);
         if (question.fields.contains("left"))
-          held_.back().knows_left = integer(question.fields["left"], source, "left");
+          held_.back().knows_left = integer(question.fields["left"], meeting_question, "left");
         changed_.notify_all();  // there may be news for it
       } else if (question.kind == "leave") {
         seat.has_left = true;
@@ -98,7 +99,7 @@ void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer)
         fail(text(seat.name, ": ", short_string(question.fields, "why", 8192)), replies);
         replies.push_back({answer, end_reply()});
       } else {
-        throw DataError(text(source, ": `kind` is \"", question.kind, "\", which there is not"));
+        throw DataError(text(meeting_question, ": `kind` is \"", question.kind, "\", which there is not"));
       }
     }
   } catch (const DataError& error) { replies.push_back({answer, failed(error.what())}); }
@@ -120,18 +121,20 @@ bool MeetingDesk::has_come_again(const Question& question) const {
 std::string MeetingDesk::mismatch(const Question& question) const {
   const Json& fields = question.fields;
   const std::string host = short_string(fields, "host", 256);
-  const int process = integer(field(fields, source, "process"), source, "process");
+  const int process = integer(field(fields, meeting_question, "process"), meeting_question, "process");
   const std::string who = text("rank ", question.rank, " (", host, ", process ", process, ")");
   const auto differ = [&](std::string_view what, const auto& theirs, const auto& ours) {
     return text(who, " and rank 0 do not belong together: ", what, " is ", theirs, " there and ", ours, " at rank 0");
   };
-  const int theirs = integer(field(fields, source, "protocol"), source, "protocol");
+  const int theirs = integer(field(fields, meeting_question, "protocol"), meeting_question, "protocol");
   if (theirs != protocol) return differ("the protocol of the meeting", theirs, protocol);
   if (const auto version = short_string(fields, "version", 256); version != terms_.version)
     return differ("the version of Gradus", version, terms_.version);
-  if (const int ranks = integer(field(fields, source, "ranks"), source, "ranks"); ranks != terms_.ranks)
+  if (const int ranks = integer(field(fields, meeting_question, "ranks"), meeting_question, "ranks");
+      ranks != terms_.ranks)
     return differ("the number of ranks", ranks, terms_.ranks);
-  if (const int made = integer(field(fields, source, "generation"), source, "generation"); made != terms_.generation)
+  if (const int made = integer(field(fields, meeting_question, "generation"), meeting_question, "generation");
+      made != terms_.generation)
     return differ("the generation of the group", made, terms_.generation);
   if (question.rank < 0 || question.rank >= terms_.ranks)
     return text(who, " is none of the ", terms_.ranks, " ranks: expected 0 .. ", terms_.ranks - 1);
@@ -156,7 +159,7 @@ void MeetingDesk::join(const Question& question, Answer answer, Replies& replies
   seat.incarnation = question.incarnation;
   seat.host = short_string(question.fields, "host", 256);
   seat.name = text("rank ", question.rank, " (", seat.host, ", process ",
-                   integer(question.fields.at("process"), source, "process"), ")");
+                   integer(question.fields.at("process"), meeting_question, "process"), ")");
   seat.last_sign = Clock::now();
   hold(question, {}, terms_.report, answer);
   if (!std::ranges::all_of(seats_, &Seat::is_taken)) return;
@@ -168,8 +171,8 @@ void MeetingDesk::join(const Question& question, Answer answer, Replies& replies
 void MeetingDesk::share(const Question& question, Answer answer, Replies& replies) {
   const std::string topic = short_string(question.fields, "topic", 256);
   const std::string value = short_string(question.fields, "value", 2 * most_shared_bytes);
-  require<DataError>(topics_.contains(topic) || topics_.size() < most_topics, source, ": more than ", most_topics,
-                     " topics at a time");
+  require<DataError>(topics_.contains(topic) || topics_.size() < most_topics, meeting_question, ": more than ",
+                     most_topics, " topics at a time");
   Topic& shared = topics_[topic];
   const bool is_new = shared.size() < seats_.size();
   if (is_new) shared[question.rank] = value;

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view source = "an answer of a parameter server";
+constexpr std::string_view server_answer = "an answer of a parameter server";
 
 MessageWriter question(ParameterQuestion kind, const std::string& run) {
   MessageWriter out;
@@ -36,7 +36,7 @@ std::optional<std::string> ParameterClient::ask(const std::string& question, std
       const auto answer = place_->client->ask(question, std::min(deadline, Clock::now() + place_->heartbeat), true);
       if (answer) {
         activity.add_bytes(std::ssize(*answer));
-        MessageReader reader(*answer, source);
+        MessageReader reader(*answer, server_answer);
         switch (static_cast<ParameterAnswer>(reader.size(4, "the kind"))) {
           case ParameterAnswer::done: return std::string(reader.rest());
           case ParameterAnswer::wait:

@@ -8,7 +8,7 @@
 namespace gradus {
 namespace {
 
-constexpr std::string_view source = "a program for a parameter server";
+constexpr std::string_view server_program = "a program for a parameter server";
 constexpr std::size_t most_spec = 400;
 
 Spec plain_spec(std::string_view written) {
@@ -16,10 +16,10 @@ Spec plain_spec(std::string_view written) {
     const Spec spec = spec_from_text(written);
     require<DataError>(!spec.device.is_named() && !spec.shape.is_symbolic() &&
                            std::ranges::all_of(spec.shape, [](std::int64_t d) { return d >= 0; }),
-                       source, ": expected sizes that are known, got ", spec);
+                       server_program, ": expected sizes that are known, got ", spec);
     bytes_of(spec);
     return spec;
-  } catch (const InvalidArgument& error) { throw DataError(text(source, ": ", error.what())); }
+  } catch (const InvalidArgument& error) { throw DataError(text(server_program, ": ", error.what())); }
 }
 
 std::vector<std::uint64_t> read_numbers(MessageReader& reader) {
@@ -30,7 +30,7 @@ std::vector<std::uint64_t> read_numbers(MessageReader& reader) {
 }
 
 WrittenProgram read(std::string_view bytes) {
-  MessageReader reader(bytes, source);
+  MessageReader reader(bytes, server_program);
   WrittenProgram out;
   for (auto* list : {&out.pulled, &out.reads, &out.assigns}) *list = read_numbers(reader);
   for (std::size_t left = reader.size(ParameterProgram::most_entries, "the number of pushes"); left > 0; --left)
@@ -38,7 +38,7 @@ WrittenProgram read(std::string_view bytes) {
   for (std::size_t left = reader.size(ParameterProgram::most_entries, "the number of captures"); left > 0; --left) {
     const Spec spec = plain_spec(reader.words(most_spec, "a spec"));
     const std::string_view values = reader.words(ParameterProgram::most_bytes, "a capture");
-    require<DataError>(static_cast<std::int64_t>(values.size()) == bytes_of(spec), source, ": a capture has ",
+    require<DataError>(static_cast<std::int64_t>(values.size()) == bytes_of(spec), server_program, ": a capture has ",
                        values.size(), " bytes, expected those of ", spec);
     Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec));
     if (!values.empty()) std::memcpy(buffer->data(), values.data(), values.size());
@@ -82,34 +82,34 @@ ParameterProgram::ParameterProgram(std::string_view bytes, const std::function<S
   Graph graph;
   try {
     graph = parse_graph(written_.graph);
-  } catch (const InvalidArgument& error) { throw DataError(text(source, ": ", error.what())); }
+  } catch (const InvalidArgument& error) { throw DataError(text(server_program, ": ", error.what())); }
   check(graph, spec_of);
   written_.graph.clear();
   if (!graph.outputs.empty()) program_ = std::make_unique<TieredProgram>(std::move(graph), CompileOptions());
 }
 
 void ParameterProgram::check(const Graph& graph, const std::function<Spec(std::uint64_t)>& spec_of) const {
-  require<DataError>(graph.symbols() == 0, source, ": sizes are open");
+  require<DataError>(graph.symbols() == 0, server_program, ": sizes are open");
   require<DataError>(graph.inputs.size() == written_.inputs.size() && graph.outputs.size() == written_.assigns.size(),
-                     source, ": the graph has ", graph.inputs.size(), " inputs and ", graph.outputs.size(),
+                     server_program, ": the graph has ", graph.inputs.size(), " inputs and ", graph.outputs.size(),
                      " outputs, expected ", written_.inputs.size(), " and ", written_.assigns.size());
   for (const Value& value : graph.values)
-    require<DataError>(!value.spec.device.is_named(), source, ": it names a device");
+    require<DataError>(!value.spec.device.is_named(), server_program, ": it names a device");
   const auto spec_of_input = [&](const WrittenProgram::Input& input) {
     using enum WrittenProgram::Input::Kind;
     const std::size_t count = input.kind == cell   ? written_.reads.size()
                               : input.kind == push ? written_.pushes.size()
                                                    : written_.captures.size();
-    require<DataError>(input.index < count, source, ": input ", input.index, " of ", count);
+    require<DataError>(input.index < count, server_program, ": input ", input.index, " of ", count);
     if (input.kind == cell) return spec_of(written_.reads[input.index]);
     return input.kind == push ? written_.pushes[input.index] : written_.captures[input.index].spec();
   };
   for (std::size_t k = 0; k < graph.inputs.size(); ++k)
-    require<DataError>(graph[graph.inputs[k]].spec == spec_of_input(written_.inputs[k]), source, ": input ", k, " is ",
-                       graph[graph.inputs[k]].spec, ", expected ", spec_of_input(written_.inputs[k]));
+    require<DataError>(graph[graph.inputs[k]].spec == spec_of_input(written_.inputs[k]), server_program, ": input ", k,
+                       " is ", graph[graph.inputs[k]].spec, ", expected ", spec_of_input(written_.inputs[k]));
   for (std::size_t k = 0; k < graph.outputs.size(); ++k)
-    require<DataError>(graph[graph.outputs[k]].spec == spec_of(written_.assigns[k]), source, ": output ", k, " is ",
-                       graph[graph.outputs[k]].spec, ", expected ", spec_of(written_.assigns[k]));
+    require<DataError>(graph[graph.outputs[k]].spec == spec_of(written_.assigns[k]), server_program, ": output ", k,
+                       " is ", graph[graph.outputs[k]].spec, ", expected ", spec_of(written_.assigns[k]));
   for (const std::uint64_t number : written_.reads) spec_of(number);
 }
 

@@ -7,7 +7,7 @@
 namespace gradus {
 namespace {
 
-constexpr std::string_view source = "the checkpoint of a parameter server";
+constexpr std::string_view server_checkpoint = "the checkpoint of a parameter server";
 
 /// Every event begins with its kind.
 enum class Event : std::uint64_t {
@@ -92,7 +92,7 @@ void ParameterStore::take_snapshot(std::unique_lock<std::mutex>& lock) {
 
 void ParameterStore::recover() {
   const std::lock_guard lock(mutex_);
-  journal_->recover([this](std::string_view event) { take_again(MessageReader(event, source)); });
+  journal_->recover([this](std::string_view event) { take_again(MessageReader(event, server_checkpoint)); });
   // What a version does not say is as in the one before.
   for (std::size_t v = 1; v < versions_.size(); ++v)
     for (std::size_t place = 0; place < cells_.size(); ++place)
@@ -121,16 +121,17 @@ void ParameterStore::take_again(MessageReader reader) {
     case Event::newest: {
       newest_ = reader.integer();
       versions_.assign(reader.size(most_versions(), "the number of versions"), Version(cells_.size()));
-      require<DataError>(!versions_.empty() && newest_ + 1 >= versions_.size(), source, ": it has no version");
+      require<DataError>(!versions_.empty() && newest_ + 1 >= versions_.size(), server_checkpoint,
+                         ": it has no version");
       break;
     }
     case Event::value: {
       const std::uint64_t version = reader.integer(), number = reader.integer(),
                           oldest = newest_ + 1 - versions_.size();
-      require<DataError>(version >= oldest && version <= newest_, source, ": version ", version, " of ", oldest, " to ",
-                         newest_);
+      require<DataError>(version >= oldest && version <= newest_, server_checkpoint, ": version ", version, " of ",
+                         oldest, " to ", newest_);
       const std::string value = bytes();
-      require<DataError>(static_cast<std::int64_t>(value.size()) == bytes_of(cell(number).spec), source,
+      require<DataError>(static_cast<std::int64_t>(value.size()) == bytes_of(cell(number).spec), server_checkpoint,
                          ": a value has ", value.size(), " bytes, expected those of ", cell(number).spec);
       versions_[static_cast<std::size_t>(version - oldest)][cell(number).place] = buffer_with(value);
       break;
@@ -145,8 +146,8 @@ void ParameterStore::take_again(MessageReader reader) {
       if (kind == Event::push) upload.program = reader.integer();
       upload.bytes = bytes();
       const std::size_t size = size_of_upload(upload.kind, upload.subject, upload.program);
-      require<DataError>(kind == Event::program ? upload.bytes.size() <= size : upload.bytes.size() == size, source,
-                         ": an event has ", upload.bytes.size(), " bytes, expected ", size);
+      require<DataError>(kind == Event::program ? upload.bytes.size() <= size : upload.bytes.size() == size,
+                         server_checkpoint, ": an event has ", upload.bytes.size(), " bytes, expected ", size);
       if (kind == Event::set) apply_ready();  // as when it came: after all steps before it
       finish(upload);
       break;

@@ -7,7 +7,7 @@
 namespace gradus {
 namespace {
 
-constexpr std::string_view source = "a question at a parameter server";
+constexpr std::string_view server_question = "a question at a parameter server";
 constexpr std::size_t most_programs = 1 << 16, most_senders = 1 << 16;
 constexpr std::size_t most_ready = 8;  // steps that wait to be applied, beyond those that workers may be ahead
 
@@ -46,7 +46,7 @@ void ParameterStore::ask(std::uint64_t call, std::string_view bytes, Answer answ
   std::optional<std::string> written;
   try {
     const std::lock_guard lock(mutex_);
-    written = reply_to(call, MessageReader(bytes, source), answer);
+    written = reply_to(call, MessageReader(bytes, server_question), answer);
   } catch (const std::exception& error) { written = reply(ParameterAnswer::failed, error.what()); }
   if (written) answer(*written);
 }
@@ -77,7 +77,7 @@ std::optional<std::string> ParameterStore::reply_to(std::uint64_t call, MessageR
 std::string ParameterStore::begin(const std::string& run, MessageReader& reader) {
   const std::size_t lag = reader.size(1 << 20, "the lag");
   reader.finish();
-  require<DataError>(!run.empty(), source, ": the run has no name");
+  require<DataError>(!run.empty(), server_question, ": the run has no name");
   if (run == run_) return reply(ParameterAnswer::done);
   forget_all(run, lag);
   if (journal_) journal_->reset();
@@ -115,13 +115,13 @@ bool ParameterStore::add_cell(std::uint64_t number, const std::string& name, std
     require(!spec.shape.is_symbolic() && !spec.device.is_named(), "a Variable is ", spec);
     for (const std::int64_t d : spec.shape) require(d >= 0, "a Variable is ", spec);
     bytes_of(spec);
-  } catch (const InvalidArgument& error) { throw DataError(text(source, ": ", error.what())); }
+  } catch (const InvalidArgument& error) { throw DataError(text(server_question, ": ", error.what())); }
   if (const auto known = cells_.find(number); known != cells_.end()) {
-    require<DataError>(known->second.spec == spec, source, ": Variable ", number, " was ", known->second.spec,
+    require<DataError>(known->second.spec == spec, server_question, ": Variable ", number, " was ", known->second.spec,
                        ", and is now ", spec);
     return false;
   }
-  require<DataError>(cells_.size() < ParameterProgram::most_entries, source, ": too many Variables");
+  require<DataError>(cells_.size() < ParameterProgram::most_entries, server_question, ": too many Variables");
   cells_.emplace(number, Cell{name, spec, cells_.size()});
   for (Version& version : versions_) version.resize(cells_.size());
   return true;
@@ -129,13 +129,13 @@ bool ParameterStore::add_cell(std::uint64_t number, const std::string& name, std
 
 const ParameterStore::Cell& ParameterStore::cell(std::uint64_t number) const {
   const auto found = cells_.find(number);
-  require<DataError>(found != cells_.end(), source, ": there is no Variable ", number);
+  require<DataError>(found != cells_.end(), server_question, ": there is no Variable ", number);
   return found->second;
 }
 
 std::shared_ptr<const ParameterProgram> ParameterStore::program(std::uint64_t number) const {
   const auto found = programs_.find(number);
-  require<DataError>(found != programs_.end(), source, ": there is no program ", number);
+  require<DataError>(found != programs_.end(), server_question, ": there is no program ", number);
   return found->second;
 }
 
@@ -154,14 +154,14 @@ std::string ParameterStore::take_piece(std::uint64_t kind, MessageReader& reader
   const bool is_program = kind == static_cast<std::uint64_t>(ParameterQuestion::program);
   const std::size_t size = size_of_upload(kind, subject, number);
   const std::size_t total = reader.size(size, "the number of bytes"), offset = reader.size(total, "the offset");
-  require<DataError>(is_program || total == size, source, ": ", total, " bytes come, expected ", size);
+  require<DataError>(is_program || total == size, server_question, ": ", total, " bytes come, expected ", size);
   const std::string_view piece = reader.words(std::min(most_piece, total - offset), "a piece");
   reader.finish();
   if (kind == static_cast<std::uint64_t>(ParameterQuestion::push)) {
     if (subject < newest_ || ready_.contains(subject)) return reply(ParameterAnswer::done);  // it counts already
     std::uint64_t here = newest_;
     while (ready_.contains(here)) ++here;
-    require<DataError>(subject <= here + lag_, source, ": step ", subject, " is pushed while ", here,
+    require<DataError>(subject <= here + lag_, server_question, ": step ", subject, " is pushed while ", here,
                        " are here, and workers lag by ", lag_, " at most");
     if (ready_.size() >= lag_ + most_ready) return reply(ParameterAnswer::wait);
   }
@@ -169,7 +169,7 @@ std::string ParameterStore::take_piece(std::uint64_t kind, MessageReader& reader
     return reply(ParameterAnswer::wait);
   auto found = uploads_.find(sender);
   if (found == uploads_.end()) {
-    require<ResourceExhausted>(uploads_.size() < most_senders, source, ": too many senders");
+    require<ResourceExhausted>(uploads_.size() < most_senders, server_question, ": too many senders");
     found = uploads_.emplace(std::string(sender), Upload()).first;
   }
   Upload& upload = found->second;
@@ -179,8 +179,8 @@ std::string ParameterStore::take_piece(std::uint64_t kind, MessageReader& reader
     upload = {.sequence = sequence, .kind = kind, .subject = subject, .program = number, .total = total, .bytes = {}};
   if (offset > upload.bytes.size()) return reply(ParameterAnswer::again);  // the pieces before it have been lost
   require<DataError>(
-      upload.kind == kind && upload.subject == subject && upload.program == number && upload.total == total, source,
-      ": pieces do not belong together");
+      upload.kind == kind && upload.subject == subject && upload.program == number && upload.total == total,
+      server_question, ": pieces do not belong together");
   if (offset + piece.size() > upload.bytes.size()) upload.bytes.append(piece.substr(upload.bytes.size() - offset));
   if (upload.bytes.size() < total) return reply(ParameterAnswer::done);
   const Upload whole = std::exchange(upload, {.sequence = sequence, .is_done = true});
@@ -195,9 +195,10 @@ void ParameterStore::finish(const Upload& upload) {
     case ParameterQuestion::push: return accept(upload.subject, upload.program, upload.bytes);
     default: break;
   }
-  require<DataError>(upload.subject != every_cell, source, ": a program has number 0");
+  require<DataError>(upload.subject != every_cell, server_question, ": a program has number 0");
   if (programs_.contains(upload.subject)) return;
-  require<ResourceExhausted>(programs_.size() < most_programs, source, ": more than ", most_programs, " programs");
+  require<ResourceExhausted>(programs_.size() < most_programs, server_question, ": more than ", most_programs,
+                             " programs");
   programs_.emplace(upload.subject, std::make_shared<const ParameterProgram>(
                                         upload.bytes, [this](std::uint64_t number) { return cell(number).spec; }));
   if (journal_) program_bytes_.emplace(upload.subject, upload.bytes);
@@ -228,13 +229,15 @@ std::optional<std::string> ParameterStore::answer_to(const Pull& pull) const {
   if (!failure_.empty()) return reply(ParameterAnswer::failed, failure_);
   if (pull.version > newest_) return {};
   const std::uint64_t oldest = newest_ + 1 - versions_.size();
-  require<DataError>(pull.version >= oldest, source, ": version ", pull.version, " is gone, the oldest is ", oldest);
+  require<DataError>(pull.version >= oldest, server_question, ": version ", pull.version, " is gone, the oldest is ",
+                     oldest);
   const Version& version = versions_[static_cast<std::size_t>(pull.version - oldest)];
   std::string out = reply(ParameterAnswer::done);
   std::size_t at = 0;  // where the present value begins
   const std::size_t end = pull.offset + std::min(pull.length, PTRDIFF_MAX - pull.offset);
   const auto add = [&](const Cell& one) {
-    require<DataError>(static_cast<bool>(version[one.place]), source, ": Variable ", one.name, " has no value yet");
+    require<DataError>(static_cast<bool>(version[one.place]), server_question, ": Variable ", one.name,
+                       " has no value yet");
     const auto size = static_cast<std::size_t>(version[one.place]->bytes());
     const std::size_t from = std::clamp(pull.offset, at, at + size), to = std::clamp(end, at, at + size);
     if (from < to) out.append(version[one.place]->data<char>() + (from - at), to - from);
@@ -291,7 +294,7 @@ void ParameterStore::apply(std::unique_lock<std::mutex>& lock) {
   try {
     for (const std::uint64_t number : push->program->reads()) {
       reads.push_back(next[cell(number).place]);
-      require<DataError>(static_cast<bool>(reads.back()), source, ": Variable ", cell(number).name,
+      require<DataError>(static_cast<bool>(reads.back()), server_question, ": Variable ", cell(number).name,
                          " has no value yet");
     }
     if (lock.mutex() != nullptr) lock.unlock();

@@ -26,7 +26,7 @@
 namespace gradus {
 namespace {
 
-const GrpcTable& functions() {
+const GrpcTable& grpc_functions() {
   static const GrpcTable& table = table_of<GrpcTable>(
       {"gradus_grpc", "gradus_grpc", "the meeting of processes by gRPC", "libgrpc++-dev", "libgrpc++1.51"});
   return table;
@@ -79,7 +79,7 @@ class GrpcServer : public RpcServer {
  public:
   GrpcServer(const Address& where, const std::string& interface, Credentials credentials, RpcHandler& handler,
              const std::string& problem)
-      : grpc_(functions()), handler_(handler), handshakes_(where.to_string()) {
+      : grpc_(grpc_functions()), handler_(handler), handshakes_(where.to_string()) {
     const bool is_of_machine = needs_left_token(where, credentials);
     Address listens = where;
     if (!interface.empty()) listens.host = address_of_interface(interface);
@@ -147,7 +147,7 @@ class GrpcServer : public RpcServer {
 class GrpcClient : public RpcClient {
  public:
   GrpcClient(const Address& where, const Credentials& credentials, const std::string& what)
-      : grpc_(functions()), where_(where.to_string()), what_(what), credentials_(credentials) {
+      : grpc_(grpc_functions()), where_(where.to_string()), what_(what), credentials_(credentials) {
     const Texts texts(credentials);
     const GrpcClientSettings settings = {where_.c_str(), texts.pointers(), most_bytes_answered};
     const NoSignals quiet;
@@ -368,7 +368,7 @@ std::string own_host(const Address& meeting, const std::string& interface) {
 
 std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials, const std::string& what) {
   if (!needs_left_token(where, credentials)) return std::make_unique<GrpcClient>(where, credentials, what);
-  functions();  // missing functions are reported now
+  grpc_functions();  // missing functions are reported now
   return client_with_left_token(where, what, [where, credentials, what](const std::string& token) {
     Credentials shown = credentials;
     shown.token = token;

@@ -1,6 +1,7 @@
 #include "gradus/distribute/step_desk.h"
 #include <algorithm>
 #include <utility>
+#include "gradus/base/clock.h"
 #include "gradus/base/error.h"
 #include "gradus/base/lived_time.h"
 #include "gradus/base/notice.h"
@@ -9,7 +10,7 @@
 namespace gradus {
 namespace {
 
-constexpr std::string_view source = "a question at the desk of steps";
+constexpr std::string_view desk_question = "a question at the desk of steps";
 constexpr std::uint64_t most_steps_ahead = 1 << 20;
 constexpr std::size_t agreements_kept = 1024;
 // For those that come again: steps before the present round, and results of rounds.
@@ -22,10 +23,6 @@ MessageWriter reply(StepAnswer kind) {
   MessageWriter out;
   out.integer(static_cast<std::uint64_t>(kind));
   return out;
-}
-
-double seconds_of(std::chrono::steady_clock::duration time) {
-  return static_cast<double>(time / std::chrono::milliseconds(100)) / 10;
 }
 
 }  // namespace
@@ -63,7 +60,7 @@ void StepDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer) {
   {
     const std::lock_guard lock(mutex_);
     try {
-      reply_to(call, MessageReader(bytes, source), answer, replies);
+      reply_to(call, MessageReader(bytes, desk_question), answer, replies);
     } catch (const std::exception& error) {
       replies.emplace_back(answer, reply(StepAnswer::failed).words(error.what()).take());
     }
@@ -77,7 +74,7 @@ void StepDesk::reply_to(std::uint64_t call, MessageReader reader, const Answer& 
       static_cast<StepQuestion>(reader.size(static_cast<std::size_t>(StepQuestion::leave), "the kind of question"));
   const std::size_t number = reader.size(seats_.size() - 1, "the rank");
   const std::string incarnation(reader.words(64, "the incarnation"));
-  require<DataError>(!incarnation.empty(), source, ": the incarnation is empty");
+  require<DataError>(!incarnation.empty(), desk_question, ": the incarnation is empty");
   Seat& seat = seats_[number];
   if (!failure_.empty()) {
     note_told(seat, kind);
@@ -100,11 +97,11 @@ void StepDesk::reply_to(std::uint64_t call, MessageReader reader, const Answer& 
     case StepQuestion::round:
       held.first = reader.integer(), held.second = reader.integer();
       reader.finish();
-      require<DataError>(held.first <= held.second && held.second <= committed_ + most_steps_ahead, source, ": steps ",
-                         held.first, " to ", held.second);
+      require<DataError>(held.first <= held.second && held.second <= committed_ + most_steps_ahead, desk_question,
+                         ": steps ", held.first, " to ", held.second);
       require<DataError>(
-          held.first == held.second || held.first >= first_ || rounds_.contains({held.first, held.second}), source,
-          ": steps ", held.first, " to ", held.second, " were done long ago");
+          held.first == held.second || held.first >= first_ || rounds_.contains({held.first, held.second}),
+          desk_question, ": steps ", held.first, " to ", held.second, " were done long ago");
       return hold(std::move(held));
     case StepQuestion::beat:
       seat.doing = reader.words(4096, "what is done");
@@ -184,9 +181,9 @@ bool StepDesk::is_contested(Seat& seat, const std::string& incarnation) const {
 }
 
 StepDesk::Step& StepDesk::step(std::uint64_t number) {
-  require<DataError>(number < committed_ + most_steps_ahead, source, ": step ", number, ", while ", committed_,
+  require<DataError>(number < committed_ + most_steps_ahead, desk_question, ": step ", number, ", while ", committed_,
                      " are done");
-  require<DataError>(number >= first_, source, ": step ", number, " was done long ago");
+  require<DataError>(number >= first_, desk_question, ": step ", number, " was done long ago");
   if (number >= end_of_steps()) steps_.resize(static_cast<std::size_t>(number - first_) + 1);
   return known(number);
 }
@@ -219,7 +216,7 @@ void StepDesk::agree(std::size_t seat, MessageReader& reader, Held& held) {
   held.first = reader.integer();
   const std::uint64_t value = reader.integer();
   reader.finish();
-  require<DataError>(held.first <= seats_[seat].agreed, source, ": agreement ", held.first, " before ",
+  require<DataError>(held.first <= seats_[seat].agreed, desk_question, ": agreement ", held.first, " before ",
                      seats_[seat].agreed);
   if (held.first == seats_[seat].agreed) {
     agreements_[held.first].emplace(seat, value);
@@ -441,7 +438,7 @@ void StepDesk::watch() {
     if (terms_.is_watching && is_complete_ && failure_.empty())
       for (Seat& seat : seats_)
         if (seat.is_here() && now - seat.last_sign > 2 * terms_.heartbeat)
-          lose(seat, text(seat.name, " has given no sign of life for ", seconds_of(now - seat.last_sign),
+          lose(seat, text(seat.name, " has given no sign of life for ", tenths_of_seconds(now - seat.last_sign),
                           " s: it is stopped or cannot be reached"));
     Replies replies;
     answer_held(replies);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include "gradus/base/host_name.h"
+#include "gradus/base/clock.h"
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
 #include "gradus/base/own_thread.h"
@@ -14,15 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view source = "an answer of the desk of steps";
+constexpr std::string_view desk_answer = "an answer of the desk of steps";
 constexpr std::size_t most_text = 1 << 16;
-
-double seconds_of(Clock::duration time) { return static_cast<double>(time / 100ms) / 10; }
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 && name[0] != 0 ? name.data() : "a host without a name";
-}
 
 StepAnswer kind_of(MessageReader& reader) {
   return static_cast<StepAnswer>(reader.size(static_cast<std::size_t>(StepAnswer::result), "the kind"));
@@ -95,11 +90,11 @@ std::string StepMember::await(const std::string& question, StepAnswer wanted, st
     const auto now = Clock::now();
     if (now > until + 500ms) begin += now - until, next_report += now - until;  // excludes a pause of this process
     if (answer) {
-      MessageReader reader(*answer, source);
+      MessageReader reader(*answer, desk_answer);
       const StepAnswer kind = kind_of(reader);
       if (kind == wanted) return std::string(reader.rest());
       if (kind == StepAnswer::failed || kind == StepAnswer::over) throw_end(kind, reader);
-      require<DataError>(kind == StepAnswer::wait, source, ": it is none to this question");
+      require<DataError>(kind == StepAnswer::wait, desk_answer, ": it is none to this question");
       const std::uint64_t done = reader.integer();
       if (done > committed) begin = now;  // it goes on
       committed = done;
@@ -107,11 +102,11 @@ std::string StepMember::await(const std::string& question, StepAnswer wanted, st
       std::this_thread::sleep_for(5ms);  // it may have been answered at once
     }
     const std::string problem = answer ? std::string() : client_->problem();
-    const std::string state = text(doing, " waits for ", missing, " for ", seconds_of(now - begin), " s",
+    const std::string state = text(doing, " waits for ", missing, " for ", tenths_of_seconds(now - begin), " s",
                                    problem.empty() ? "" : ": ", problem);
     require<Unavailable>(now < begin + patience, state,
                          ": it was not started, cannot be reached, is stopped or too slow (Cluster::timeout is ",
-                         seconds_of(cluster_.timeout), " s)");
+                         tenths_of_seconds(cluster_.timeout), " s)");
     if (now < next_report) continue;
     notice(text("gradus: ", state, "\n"));
     next_report = now + cluster_.heartbeat;
@@ -123,22 +118,22 @@ std::string StepMember::join(const std::string& fingerprint) {
   asked.integer(static_cast<std::uint64_t>(cluster_.ranks())).integer(static_cast<std::uint64_t>(cluster_.servers()));
   asked.words(version_and_contract())
       .words(fingerprint)
-      .words(host_name())
+      .words(host_name("a host without a name"))
       .integer(static_cast<std::uint64_t>(getpid()));
   const std::string welcome = await(asked.take(), StepAnswer::welcome, "the beginning of the training");
-  MessageReader reader(welcome, source);
+  MessageReader reader(welcome, desk_answer);
   const std::string run(reader.words(64, "the name of the training"));
   for (std::size_t left = reader.size(2 * Cluster::most_ranks, "the number of names"); left > 0; --left)
     names_.emplace_back(reader.words(most_text, "a name"));
-  require<DataError>(!names_.empty(), source, ": there are no names");
+  require<DataError>(!names_.empty(), desk_answer, ": there are no names");
   return run;
 }
 
 StepMember::Taken StepMember::take(std::uint64_t scheduled) {
   const auto answer = ask(question(StepQuestion::take).integer(scheduled).take(), Clock::now() + cluster_.timeout);
   require<Unavailable>(answer.has_value(), names_[0], ", which hands out the steps of this training, has not answered ",
-                       "for ", seconds_of(cluster_.timeout), " s: it is stopped or cannot be reached");
-  MessageReader reader(*answer, source);
+                       "for ", tenths_of_seconds(cluster_.timeout), " s: it is stopped or cannot be reached");
+  MessageReader reader(*answer, desk_answer);
   const StepAnswer kind = kind_of(reader);
   if (kind == StepAnswer::failed || kind == StepAnswer::over) throw_end(kind, reader);
   Taken out{.committed = reader.integer(), .lacks = kind == StepAnswer::more};
@@ -152,14 +147,14 @@ std::uint64_t StepMember::done(std::uint64_t step, const StepLoss& loss) {
   MessageWriter asked = question(StepQuestion::done);
   asked.integer(step).integer(loss.has_loss).number(loss.sum).number(loss.weight);
   const std::string answer = await(asked.take(), StepAnswer::fine, text("step ", step));
-  return MessageReader(answer, source).integer();
+  return MessageReader(answer, desk_answer).integer();
 }
 
 std::vector<std::uint64_t> StepMember::agree(std::uint64_t value) {
   const std::string answer = await(question(StepQuestion::agree).integer(agreements_).integer(value).take(),
                                    StepAnswer::agreed, "what all ranks do together");
   ++agreements_;
-  MessageReader reader(answer, source);
+  MessageReader reader(answer, desk_answer);
   reader.integer();
   std::vector<std::uint64_t> out(static_cast<std::size_t>(cluster_.ranks()), value);
   for (std::size_t left = reader.size(out.size(), "the number of values"); left > 0; --left) {
@@ -172,7 +167,7 @@ std::vector<std::uint64_t> StepMember::agree(std::uint64_t value) {
 StepMember::Round StepMember::round(std::uint64_t from, std::uint64_t to) {
   const std::string answer =
       await(question(StepQuestion::round).integer(from).integer(to).take(), StepAnswer::result, "strategy.join");
-  MessageReader reader(answer, source);
+  MessageReader reader(answer, desk_answer);
   Round out{.committed = reader.integer()};
   out.loss = {reader.integer() != 0, reader.number(), reader.number()};
   return out;
@@ -199,8 +194,8 @@ void StepMember::beat() {
       const auto answer = ask(question(StepQuestion::beat).words(doing).take(), Clock::now() + 2 * cluster_.heartbeat);
       require<Unavailable>(answer.has_value(), names_[0],
                            ", which hands out the steps of this training, has given no sign of life for ",
-                           seconds_of(2 * cluster_.heartbeat), " s: it is stopped or cannot be reached");
-      MessageReader reader(*answer, source);
+                           tenths_of_seconds(2 * cluster_.heartbeat), " s: it is stopped or cannot be reached");
+      MessageReader reader(*answer, desk_answer);
       const StepAnswer kind = kind_of(reader);
       if (kind == StepAnswer::fine) continue;
       throw_end(kind, reader);

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const UcxTable& functions() {
+const UcxTable& ucx_functions() {
   static const UcxTable& table = table_of<UcxTable>(
       {"gradus_ucx", "gradus_ucx", "sending messages between processes by UCX", "libucx-dev", "libucx0"});
   return table;
@@ -59,7 +59,7 @@ std::string_view checked_address(const Member& member) {
 
 class UcxTransport : public Transport {
  public:
-  explicit UcxTransport(UcxChoice choice) : choice_(std::move(choice)), ucx_(functions()) {}
+  explicit UcxTransport(UcxChoice choice) : choice_(std::move(choice)), ucx_(ucx_functions()) {}
   ~UcxTransport() override { close(""); }
 
   std::string open() override {

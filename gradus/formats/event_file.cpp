@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <system_error>
+#include "gradus/base/host_name.h"
 #include "gradus/formats/crc32c.h"
 #include "gradus/formats/png_writer.h"
 #include "gradus/formats/protobuf_writer.h"
@@ -23,12 +24,6 @@ static_assert(std::endian::native == std::endian::little);
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string host_name() {
-  char name[256] = {};
-  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "host";
-  return name;
 }
 
 ProtobufWriter event() {
@@ -121,8 +116,8 @@ SummaryWriter::SummaryWriter(const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory, problem);
   require<Unavailable>(!problem, directory.string(), ": the directory cannot be made: ", problem.message());
   static std::atomic<int> count = 0;
-  file_ = directory / text("events.out.tfevents.", static_cast<std::int64_t>(seconds_now()), ".", host_name(), ".",
-                           getpid(), ".", count++, ".v2");
+  file_ = directory / text("events.out.tfevents.", static_cast<std::int64_t>(seconds_now()), ".", host_name("host"),
+                           ".", getpid(), ".", count++, ".v2");
   descriptor_ = open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   require<Unavailable>(descriptor_ >= 0, file_.string(),
                        ": cannot be written: ", std::generic_category().message(errno));

@@ -2,6 +2,7 @@
 /// once, so the work is bounded by the size of the file. Section numbers are those of the HDF5 File Format
 /// Specification 3.0.
 #include "gradus/formats/hdf5.h"
+#include "gradus/formats/hdf5_address.h"
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -11,9 +12,7 @@ namespace gradus {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-using Address = std::uint64_t;
 
-constexpr Address nowhere = ~Address{0};
 constexpr int deepest = 64, highest = 16;  // groups within groups, nodes of the tree of one group
 constexpr std::size_t longest_name = 1024;
 
@@ -30,22 +29,22 @@ enum Message : std::uint16_t {
 class File {
  public:
   File(Bytes bytes, std::string_view name) : bytes_(bytes), name_(name) {}
-  template <class T> T at(Address place) const {
+  template <class T> T at(Hdf5Address place) const {
     part(place, sizeof(T));
     T value;
     std::memcpy(&value, bytes_.data() + place, sizeof value);
     return value;
   }
-  Bytes part(Address place, std::uint64_t count) const {
+  Bytes part(Hdf5Address place, std::uint64_t count) const {
     require<DataError>(place <= bytes_.size() && count <= bytes_.size() - place, name_, ": it ends before byte ", place,
                        " + ", count);
     return bytes_.subspan(place, count);
   }
-  bool has(Address place, std::string_view mark) const {
+  bool has(Hdf5Address place, std::string_view mark) const {
     const Bytes found = part(place, mark.size());
     return std::memcmp(found.data(), mark.data(), mark.size()) == 0;
   }
-  template <class... What> void expect(bool ok, Address place, const What&... what) const {
+  template <class... What> void expect(bool ok, Hdf5Address place, const What&... what) const {
     require<DataError>(ok, name_, ": byte ", place, ": ", what...);
   }
   std::uint64_t size() const { return bytes_.size(); }
@@ -58,13 +57,13 @@ class File {
 /// One message of an object header, IV.A.2.
 struct Piece {
   std::uint16_t kind = 0;
-  Address place = 0;
+  Hdf5Address place = 0;
   std::uint64_t size = 0;
 };
 
-class Reader {
+class Hdf5Reader {
  public:
-  explicit Reader(const File& file) : file_(file) {}
+  explicit Hdf5Reader(const File& file) : file_(file) {}
   std::vector<NamedArray> all() {
     constexpr std::string_view mark = "\x89HDF\r\n\x1a\n";
     file_.expect(file_.size() >= 96 && file_.has(0, mark), 0, "it is no HDF5 file");
@@ -73,9 +72,9 @@ class Reader {
                  "; expected 0 or 1, which Keras and h5py write unless told otherwise");
     file_.expect(file_.at<std::uint8_t>(13) == 8 && file_.at<std::uint8_t>(14) == 8, 13,
                  "expected addresses and lengths of 8 bytes");
-    const Address base = version == 0 ? 24 : 28;
-    file_.expect(file_.at<Address>(base) == 0, base, "expected the base address 0");
-    read_object(file_.at<Address>(base + 40), "", 0);
+    const Hdf5Address base = version == 0 ? 24 : 28;
+    file_.expect(file_.at<Hdf5Address>(base) == 0, base, "expected the base address 0");
+    read_object(file_.at<Hdf5Address>(base + 40), "", 0);
     std::unordered_set<std::string> names;
     for (const NamedArray& array : arrays_)
       file_.expect(names.insert(array.name).second, 0, "two arrays are called `", array.name, "`");
@@ -83,17 +82,17 @@ class Reader {
   }
 
  private:
-  void visit_once(Address place) {
+  void visit_once(Hdf5Address place) {
     file_.expect(visited_.insert(place).second, place, "two paths lead to what stands here; expected a tree of groups");
   }
 
   /// IV.A.1.a: a header of version 1 and what it is continued by.
-  std::vector<Piece> pieces_of(Address header) {
+  std::vector<Piece> pieces_of(Hdf5Address header) {
     visit_once(header);
     file_.expect(file_.at<std::uint8_t>(header) == 1, header, "object header of version ",
                  int{file_.at<std::uint8_t>(header)}, "; expected 1");
     std::vector<Piece> pieces;
-    std::vector<std::pair<Address, std::uint64_t>> blocks{{header + 16, file_.at<std::uint32_t>(header + 8)}};
+    std::vector<std::pair<Hdf5Address, std::uint64_t>> blocks{{header + 16, file_.at<std::uint32_t>(header + 8)}};
     for (std::size_t block = 0; block < blocks.size(); ++block) {
       auto [place, left] = blocks[block];
       file_.part(place, left);
@@ -104,7 +103,7 @@ class Reader {
                      "a shared message; expected its contents here");
         if (piece.kind == continuation) {
           file_.expect(piece.size >= 16, place, "a continuation without its place");
-          blocks.emplace_back(file_.at<Address>(piece.place), file_.at<std::uint64_t>(piece.place + 8));
+          blocks.emplace_back(file_.at<Hdf5Address>(piece.place), file_.at<std::uint64_t>(piece.place + 8));
           visit_once(blocks.back().first);
         } else if (is_read(piece.kind)) {
           pieces.push_back(piece);
@@ -119,7 +118,7 @@ class Reader {
     return kind == dataspace || kind == datatype || kind == layout || kind == filters || kind == symbol_table;
   }
 
-  void read_object(Address header, const std::string& path, int depth) {
+  void read_object(Hdf5Address header, const std::string& path, int depth) {
     file_.expect(depth < deepest, header, "groups are nested deeper than ", deepest);
     const std::vector<Piece> pieces = pieces_of(header);
     const auto find = [&](Message kind) {
@@ -128,7 +127,7 @@ class Reader {
     };
     if (const auto table = find(symbol_table)) {
       file_.expect(table->size >= 16, table->place, "a group without its places");
-      read_tree(file_.at<Address>(table->place), file_.at<Address>(table->place + 8), path, depth);
+      read_tree(file_.at<Hdf5Address>(table->place), file_.at<Hdf5Address>(table->place + 8), path, depth);
     } else if (const auto space = find(dataspace), type = find(datatype), where = find(layout);
                space && type && where) {
       file_.expect(!find(filters), header, "array `", path, "` is compressed; expected it plain, as Keras writes it");
@@ -140,32 +139,32 @@ class Reader {
   }
 
   /// III.A.1: nodes of a tree of version 1, then the symbol tables.
-  void read_tree(Address node, Address heap, const std::string& path, int depth, int level = 0) {
+  void read_tree(Hdf5Address node, Hdf5Address heap, const std::string& path, int depth, int level = 0) {
     visit_once(node);
     file_.expect(level < highest, node, "a tree is deeper than ", highest);
     if (file_.has(node, "SNOD")) return read_names(node, heap, path, depth);
     file_.expect(file_.has(node, "TREE") && file_.at<std::uint8_t>(node + 4) == 0, node, "no node of a group's tree");
     const auto entries = file_.at<std::uint16_t>(node + 6);
     for (unsigned i = 0; i < entries; ++i)
-      read_tree(file_.at<Address>(node + 24 + 8 + i * Address{16}), heap, path, depth, level + 1);
+      read_tree(file_.at<Hdf5Address>(node + 24 + 8 + i * Hdf5Address{16}), heap, path, depth, level + 1);
   }
 
   /// III.B, III.C
-  void read_names(Address node, Address heap, const std::string& path, int depth) {
+  void read_names(Hdf5Address node, Hdf5Address heap, const std::string& path, int depth) {
     const auto entries = file_.at<std::uint16_t>(node + 6);
     for (unsigned i = 0; i < entries; ++i) {
-      const Address entry = node + 8 + i * Address{40};
+      const Hdf5Address entry = node + 8 + i * Hdf5Address{40};
       file_.expect(file_.at<std::uint32_t>(entry + 16) != 2, entry, "a soft link; expected arrays and groups");
       const std::string name = name_at(heap, file_.at<std::uint64_t>(entry));
-      read_object(file_.at<Address>(entry + 8), path.empty() ? name : path + '/' + name, depth + 1);
+      read_object(file_.at<Hdf5Address>(entry + 8), path.empty() ? name : path + '/' + name, depth + 1);
     }
   }
 
   /// III.D: the text at `offset` of a local heap.
-  std::string name_at(Address heap, std::uint64_t offset) const {
+  std::string name_at(Hdf5Address heap, std::uint64_t offset) const {
     file_.expect(file_.has(heap, "HEAP"), heap, "no heap of names");
     const auto size = file_.at<std::uint64_t>(heap + 8);
-    const Bytes names = file_.part(file_.at<Address>(heap + 24), size);
+    const Bytes names = file_.part(file_.at<Hdf5Address>(heap + 24), size);
     file_.expect(offset < size, heap, "a name lies outside its heap");
     const auto from = names.subspan(offset, std::min<std::uint64_t>(size - offset, longest_name + 1));
     const auto end = std::ranges::find(from, std::byte{0});
@@ -198,7 +197,7 @@ class Reader {
                  Shape::max_rank);
     Shape shape;
     for (int i = 0; i < rank; ++i) {
-      const auto size = file_.at<std::uint64_t>(piece.place + (version == 1 ? 8 : 4) + 8 * static_cast<Address>(i));
+      const auto size = file_.at<std::uint64_t>(piece.place + (version == 1 ? 8 : 4) + 8 * static_cast<Hdf5Address>(i));
       file_.expect(size < std::uint64_t{1} << 62, piece.place, "array `", path, "`: ", size, " is no size");
       shape.push_back(static_cast<std::int64_t>(size));
     }
@@ -243,17 +242,17 @@ class Reader {
     file_.expect(version == 3 || version == 4, piece.place, "array `", path, "`: a layout of version ", int{version});
     file_.expect(kind <= 1, piece.place, "array `", path,
                  "` is cut into chunks; expected one piece, as Keras writes it");
-    const Address begin = kind == 0 ? piece.place + 4 : file_.at<Address>(piece.place + 2);
+    const Hdf5Address begin = kind == 0 ? piece.place + 4 : file_.at<Hdf5Address>(piece.place + 2);
     const std::uint64_t size =
         kind == 0 ? file_.at<std::uint16_t>(piece.place + 2) : file_.at<std::uint64_t>(piece.place + 10);
     if (bytes == 0) return {};
-    file_.expect(begin != nowhere && size == bytes, piece.place, "array `", path, "` should have ", bytes,
-                 " bytes, but has ", begin == nowhere ? 0 : size);
+    file_.expect(begin != hdf5_nowhere && size == bytes, piece.place, "array `", path, "` should have ", bytes,
+                 " bytes, but has ", begin == hdf5_nowhere ? 0 : size);
     return file_.part(begin, bytes);
   }
 
   const File& file_;
-  std::unordered_set<Address> visited_;
+  std::unordered_set<Hdf5Address> visited_;
   std::vector<NamedArray> arrays_;
   std::uint64_t taken_ = 0;
 };
@@ -262,7 +261,7 @@ class Reader {
 
 std::vector<NamedArray> parse_hdf5(std::span<const std::byte> bytes, std::string_view name) {
   const File file(bytes, name);
-  return Reader(file).all();
+  return Hdf5Reader(file).all();
 }
 
 }  // namespace gradus

@@ -5,12 +5,11 @@
 #include <map>
 #include <memory>
 #include "gradus/formats/hdf5.h"
+#include "gradus/formats/hdf5_address.h"
 
 namespace gradus {
 namespace {
 
-using Address = std::uint64_t;
-constexpr Address nowhere = ~Address{0};
 constexpr std::size_t names_in_table = 8, children_of_node = 32;  // twice the numbers in the superblock
 constexpr std::uint64_t table_bytes = 8 + names_in_table * 40;
 constexpr std::uint64_t node_bytes = 24 + (2 * children_of_node + 1) * 8;
@@ -19,23 +18,25 @@ constexpr std::uint64_t node_bytes = 24 + (2 * children_of_node + 1) * 8;
 struct Object {
   std::map<std::string, std::unique_ptr<Object>> members;
   const NamedArray* array = nullptr;
-  Address data = nowhere;  // of the array, from the end of the header
+  Hdf5Address data = hdf5_nowhere;  // of the array, from the end of the header
 };
 
 /// Grows as its parts are put at places in it.
 class Writer {
  public:
   /// So many bytes at the end, a multiple of 8.
-  Address reserve(std::uint64_t bytes) {
-    const Address place = out_.size();
+  Hdf5Address reserve(std::uint64_t bytes) {
+    const Hdf5Address place = out_.size();
     out_.resize(out_.size() + (bytes + 7) / 8 * 8, '\0');
     return place;
   }
-  template <class... T> void put(Address place, T... values) {
+  template <class... T> void put(Hdf5Address place, T... values) {
     ((std::memcpy(out_.data() + place, &values, sizeof values), place += sizeof values), ...);
   }
-  void characters(Address place, std::string_view text) { std::memcpy(out_.data() + place, text.data(), text.size()); }
-  Address size() const { return out_.size(); }
+  void characters(Hdf5Address place, std::string_view text) {
+    std::memcpy(out_.data() + place, text.data(), text.size());
+  }
+  Hdf5Address size() const { return out_.size(); }
   std::string take() { return std::move(out_); }
 
  private:
@@ -49,15 +50,16 @@ using u64_ = std::uint64_t;
 
 struct Layout {
   Writer out;
-  std::vector<std::pair<Address, Address>> contents;  // where the address of an array's contents stands, and its offset
+  std::vector<std::pair<Hdf5Address, Hdf5Address>>
+      contents;  // where the address of an array's contents stands, and its offset
 
   /// The header of an object: its messages, and the bytes that each takes.
-  Address header(std::span<const std::pair<u16_, u16_>> messages, std::vector<Address>& places) {
+  Hdf5Address header(std::span<const std::pair<u16_, u16_>> messages, std::vector<Hdf5Address>& places) {
     u32_ size = 0;
     for (const auto& message : messages) size += 8u + message.second;
-    const Address place = out.reserve(16 + size);
+    const Hdf5Address place = out.reserve(16 + size);
     out.put(place, u8_{1}, u8_{0}, static_cast<u16_>(messages.size()), u32_{1}, size);
-    Address at = place + 16;
+    Hdf5Address at = place + 16;
     for (const auto& [kind, bytes] : messages) {
       out.put(at, kind, bytes);
       places.push_back(at + 8);
@@ -66,7 +68,7 @@ struct Layout {
     return place;
   }
 
-  void put_type(Address place, DType t) {
+  void put_type(Hdf5Address place, DType t) {
     const auto size = static_cast<u32_>(size_of(t));
     if (is_integer(t)) {
       out.put(place, u8_{0x10}, u8_(is_signed(t) ? 8 : 0), u16_{0}, size, u16_{0}, static_cast<u16_>(8 * size));
@@ -78,42 +80,44 @@ struct Layout {
             static_cast<u16_>(8 * size), mantissa, exponent, u8_{0}, mantissa, (u32_{1} << (exponent - 1)) - 1);
   }
 
-  Address put_array(const Object& object) {
+  Hdf5Address put_array(const Object& object) {
     const Spec& spec = object.array->spec;
     const auto rank = static_cast<u16_>(spec.shape.rank());
-    std::vector<Address> at;
+    std::vector<Hdf5Address> at;
     const std::pair<u16_, u16_> messages[] = {
         {u16_{0x1}, static_cast<u16_>(8 + 8 * rank)},  // shape, type, no filling, place
         {u16_{0x3}, u16_{24}},
         {u16_{0x5}, u16_{8}},
         {u16_{0x8}, u16_{24}}};
-    const Address place = header(messages, at);
+    const Hdf5Address place = header(messages, at);
     out.put(at[0], u8_{1}, static_cast<u8_>(rank));
-    for (int i = 0; i < rank; ++i) out.put(at[0] + 8 + 8 * static_cast<Address>(i), static_cast<u64_>(spec.shape[i]));
+    for (int i = 0; i < rank; ++i)
+      out.put(at[0] + 8 + 8 * static_cast<Hdf5Address>(i), static_cast<u64_>(spec.shape[i]));
     put_type(at[1], spec.dtype);
     out.put(at[2], u8_{2}, u8_{2}, u8_{2}, u8_{1}, u32_{0});
-    out.put(at[3], u8_{3}, u8_{1}, nowhere, static_cast<u64_>(bytes_of(spec)));
+    out.put(at[3], u8_{3}, u8_{1}, hdf5_nowhere, static_cast<u64_>(bytes_of(spec)));
     if (bytes_of(spec) > 0) contents.emplace_back(at[3] + 2, object.data);
     return place;
   }
 
   struct Child {
-    Address place;
+    Hdf5Address place;
     u64_ last_name;  // in the heap: the largest below it
   };
 
   /// Nodes of one level over `children`; the tree's root once one is enough.
-  Address put_tree(std::vector<Child> children, int level) {
+  Hdf5Address put_tree(std::vector<Child> children, int level) {
     std::vector<Child> nodes;
     const std::size_t count = std::max<std::size_t>((children.size() + children_of_node - 1) / children_of_node, 1);
     for (std::size_t n = 0; n < count; ++n) nodes.push_back({out.reserve(node_bytes), 0});
     u64_ name_before = 0;
     for (std::size_t n = 0; n < count; ++n) {
       const std::size_t first = n * children_of_node, last = std::min(first + children_of_node, children.size());
-      Address at = nodes[n].place;
+      Hdf5Address at = nodes[n].place;
       out.characters(at, "TREE");
       out.put(at + 4, u8_{0}, static_cast<u8_>(level), static_cast<u16_>(last - first),
-              n > 0 ? nodes[n - 1].place : nowhere, n + 1 < count ? nodes[n + 1].place : nowhere, name_before);
+              n > 0 ? nodes[n - 1].place : hdf5_nowhere, n + 1 < count ? nodes[n + 1].place : hdf5_nowhere,
+              name_before);
       at += 32;
       for (std::size_t i = first; i < last; ++i, at += 16) out.put(at, children[i].place, children[i].last_name);
       nodes[n].last_name = name_before = last > first ? children[last - 1].last_name : 0;
@@ -122,34 +126,34 @@ struct Layout {
   }
 
   struct Group {
-    Address header, tree, heap;
+    Hdf5Address header, tree, heap;
   };
 
   Group put_group(const Object& object) {
-    std::vector<Address> at;
+    std::vector<Hdf5Address> at;
     const std::pair<u16_, u16_> messages[] = {{u16_{0x11}, u16_{16}}};
-    const Address place = header(messages, at);
-    std::vector<std::pair<u64_, Address>> members;  // name in the heap, header
-    u64_ names = 8;                                 // the first is empty
+    const Hdf5Address place = header(messages, at);
+    std::vector<std::pair<u64_, Hdf5Address>> members;  // name in the heap, header
+    u64_ names = 8;                                     // the first is empty
     for (const auto& [name, member] : object.members) {
       members.emplace_back(names, member->array ? put_array(*member) : put_group(*member).header);
       names += (name.size() + 8) / 8 * 8;
     }
-    const Address heap = out.reserve(32 + names);
+    const Hdf5Address heap = out.reserve(32 + names);
     out.characters(heap, "HEAP");
     out.put(heap + 8, names, u64_{1}, heap + 32);  // 1: nothing is free
     std::size_t which = 0;
     for (const auto& member : object.members) out.characters(heap + 32 + members[which++].first, member.first);
-    const Address tree = put_tree(put_tables(members), 0);
+    const Hdf5Address tree = put_tree(put_tables(members), 0);
     out.put(at[0], tree, heap);
     return {place, tree, heap};
   }
 
-  std::vector<Child> put_tables(const std::vector<std::pair<u64_, Address>>& members) {
+  std::vector<Child> put_tables(const std::vector<std::pair<u64_, Hdf5Address>>& members) {
     std::vector<Child> tables;
     for (std::size_t first = 0; first < members.size(); first += names_in_table) {
       const std::size_t last = std::min(first + names_in_table, members.size());
-      Address at = out.reserve(table_bytes);
+      Hdf5Address at = out.reserve(table_bytes);
       tables.push_back({at, members[last - 1].first});
       out.characters(at, "SNOD");
       out.put(at + 4, u8_{1}, u8_{0}, static_cast<u16_>(last - first));
@@ -183,11 +187,11 @@ void enter(Object& root, const NamedArray& array) {
 }
 
 void set_data(Object& root, std::span<const NamedArray> arrays) {
-  std::map<const NamedArray*, Address> offsets;
-  Address next = 0;
+  std::map<const NamedArray*, Hdf5Address> offsets;
+  Hdf5Address next = 0;
   for (const NamedArray& array : arrays) {
     offsets[&array] = next;
-    next += static_cast<Address>(bytes_of(array.spec));
+    next += static_cast<Hdf5Address>(bytes_of(array.spec));
   }
   std::vector<Object*> open{&root};
   while (!open.empty()) {
@@ -202,19 +206,19 @@ void set_data(Object& root, std::span<const NamedArray> arrays) {
 
 std::string hdf5_header(std::span<const NamedArray> arrays) {
   Object root;
-  Address bytes = 0;
+  Hdf5Address bytes = 0;
   for (const NamedArray& array : arrays) {
     enter(root, array);
-    bytes += static_cast<Address>(bytes_of(array.spec));
+    bytes += static_cast<Hdf5Address>(bytes_of(array.spec));
   }
   set_data(root, arrays);
   Layout file;
-  const Address start = file.out.reserve(96);
+  const Hdf5Address start = file.out.reserve(96);
   const Layout::Group top = file.put_group(root);
   file.out.characters(start, std::string_view("\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08", 15));
   file.out.put(start + 16, static_cast<u16_>(names_in_table / 2), static_cast<u16_>(children_of_node / 2), u32_{0},
-               Address{0}, nowhere, file.out.size() + bytes, nowhere, u64_{0}, top.header, u32_{1}, u32_{0}, top.tree,
-               top.heap);
+               Hdf5Address{0}, hdf5_nowhere, file.out.size() + bytes, hdf5_nowhere, u64_{0}, top.header, u32_{1},
+               u32_{0}, top.tree, top.heap);
   for (const auto& [place, offset] : file.contents) file.out.put(place, file.out.size() + offset);
   return file.out.take();
 }

@@ -59,7 +59,7 @@ std::uint32_t read_word(ByteStream& stream, const char* what) {
   return from_big_endian(bytes);
 }
 
-struct Header {
+struct IdxHeader {
   DType dtype;
   std::vector<std::int64_t> dims;
   std::int64_t bytes;
@@ -75,11 +75,11 @@ DType dtype_of_code(const ByteStream& stream, unsigned code) {
                        " is not supported; the types read are ", known_codes));
 }
 
-Header read_header(ByteStream& stream) {
+IdxHeader read_header(ByteStream& stream) {
   const std::uint32_t magic = read_word(stream, "the magic number");
   require<DataError>(magic >> 16 == 0, stream.name(), ": not an IDX file: ", stream.place_of(0),
                      " should begin with two zero bytes, found ", magic >> 24, " and ", magic >> 16 & 0xff);
-  Header header{dtype_of_code(stream, magic >> 8 & 0xff), {}, 0};
+  IdxHeader header{dtype_of_code(stream, magic >> 8 & 0xff), {}, 0};
   const unsigned rank = magic & 0xff;
   require<DataError>(rank >= 1 && rank <= max_rank, stream.name(), ": ", stream.place_of(3), ": expected 1 to ",
                      max_rank, " dimensions, found ", rank);
@@ -95,7 +95,7 @@ Header read_header(ByteStream& stream) {
 }
 
 /// Grows with what really comes: a header alone cannot make it allocate more than a multiple of the file.
-Ref<Buffer> read_elements(ByteStream& stream, const Header& header) {
+Ref<Buffer> read_elements(ByteStream& stream, const IdxHeader& header) {
   Ref<Buffer> data = Buffer::allocate(std::min(header.bytes, stream.likely_bytes() + 4096), "idx file");
   for (std::int64_t filled = 0;;) {
     const auto wanted = static_cast<std::size_t>(data->bytes() - filled);
@@ -111,7 +111,7 @@ Ref<Buffer> read_elements(ByteStream& stream, const Header& header) {
 
 IdxArray read_array(std::unique_ptr<ByteStream> source) {
   const std::unique_ptr<ByteStream> stream = gunzip_if_compressed(std::move(source));
-  Header header = read_header(*stream);
+  IdxHeader header = read_header(*stream);
   Ref<Buffer> data = read_elements(*stream, header);
   std::byte more;
   const std::string end = stream->place();

@@ -14,7 +14,7 @@ namespace gradus {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
-constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::string_view npy_magic = "\x93NUMPY";
 
 /// The letter and the width by which NumPy calls a dtype. A dtype that is not in the table cannot be written.
 struct TypeCode {
@@ -24,7 +24,7 @@ constexpr TypeCode type_codes[] = {{"f64", "f8"}, {"f32", "f4"}, {"f16", "f2"}, 
                                    {"i32", "i4"}, {"i16", "i2"}, {"i8", "i1"},  {"u64", "u8"},  {"u32", "u4"},
                                    {"u16", "u2"}, {"u8", "u1"},  {"bool", "b1"}};
 
-struct Header {
+struct NpyHeader {
   DType dtype = f32;
   bool big_endian = false, fortran = false;
   Shape shape;
@@ -37,8 +37,8 @@ class HeaderParser {
   HeaderParser(std::string_view source, std::size_t end, const std::string& name)
       : rest_(source), end_(end), name_(name) {}
 
-  Header parse() {
-    Header header;
+  NpyHeader parse() {
+    NpyHeader header;
     bool type = false, order = false, shape = false;
     expect(take("{"), "it is no dictionary");
     while (!take("}")) {
@@ -79,7 +79,7 @@ class HeaderParser {
     rest_.remove_prefix(end + 1);
     return inside;
   }
-  bool read_type(Header& header) {
+  bool read_type(NpyHeader& header) {
     const std::string_view descr = quoted();
     expect(descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos,
            text("the type `", descr, "` is not supported"));
@@ -94,12 +94,12 @@ class HeaderParser {
     expect(false, text("the type `", descr, "` is not supported"));
     return false;
   }
-  bool read_order(Header& header) {
+  bool read_order(NpyHeader& header) {
     header.fortran = take("True");
     expect(header.fortran || take("False"), "fortran_order must be True or False");
     return true;
   }
-  bool read_shape(Header& header) {
+  bool read_shape(NpyHeader& header) {
     expect(take("("), "shape must be a tuple");
     while (!take(")")) {
       skip_spaces();
@@ -130,8 +130,9 @@ struct HeaderPlace {
 };
 HeaderPlace header_place(std::span<const std::byte> bytes, std::size_t size, const std::string& name) {
   const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
-  require<DataError>(bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0, name,
-                     ": byte 0: no NumPy file: it does not begin with \\x93NUMPY");
+  require<DataError>(
+      bytes.size() >= npy_magic.size() && std::memcmp(bytes.data(), npy_magic.data(), npy_magic.size()) == 0, name,
+      ": byte 0: no NumPy file: it does not begin with \\x93NUMPY");
   require<DataError>(bytes.size() >= before_header, name, ": byte ", bytes.size(), ": the file ends in its header");
   const std::size_t version = byte(6);
   require<DataError>(version >= 1 && version <= 3, name, ": byte 6: version ", version, " of the format is unknown");
@@ -143,7 +144,7 @@ HeaderPlace header_place(std::span<const std::byte> bytes, std::size_t size, con
   return {begin, length};
 }
 
-Header header_at(HeaderPlace place, std::span<const std::byte> bytes, const std::string& name) {
+NpyHeader header_at(HeaderPlace place, std::span<const std::byte> bytes, const std::string& name) {
   const std::string_view source(reinterpret_cast<const char*>(bytes.data()) + place.begin, place.length);
   return HeaderParser(source, place.begin + place.length, name).parse();
 }
@@ -162,7 +163,7 @@ std::string written_shape(const Shape& shape) {
 /// The array whose elements are the `follow` bytes from `begin` on. `read` puts them into memory, where they exist only
 /// once.
 template <class Read>
-Tensor array_of(const Header& header, std::size_t begin, std::size_t follow, const std::string& name, Read read) {
+Tensor array_of(const NpyHeader& header, std::size_t begin, std::size_t follow, const std::string& name, Read read) {
   Shape stored = header.shape;
   if (header.fortran)
     for (int i = 0; i < stored.rank(); ++i) stored.set(i, header.shape[-1 - i]);
@@ -223,7 +224,7 @@ std::string npy_header(const Spec& spec) {
   header.resize((header.size() + 11) / 64 * 64 + 53, ' ');  // with what stands before it a multiple of 64
   header += '\n';
   const auto length = static_cast<std::uint16_t>(header.size());
-  std::string all(magic);
+  std::string all(npy_magic);
   all.append("\x01\x00", 2).append(reinterpret_cast<const char*>(&length), 2);
   return all + header;
 }

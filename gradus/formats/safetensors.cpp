@@ -36,12 +36,12 @@ DType dtype_named(const std::string& name, std::string_view file, const std::str
 
 constexpr std::size_t max_header = std::size_t{100} << 20;
 
-struct Header {
+struct SafetensorsHeader {
   Json json;
   std::uint64_t contents = 0;  // the place of the first array
 };
 
-Header header_of(const PlacedBytes& source) {
+SafetensorsHeader header_of(const PlacedBytes& source) {
   require<DataError>(source.size >= 8, source.name, ": ", source.size, " bytes are too few for a safetensors file");
   std::uint64_t size = 0;  // little endian, as every machine that this library runs on
   source.read(0, std::as_writable_bytes(std::span(&size, 1)));
@@ -49,7 +49,7 @@ Header header_of(const PlacedBytes& source) {
                      " bytes, but ", source.size - 8, " follow");
   std::string written(size, ' ');
   source.read(8, std::as_writable_bytes(std::span(written)));
-  Header header{parse_json(written, text(source.name, ": the header, from byte 8 on")), 8 + size};
+  SafetensorsHeader header{parse_json(written, text(source.name, ": the header, from byte 8 on")), 8 + size};
   require<DataError>(header.json.is_object(), source.name, ": byte 8: the header is no JSON object");
   return header;
 }
@@ -121,7 +121,7 @@ NamedArray read_array(Placed placed, std::uint64_t contents, const PlacedBytes& 
 }
 
 std::vector<NamedArray> arrays_of(const PlacedBytes& source) {
-  const Header header = header_of(source);
+  const SafetensorsHeader header = header_of(source);
   const std::uint64_t bytes = source.size - header.contents;
   std::vector<Placed> placed;
   for (const auto& [key, entry] : header.json.items())

@@ -16,9 +16,9 @@ constexpr std::uint32_t in_extra = 0xffffffff;  // the number stands in the zip6
 constexpr std::uint64_t end_bytes = 22, locator_bytes = 20, central_bytes = 46, local_bytes = 30;
 
 /// Little-endian numbers at places of a file.
-class Reader {
+class ZipBytes {
  public:
-  Reader(const PlacedBytes& bytes, std::string_view kind) : bytes_(bytes), kind_(kind) {}
+  ZipBytes(const PlacedBytes& bytes, std::string_view kind) : bytes_(bytes), kind_(kind) {}
   std::uint64_t size() const { return bytes_.size; }
   template <class T> T at(std::uint64_t place) const {
     expect(sizeof(T) <= size() && place <= size() - sizeof(T), place, "it is cut off");
@@ -50,7 +50,7 @@ struct Directory {
   std::uint64_t place = 0, entries = 0;
 };
 
-Directory directory_of(const Reader& in) {
+Directory directory_of(const ZipBytes& in) {
   in.expect(in.size() >= end_bytes, in.size(), "it is too short");
   std::uint64_t end = in.size() - end_bytes;
   const std::uint64_t first = end > 0xffff ? end - 0xffff : 0;  // a comment may follow
@@ -64,7 +64,7 @@ Directory directory_of(const Reader& in) {
 }
 
 /// The numbers that did not fit stand in the zip64 field, in this order.
-void read_large(const Reader& in, ZipEntry& entry, std::uint64_t place, std::uint64_t bytes) {
+void read_large(const ZipBytes& in, ZipEntry& entry, std::uint64_t place, std::uint64_t bytes) {
   const std::uint64_t end = place + bytes;
   while (place + 4 <= end) {
     const auto kind = in.at<std::uint16_t>(place), size = in.at<std::uint16_t>(place + 2);
@@ -83,7 +83,7 @@ void read_large(const Reader& in, ZipEntry& entry, std::uint64_t place, std::uin
 }
 
 /// Parts that overlap would let a small file claim any number of large ones.
-std::vector<ZipEntry> entries_of(const Reader& in) {
+std::vector<ZipEntry> entries_of(const ZipBytes& in) {
   const Directory directory = directory_of(in);
   in.expect(directory.entries <= in.size() / central_bytes, directory.place, "it claims more parts than it can hold");
   std::vector<ZipEntry> entries;
@@ -115,7 +115,7 @@ std::vector<ZipEntry> entries_of(const Reader& in) {
 /// The bytes of a part as they were before it was packed.
 class PartStream : public ByteStream {
  public:
-  PartStream(const Reader& in, const ZipEntry& entry, std::string name)
+  PartStream(const ZipBytes& in, const ZipEntry& entry, std::string name)
       : ByteStream(std::move(name)), in_(in), entry_(entry), left_(entry.unpacked) {
     in.expect(in.at<std::uint32_t>(entry.place) == local_mark, entry.place, about("is not where it should be"));
     place_ =
@@ -200,7 +200,7 @@ class PartStream : public ByteStream {
     in_.expect(crc_ == entry_.crc, entry_.place, text("the checksum of `", entry_.name, "` does not agree"));
   }
 
-  const Reader in_;
+  const ZipBytes in_;
   const ZipEntry& entry_;
   std::uint64_t place_ = 0, packed_left_ = 0, left_;
   std::uint32_t crc_ = 0;
@@ -216,13 +216,13 @@ class PartStream : public ByteStream {
 };
 
 /// Builds the parts of a file.
-class Writer {
+class ZipRecord {
  public:
-  template <class... T> Writer& numbers(T... values) {
+  template <class... T> ZipRecord& numbers(T... values) {
     (out_.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
     return *this;
   }
-  Writer& characters(std::string_view text) {
+  ZipRecord& characters(std::string_view text) {
     out_ += text;
     return *this;
   }
@@ -238,7 +238,7 @@ using u64_ = std::uint64_t;
 constexpr u16_ version = 45, january_1980 = 0x21;  // 45: with zip64; a fixed date: the same arrays give the same bytes
 
 std::string local_header(const ZipEntry& e) {
-  return Writer()
+  return ZipRecord()
       .numbers(local_mark, version, u16_{0}, u16_{0}, u16_{0}, january_1980, e.crc, in_extra, in_extra,
                static_cast<u16_>(e.name.size()), u16_{20})
       .characters(e.name)
@@ -247,7 +247,7 @@ std::string local_header(const ZipEntry& e) {
 }
 
 std::string central_header(const ZipEntry& e) {
-  return Writer()
+  return ZipRecord()
       .numbers(central_mark, version, version, u16_{0}, u16_{0}, u16_{0}, january_1980, e.crc, in_extra, in_extra,
                static_cast<u16_>(e.name.size()), u16_{28}, u16_{0}, u16_{0}, u16_{0}, u32_{0}, in_extra)
       .characters(e.name)
@@ -256,7 +256,7 @@ std::string central_header(const ZipEntry& e) {
 }
 
 std::string end_of(u64_ entries, u64_ place, u64_ bytes) {
-  return Writer()
+  return ZipRecord()
       .numbers(end64_mark, u64_{44}, version, version, u32_{0}, u32_{0}, entries, entries, bytes, place)
       .numbers(locator_mark, u32_{0}, place + bytes, u32_{1})
       .numbers(end_mark, u16_{0}, u16_{0}, u16_{0xffff}, u16_{0xffff}, in_extra, in_extra, u16_{0})
@@ -266,10 +266,10 @@ std::string end_of(u64_ entries, u64_ place, u64_ bytes) {
 }  // namespace
 
 ZipReader::ZipReader(PlacedBytes bytes, std::string_view kind)
-    : bytes_(std::move(bytes)), kind_(kind), entries_(entries_of(Reader(bytes_, kind_))) {}
+    : bytes_(std::move(bytes)), kind_(kind), entries_(entries_of(ZipBytes(bytes_, kind_))) {}
 
 std::unique_ptr<ByteStream> ZipReader::open(const ZipEntry& entry, std::string name) const {
-  return std::make_unique<PartStream>(Reader(bytes_, kind_), entry, std::move(name));
+  return std::make_unique<PartStream>(ZipBytes(bytes_, kind_), entry, std::move(name));
 }
 
 std::vector<std::byte> ZipReader::contents(const ZipEntry& entry) const {

@@ -8,7 +8,7 @@ namespace gradus {
 namespace {
 
 std::atomic<bool> losses_are_used{false};
-CallScope*& current() { return CallContext::here().layers; }
+CallScope*& innermost_scope() { return CallContext::here().layers; }
 
 }  // namespace
 
@@ -19,16 +19,16 @@ CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {
 }
 
 /// A call within another one adds no scope of its own; a trial hides the one around it.
-CallScope::CallScope(Kind kind, const Layer* entry) : outer_(current()), kind_(kind) {
+CallScope::CallScope(Kind kind, const Layer* entry) : outer_(innermost_scope()), kind_(kind) {
   if (entry && nesting_.is_too_deep()) [[unlikely]]
     nesting_.check(entry->kind());
-  if (kind == Kind::trial || !current()) current() = this;
+  if (kind == Kind::trial || !innermost_scope()) innermost_scope() = this;
   if (kind == Kind::call && !outer_ && CallLosses::are_used()) entry->forget_call_losses();
 }
 
-CallScope::~CallScope() { current() = outer_; }
+CallScope::~CallScope() { innermost_scope() = outer_; }
 
-bool CallScope::is_call() { return current() && current()->kind_ == Kind::call; }
+bool CallScope::is_call() { return innermost_scope() && innermost_scope()->kind_ == Kind::call; }
 
 void CallLosses::add(Tensor loss) {
   losses_are_used = true;

@@ -19,12 +19,12 @@ namespace {
 using Kind = ChannelFlow::Kind;
 
 /// A layer with its own variables, those of no child.
-struct Stage {
+struct ChannelStage {
   std::shared_ptr<Layer> layer;
   ChannelFlow flow;
   Variables variables;
 
-  explicit Stage(std::shared_ptr<Layer> l) : layer(std::move(l)), flow(layer->channel_flow()) {
+  explicit ChannelStage(std::shared_ptr<Layer> l) : layer(std::move(l)), flow(layer->channel_flow()) {
     if (flow.kind != Kind::unknown) variables = layer->variables();
   }
   /// Channels of the output of a layer of kind `mixed`.
@@ -49,25 +49,25 @@ struct Chain {
 bool is_sequential(const Layer& layer) { return layer.kind() == "sequential"; }
 
 /// A Sequential within is what it holds.
-void add_stages(std::vector<Stage>& stages, const Layer& sequential) {
+void add_stages(std::vector<ChannelStage>& stages, const Layer& sequential) {
   for (const auto& layer : sequential.children()) {
     if (is_sequential(*layer)) add_stages(stages, *layer);
     else stages.emplace_back(layer);
   }
 }
-std::vector<Stage> stages_of(std::string_view op, const Sequential& model) {
+std::vector<ChannelStage> stages_of(std::string_view op, const Sequential& model) {
   require(model.is_built(), op, ": model ", model.layer_behind().called(),
           " is not built; call it, or build(spec), first");
-  std::vector<Stage> stages;
+  std::vector<ChannelStage> stages;
   add_stages(stages, model.layer_behind());
   std::set<const Layer*> seen;
-  for (const Stage& stage : stages)
+  for (const ChannelStage& stage : stages)
     require(seen.insert(stage.layer.get()).second, op, ": layer ", stage.layer->name(),
             " is in the model twice: its channels cannot be chosen for each place");
   return stages;
 }
 
-std::vector<Chain> chains_of(const std::vector<Stage>& stages) {
+std::vector<Chain> chains_of(const std::vector<ChannelStage>& stages) {
   std::vector<Chain> chains;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (stages[i].flow.kind != Kind::mixed) continue;
@@ -87,7 +87,7 @@ std::vector<double> magnitudes_along(const Variable& variable, int axis) {
 }
 
 /// Of each channel that the layer makes; 0: its kernels are 0.
-std::vector<double> magnitudes_of(const Stage& producer) {
+std::vector<double> magnitudes_of(const ChannelStage& producer) {
   std::vector<double> sums(static_cast<std::size_t>(producer.outputs()));
   for (std::size_t i = 0; i < producer.variables.size(); ++i) {
     if (!producer.flow.is_kernel(i)) continue;
@@ -101,7 +101,7 @@ std::vector<double> magnitudes_of(const Stage& producer) {
 
 /// Which channels of the producer arrive as 0 if their kernels are 0. `shifted`: with the biases that there are, else
 /// without any.
-std::vector<bool> stays_zero(const std::vector<Stage>& stages, const Chain& chain, bool shifted) {
+std::vector<bool> stays_zero(const std::vector<ChannelStage>& stages, const Chain& chain, bool shifted) {
   std::vector<std::int64_t> origin(static_cast<std::size_t>(stages[chain.producer].outputs()));
   std::iota(origin.begin(), origin.end(), std::int64_t{0});
   std::vector<bool> is_zero(origin.size(), true);
@@ -141,10 +141,10 @@ std::vector<std::int64_t> arriving(const ChannelFlow& flow, std::int64_t inputs,
   return all;
 }
 
-void mask_channels(const std::vector<Stage>& stages, const Chain& chain, std::vector<std::int64_t> pruned) {
+void mask_channels(const std::vector<ChannelStage>& stages, const Chain& chain, std::vector<std::int64_t> pruned) {
   std::int64_t inputs = stages[chain.producer].outputs();
   for (std::size_t k = chain.producer; k < chain.consumer; ++k) {
-    const Stage& stage = stages[k];
+    const ChannelStage& stage = stages[k];
     const std::vector<std::int64_t> before = pruned;
     if (k != chain.producer) {
       pruned = arriving(stage.flow, inputs, before);
@@ -160,7 +160,7 @@ void mask_channels(const std::vector<Stage>& stages, const Chain& chain, std::ve
 }
 
 /// The channels that are not 0; one at least.
-std::vector<std::int64_t> kept_channels(const std::vector<Stage>& stages, const Chain& chain) {
+std::vector<std::int64_t> kept_channels(const std::vector<ChannelStage>& stages, const Chain& chain) {
   const std::vector<double> magnitudes = magnitudes_of(stages[chain.producer]);
   const std::vector<bool> is_zero = stays_zero(stages, chain, true);
   std::vector<std::int64_t> kept;
@@ -171,8 +171,8 @@ std::vector<std::int64_t> kept_channels(const std::vector<Stage>& stages, const 
 }
 
 /// A layer as a module.
-struct Made : Module {
-  explicit Made(std::shared_ptr<Layer> layer) : Module(std::move(layer)) {}
+struct RemadeChannels : Module {
+  explicit RemadeChannels(std::shared_ptr<Layer> layer) : Module(std::move(layer)) {}
 };
 
 /// What is like `whole`, of these layers in the order of its stages.
@@ -180,7 +180,7 @@ Sequential made_like(const Layer& whole, std::span<const std::shared_ptr<Layer>>
   std::vector<Module> layers;
   for (const auto& layer : whole.children()) {
     if (is_sequential(*layer)) layers.push_back(made_like(*layer, stages, next));
-    else layers.push_back(Made(stages[next++]));
+    else layers.push_back(RemadeChannels(stages[next++]));
   }
   return Sequential(std::move(layers), {.policy = whole.policy().value_or(float32),
                                         .name = whole.has_own_name() ? whole.name() : std::string()});
@@ -191,7 +191,7 @@ Sequential made_like(const Layer& whole, std::span<const std::shared_ptr<Layer>>
 std::int64_t prune_channels(const Sequential& model, double share) {
   require(share >= 0 && share < 1, "prune_channels: the share must be at least 0 and below 1, got ", share);
   const Untraced outside;
-  const std::vector<Stage> stages = stages_of("prune_channels", model);
+  const std::vector<ChannelStage> stages = stages_of("prune_channels", model);
   std::int64_t masked = 0;
   for (const Chain& chain : chains_of(stages)) {
     if (std::ranges::count(stays_zero(stages, chain, false), false) > 0) continue;
@@ -208,7 +208,7 @@ std::int64_t prune_channels(const Sequential& model, double share) {
 
 Sequential remove_pruned_channels(const Sequential& model) {
   const Untraced outside;
-  const std::vector<Stage> stages = stages_of("remove_pruned_channels", model);
+  const std::vector<ChannelStage> stages = stages_of("remove_pruned_channels", model);
   std::vector<ChannelList> inputs(stages.size()), outputs(stages.size());
   for (const Chain& chain : chains_of(stages)) {
     std::int64_t all = stages[chain.producer].outputs();

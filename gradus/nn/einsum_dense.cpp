@@ -11,7 +11,7 @@
 namespace gradus {
 namespace {
 
-constexpr std::string_view layer = "EinsumDense";
+constexpr std::string_view einsum_layer = "EinsumDense";
 
 /// "ab...,bc->ac...": input "ab", kernel "bc", output "ac", and where dimensions are left out.
 struct Equation {
@@ -34,7 +34,7 @@ std::array<bool, 2> take_dots(std::string& term) {
 
 Equation parsed(const std::string& text) {
   const auto check = [&](bool ok) {
-    require(ok, layer, ": the equation is \"", text,
+    require(ok, einsum_layer, ": the equation is \"", text,
             "\", expected one of the forms \"ab,bc->ac\", \"...x,xy->...y\" and \"ab...,bc->ac...\"");
   };
   const std::size_t comma = text.find(','), arrow = text.find("->");
@@ -51,10 +51,10 @@ Equation parsed(const std::string& text) {
   }
   const auto known = [](const std::string& term, char c) { return term.find(c) != std::string::npos; };
   for (const char c : e.output)
-    require(known(e.input, c) || known(e.kernel, c), layer, ": letter ", c, " of the result of \"", text,
+    require(known(e.input, c) || known(e.kernel, c), einsum_layer, ": letter ", c, " of the result of \"", text,
             "\" stands in no operand");
   for (const char c : e.kernel)
-    require(known(e.input, c) || known(e.output, c), layer, ": letter ", c, " of the kernel of \"", text,
+    require(known(e.input, c) || known(e.output, c), einsum_layer, ": letter ", c, " of the kernel of \"", text,
             "\" stands neither in the input nor in the result");
   return e;
 }
@@ -63,10 +63,10 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer>, Described {
   EinsumDenseLayer(const std::string& text, std::vector<std::int64_t> sizes, EinsumDenseOptions o)
       : written(text), equation(parsed(text)), output_sizes(std::move(sizes)), options(std::move(o)) {
     const std::size_t expected = equation.output.size() - (equation.elided_left ? 0 : 1);
-    require(output_sizes.size() == expected, layer, ": output_shape has ", output_sizes.size(), " sizes, \"", text,
-            "\" needs ", expected, ": without the batch and without what ... stands for");
+    require(output_sizes.size() == expected, einsum_layer, ": output_shape has ", output_sizes.size(), " sizes, \"",
+            text, "\" needs ", expected, ": without the batch and without what ... stands for");
     for (const char c : options.bias_axes)
-      require(equation.output.find(c) != std::string::npos, layer, ": bias axis ", c, " is none of the result ",
+      require(equation.output.find(c) != std::string::npos, einsum_layer, ": bias axis ", c, " is none of the result ",
               equation.output);
     set_activity_regularizer(options.activity_regularizer);
   }
@@ -85,13 +85,13 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer>, Described {
 
   void build(const Spec& input) override {
     check_rank(input);
-    require(is_floating(input.dtype), layer, ": the input is ", input, ", expected a floating type; cast it");
+    require(is_floating(input.dtype), einsum_layer, ": the input is ", input, ", expected a floating type; cast it");
     const std::map<char, std::int64_t> sizes = sizes_for(input);
     Shape kernel;
     std::int64_t fan_in = 1, fan_out = 1;
     for (const char c : equation.kernel) {
       const std::int64_t size = sizes.at(c);
-      require(size > 0, layer, ": dimension ", c, " of the kernel is not known from the input ", input,
+      require(size > 0, einsum_layer, ": dimension ", c, " of the kernel is not known from the input ", input,
               " or output_shape");
       kernel.push_back(size);
       (equation.input.find(c) == std::string::npos ? fan_out : fan_in) *= size;
@@ -120,7 +120,7 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer>, Described {
   void check_rank(const Spec& input) const {
     const int letters = static_cast<int>(equation.input.size());
     const bool is_open = equation.elided_left || equation.elided_right;
-    require(is_open ? input.shape.rank() >= letters : input.shape.rank() == letters, layer, " ", name(),
+    require(is_open ? input.shape.rank() >= letters : input.shape.rank() == letters, einsum_layer, " ", name(),
             ": the input is ", input, ", but the equation names ", letters, " dimensions, ", equation.input);
   }
   /// Of each letter; -1: not known.
@@ -133,8 +133,8 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer>, Described {
     for (std::size_t i = 0; i < equation.input.size(); ++i) {
       const std::int64_t given = input.shape[left + static_cast<int>(i)];
       const auto [at, is_new] = sizes.emplace(equation.input[i], given);
-      require(is_new || at->second < 0 || given < 0 || at->second == given, layer, ": dimension ", equation.input[i],
-              " is ", given, " in the input ", input, ", but output_shape says ", at->second);
+      require(is_new || at->second < 0 || given < 0 || at->second == given, einsum_layer, ": dimension ",
+              equation.input[i], " is ", given, " in the input ", input, ", but output_shape says ", at->second);
       if (given >= 0) at->second = given;
     }
     return sizes;
@@ -145,8 +145,8 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer>, Described {
     for (const char c : equation.output) {
       const bool has_bias = options.bias_axes.find(c) != std::string::npos;
       if (!has_bias && shape.rank() == 0) continue;
-      require(!has_bias || sizes.at(c) > 0, layer, ": dimension ", c, " of the bias is not known from the input ",
-              input, " or output_shape");
+      require(!has_bias || sizes.at(c) > 0, einsum_layer, ": dimension ", c,
+              " of the bias is not known from the input ", input, " or output_shape");
       shape.push_back(has_bias ? sizes.at(c) : 1);
     }
     if (equation.elided_right)
@@ -157,7 +157,7 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer>, Described {
     std::string letters;
     const std::string used = equation.input + equation.kernel + equation.output;
     for (char c = 'A'; static_cast<int>(letters.size()) < n; c = c == 'Z' ? 'a' : static_cast<char>(c + 1)) {
-      require(c <= 'z', layer, ": an input of so many dimensions has no letters left for them");
+      require(c <= 'z', einsum_layer, ": an input of so many dimensions has no letters left for them");
       if (used.find(c) == std::string::npos) letters += c;
     }
     return letters;

@@ -18,7 +18,7 @@
 namespace gradus {
 namespace {
 
-constexpr std::string_view op = "call_with_cache";
+constexpr std::string_view cached_call = "call_with_cache";
 
 const KeyValueCacheOptions& checked(const KeyValueCacheOptions& options) {
   check_options("KeyValueCache", options);
@@ -82,8 +82,8 @@ KeyValueCache::Rows& KeyValueCache::rows_of(const Layer& layer, const Tensor& ke
   const auto fits = [](const Variable& x, const Tensor& added) {
     return x.dtype() == added.dtype() && x.shape()[1] == added.shape()[1] && x.shape()[3] == added.shape()[3];
   };
-  require(fits(rows.keys, keys) && fits(rows.values, values), op, ": ", layer.called(), " has keys ", keys.spec(),
-          " and values ", values.spec(), " now, the cache has ", rows.keys.value().spec(), " and ",
+  require(fits(rows.keys, keys) && fits(rows.values, values), cached_call, ": ", layer.called(), " has keys ",
+          keys.spec(), " and values ", values.spec(), " now, the cache has ", rows.keys.value().spec(), " and ",
           rows.values.value().spec(), " of it; make a new cache");
   if (masked && !rows.visible) {
     const Untraced outside;
@@ -115,12 +115,12 @@ CachedPlaces KeyValueCache::extended(const Layer& layer, const Tensor& keys, con
 Tensor call_with_cache(const Module& model, const Tensor& x, KeyValueCache& cache, CacheCallOptions options) {
   const HostFloats floats;
   const std::int64_t batch = cache.options().batch;
-  require(x.shape().rank() >= 2 && x.shape()[0] == batch && x.shape()[1] != 0, op, ": x is ", x.spec(), ", expected [",
-          batch, ", time, ...] with the batch of the cache and at least one place");
+  require(x.shape().rank() >= 2 && x.shape()[0] == batch && x.shape()[1] != 0, cached_call, ": x is ", x.spec(),
+          ", expected [", batch, ", time, ...] with the batch of the cache and at least one place");
   const Tensor& counts = options.counts;
-  require(!counts.defined() || (counts.dtype() == i32 && counts.shape() == Shape{batch}), op, ": counts are ",
+  require(!counts.defined() || (counts.dtype() == i32 && counts.shape() == Shape{batch}), cached_call, ": counts are ",
           counts.defined() ? text(counts.spec()) : "", ", expected ", Spec{i32, {batch}});
-  require(!cache.state_->call, op, ": the model calls itself with the same cache");
+  require(!cache.state_->call, cached_call, ": the model calls itself with the same cache");
 
   const std::int64_t time = x.shape()[1];
   const Tensor lengths = cache.lengths();

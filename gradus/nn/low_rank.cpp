@@ -130,8 +130,8 @@ void check(const LowRankOptions& o) {
 }
 
 /// A layer as a module.
-struct Made : Module {
-  explicit Made(std::shared_ptr<Layer> layer) : Module(std::move(layer)) {}
+struct RemadeProduct : Module {
+  explicit RemadeProduct(std::shared_ptr<Layer> layer) : Module(std::move(layer)) {}
 };
 
 const DenseLayer& as_dense(const Module& layer) { return layer_as<DenseLayer>(layer, "Dense"); }
@@ -183,7 +183,7 @@ std::optional<std::vector<Module>> factors_of(const DenseLayer& layer, const Low
     narrow->rename(layer.name() + "_narrow", true);
     last->rename(layer.name(), true);
   }
-  return std::vector<Module>{Made(narrow), Made(last)};
+  return std::vector<Module>{RemadeProduct(narrow), RemadeProduct(last)};
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ void watch_layers(const Layer& layer, Trace& trace) {
   for (const auto& child : layer.children()) watch_layers(*child, trace);
 }
 
-OutermostCall*& current() { return CallContext::here().outermost; }
+OutermostCall*& outermost_call() { return CallContext::here().outermost; }
 
 std::string owner_of(const Layer& root) {
   const auto* net = dynamic_cast<const NetLayer*>(&root);
@@ -77,23 +77,24 @@ void FoundCache::set(std::shared_ptr<const FoundParts> found) {
 }
 
 void OutermostCall::Reading::on_read_within(VariableCell& cell) {
-  if (cell.trainable && current() && current()->listens_) current()->check(cell);
+  if (cell.trainable && outermost_call() && outermost_call()->listens_) outermost_call()->check(cell);
 }
 
 OutermostCall::OutermostCall(const Layer& layer) : OutermostCall(layer, Kind::call) {}
 
 OutermostCall::OutermostCall(const Layer& layer, Kind kind) {
   if (kind == Kind::building) {
-    const bool is_part = current() && current()->finds(layer.id(), &FoundParts::layers);
-    begin(is_part ? *current()->root_ : layer, false);
+    const bool is_part = outermost_call() && outermost_call()->finds(layer.id(), &FoundParts::layers);
+    begin(is_part ? *outermost_call()->root_ : layer, false);
     return;
   }
-  if (current()) current()->check(layer);
-  if (!current() || !current()->listens_) begin(current() ? *current()->root_ : layer, true);
+  if (outermost_call()) outermost_call()->check(layer);
+  if (!outermost_call() || !outermost_call()->listens_)
+    begin(outermost_call() ? *outermost_call()->root_ : layer, true);
 }
 
 OutermostCall::~OutermostCall() {
-  if (root_) current() = outer_;
+  if (root_) outermost_call() = outer_;
 }
 
 /// In a trace, which is rare, nothing is taken for found that was found before; else what is still there.
@@ -103,8 +104,8 @@ void OutermostCall::begin(const Layer& root, bool listens) {
   if (!Context::current()) found_ = root.found().get();
   if (found_ && !found_->holds(root)) found_ = nullptr;
   if (listens) reading_.emplace();
-  outer_ = current();
-  current() = this;
+  outer_ = outermost_call();
+  outermost_call() = this;
 }
 
 bool OutermostCall::finds(std::uint64_t id, std::vector<std::uint64_t> FoundParts::* list) {

@@ -45,8 +45,8 @@ struct SpatialLayer final : Cloned<SpatialLayer>, Described {
   std::function<Tensor(const Tensor&)> f;
 };
 
-std::shared_ptr<Layer> layer_of(std::string_view layer, std::string_view kind, int spatial, Options options,
-                                std::function<Tensor(const Tensor&)> f) {
+std::shared_ptr<Layer> window_layer(std::string_view layer, std::string_view kind, int spatial, Options options,
+                                    std::function<Tensor(const Tensor&)> f) {
   return std::make_shared<SpatialLayer>(layer, kind, spatial, std::move(options), std::move(f));
 }
 
@@ -61,17 +61,17 @@ std::shared_ptr<Layer> pooling(std::string_view layer, std::string_view kind, Po
   Options made_with{{"pool_size", window},
                     {"strides", strides},
                     {"padding", std::string(options.padding == Padding::same ? "same" : "valid")}};
-  return layer_of(layer, kind, static_cast<int>(window.size()), std::move(made_with),
-                  [=, padding = options.padding](const Tensor& x) {
-                    return pool(x, window, {.strides = strides, .padding = padding});
-                  });
+  return window_layer(layer, kind, static_cast<int>(window.size()), std::move(made_with),
+                      [=, padding = options.padding](const Tensor& x) {
+                        return pool(x, window, {.strides = strides, .padding = padding});
+                      });
 }
 
 using Reduce = Tensor (*)(const Tensor&, ReduceOptions);
 
 std::shared_ptr<Layer> global(std::string_view layer, std::string_view kind, Reduce reduce, int spatial,
                               bool keepdims) {
-  return layer_of(layer, kind, spatial, {{"keepdims", keepdims}}, [=](const Tensor& x) {
+  return window_layer(layer, kind, spatial, {{"keepdims", keepdims}}, [=](const Tensor& x) {
     std::vector<int> axes;
     for (int i = 1; i <= spatial; ++i) axes.push_back(i);
     return reduce(x, {.axis = axes, .keepdims = keepdims});
@@ -105,8 +105,8 @@ std::shared_ptr<Layer> padded(std::string_view layer, std::string_view kind, con
   }
   all.push_back({0, 0});
   const OptionValue padding = made_with.size() == 1 ? OptionValue(made_with[0]) : OptionValue(made_with);
-  return layer_of(layer, kind, static_cast<int>(spatial.size()), {{"padding", padding}},
-                  [all](const Tensor& x) { return pad(x, all); });
+  return window_layer(layer, kind, static_cast<int>(spatial.size()), {{"padding", padding}},
+                      [all](const Tensor& x) { return pad(x, all); });
 }
 
 Paddings on_either_side(const Sizes& sizes) {
@@ -118,7 +118,7 @@ Paddings on_either_side(const Sizes& sizes) {
 std::shared_ptr<Layer> upsampling(std::string_view layer, std::string_view kind, const Sizes& sizes) {
   for (std::int64_t size : sizes) require(size > 0, layer, ": sizes must be positive, got ", size);
   const OptionValue size = sizes.size() == 1 ? OptionValue(sizes[0]) : OptionValue(sizes);
-  return layer_of(layer, kind, static_cast<int>(sizes.size()), {{"size", size}}, [sizes](Tensor x) {
+  return window_layer(layer, kind, static_cast<int>(sizes.size()), {{"size", size}}, [sizes](Tensor x) {
     for (std::size_t i = 0; i < sizes.size(); ++i) x = repeat(x, sizes[i], static_cast<int>(i) + 1);
     return x;
   });
@@ -128,7 +128,7 @@ std::shared_ptr<Layer> interpolating(Pair size, ResizeMethod method) {
   require(size.rows > 0 && size.columns > 0, "UpSampling2D: sizes must be positive, got ", size.rows, " and ",
           size.columns);
   Options made_with{{"size", Sizes(size)}, {"interpolation", std::string(name_of(method))}};
-  return layer_of("UpSampling2D", "up_sampling2d", 2, std::move(made_with), [=](const Tensor& x) {
+  return window_layer("UpSampling2D", "up_sampling2d", 2, std::move(made_with), [=](const Tensor& x) {
     const Shape& shape = x.shape();
     return resize(x, {dimension::multiply(shape[1], size.rows), dimension::multiply(shape[2], size.columns)},
                   {.method = method});

@@ -13,7 +13,7 @@
 namespace gradus {
 namespace {
 
-Tensor as_floats(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, f32); }
+Tensor in_floats(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, f32); }
 
 Tensor centered(const Tensor& x, std::int64_t height, std::int64_t width) {
   require(x.shape().rank() >= 3 && x.shape()[-3] > 0 && x.shape()[-2] > 0, "CenterCrop: the input is ", x.spec(),
@@ -52,7 +52,7 @@ std::shared_ptr<Layer> cropping(std::string_view layer, std::string_view kind, c
   return layer_of(kind, crop, {std::string(layer), {{"cropping", cropped}}});
 }
 
-Croppings on_either_side(const Sizes& sizes) {
+Croppings from_either_side(const Sizes& sizes) {
   Croppings all;
   for (const std::int64_t size : sizes) all.push_back({size, size});
   return all;
@@ -80,7 +80,7 @@ LayerConfig resizing_config(std::int64_t height, std::int64_t width, const Resiz
 Identity::Identity() : Module(layer_of("identity", [](const Tensor& x) { return x; }, {"Identity"}, Reach::element)) {}
 Rescaling::Rescaling(double scale, double offset)
     : Module(layer_of(
-          "rescaling", [=](const Tensor& x) { return as_floats(x) * scale + offset; },
+          "rescaling", [=](const Tensor& x) { return in_floats(x) * scale + offset; },
           {"Rescaling", {{"scale", scale}, {"offset", offset}}}, Reach::element)) {
   check_number("Rescaling", "scale", Allowed::finite("scale"), scale);
   check_number("Rescaling", "offset", Allowed::finite("offset"), offset);
@@ -98,10 +98,10 @@ CenterCrop::CenterCrop(std::int64_t height, std::int64_t width)
 }
 
 Cropping1D::Cropping1D(std::array<std::int64_t, 2> given) : Module(cropping("Cropping1D", "cropping1d", {given})) {}
-Cropping2D::Cropping2D(Pair given) : Module(cropping("Cropping2D", "cropping2d", on_either_side(given))) {}
+Cropping2D::Cropping2D(Pair given) : Module(cropping("Cropping2D", "cropping2d", from_either_side(given))) {}
 Cropping2D::Cropping2D(std::array<std::int64_t, 2> rows, std::array<std::int64_t, 2> columns)
     : Module(cropping("Cropping2D", "cropping2d", {rows, columns})) {}
-Cropping3D::Cropping3D(Triple given) : Module(cropping("Cropping3D", "cropping3d", on_either_side(given))) {}
+Cropping3D::Cropping3D(Triple given) : Module(cropping("Cropping3D", "cropping3d", from_either_side(given))) {}
 
 AdaptiveAveragePooling1D::AdaptiveAveragePooling1D(Single size)
     : Module(adaptive("AdaptiveAveragePooling1D", "adaptive_average_pooling1d", size, adaptive_avg_pool)) {}

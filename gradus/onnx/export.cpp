@@ -33,15 +33,6 @@ std::string name_of(const std::vector<std::string>& given, std::size_t i, std::s
   return count == 1 ? std::string(letter) : text(letter, i);
 }
 
-ValueInfo info_of(const std::string& name, const Spec& spec) {
-  ValueInfo info{.name = name, .dtype = spec.dtype, .shape = Shape()};
-  for (const std::int64_t d : spec.shape) {
-    info.shape->push_back(d < 0 ? any_size : d);
-    info.dimension_names.push_back(d < 0 ? dimension::to_text(d) : "");
-  }
-  return info;
-}
-
 /// Drops what only served operands that are stretched by their readers.
 void drop_unused(GraphDefinition& graph) {
   std::set<std::string> used;

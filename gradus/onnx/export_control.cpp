@@ -8,15 +8,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-ValueInfo info_of(const std::string& name, const Spec& spec) {
-  ValueInfo info{.name = name, .dtype = spec.dtype, .shape = Shape()};
-  for (const std::int64_t d : spec.shape) {
-    info.shape->push_back(d < 0 ? any_size : d);
-    info.dimension_names.push_back(d < 0 ? dimension::to_text(d) : "");
-  }
-  return info;
-}
-
 Attribute graph_attribute(std::string name, GraphDefinition graph) {
   return {.name = std::move(name),
           .kind = Attribute::Kind::graph,

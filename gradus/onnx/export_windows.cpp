@@ -10,26 +10,26 @@ using Integers = std::vector<std::int64_t>;
 
 Integers listed(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
-std::string transposed(GraphWriter& out, const std::string& x, const Integers& order) {
+std::string reordered(GraphWriter& out, const std::string& x, const Integers& order) {
   return out.node("Transpose", {x}, {GraphWriter::integers("perm", order)});
 }
 std::string channels_first(GraphWriter& out, const std::string& x, int spatial) {
   Integers order{0, spatial + 1};
   for (int i = 1; i <= spatial; ++i) order.push_back(i);
-  return transposed(out, x, order);
+  return reordered(out, x, order);
 }
 std::string channels_last(GraphWriter& out, const std::string& x, int spatial) {
   Integers order{0};
   for (int i = 2; i < spatial + 2; ++i) order.push_back(i);
   order.push_back(1);
-  return transposed(out, x, order);
+  return reordered(out, x, order);
 }
 
 /// [kernel..., a, b] -> [b, a, kernel...], or [a, b, kernel...].
 std::string kernel_last(GraphWriter& out, const std::string& w, int spatial, bool exchanged) {
   Integers order{spatial + (exchanged ? 1 : 0), spatial + (exchanged ? 0 : 1)};
   for (int i = 0; i < spatial; ++i) order.push_back(i);
-  return transposed(out, w, order);
+  return reordered(out, w, order);
 }
 
 /// Windows over `input` as ONNX counts them: padding before, then after, each dimension. As many as there are fit, so
@@ -122,7 +122,7 @@ std::string write_patches(GraphWriter& out, const Patches& op, std::string x) {
     const std::string places = out.reshape(out.integers(indices), {op.size[i], op.window[i]});
     x = out.node("Gather", {x, places}, {GraphWriter::integer("axis", 1 + 2 * i)});
   }
-  return transposed(out, x, order);
+  return reordered(out, x, order);
 }
 
 }  // namespace

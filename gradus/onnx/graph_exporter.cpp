@@ -5,6 +5,15 @@
 
 namespace gradus::onnx {
 
+ValueInfo info_of(const std::string& name, const Spec& spec) {
+  ValueInfo info{.name = name, .dtype = spec.dtype, .shape = Shape()};
+  for (const std::int64_t d : spec.shape) {
+    info.shape->push_back(d < 0 ? any_size : d);
+    info.dimension_names.push_back(d < 0 ? dimension::to_text(d) : "");
+  }
+  return info;
+}
+
 void GraphExporter::write() {
   for (int i = 0; i < graph_.size(); ++i)
     if (name(i).empty()) bind(i, written(graph_[i]));

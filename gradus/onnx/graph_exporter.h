@@ -7,6 +7,9 @@
 
 namespace gradus::onnx {
 
+/// An input or output of a graph; each symbol is a named dimension.
+ValueInfo info_of(const std::string& name, const Spec& spec);
+
 class GraphExporter {
  public:
   GraphExporter(const Graph& graph, GraphWriter& out) : graph_(graph), out_(out), names_(graph) {}

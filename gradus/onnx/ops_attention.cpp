@@ -69,7 +69,7 @@ Results flex_attention(const Call& c) {
 }
 
 /// The inputs decay and beta are there as update_rule says: linear, gated, delta or gated_delta.
-Results linear(const Call& c) {
+Results linear_attention_node(const Call& c) {
   const std::string rule = c.word("update_rule", "gated_delta");
   c.require(rule == "linear" || rule == "gated" || rule == "delta" || rule == "gated_delta", "update_rule is `", rule,
             "`, it must be linear, gated, delta or gated_delta");
@@ -87,10 +87,10 @@ Results linear(const Call& c) {
   return {result.output, result.state};
 }
 
-const Table attentions{
+const Table attentions_table{
     {"Attention", {23, 24, 25}, rounded_once(attention, {0, 1, 2, 0})},
     {"FlexAttention", {1}, flex_attention, "ai.onnx.preview"},
-    {"LinearAttention", {27}, rounded_once(linear, {0, 3})},
+    {"LinearAttention", {27}, rounded_once(linear_attention_node, {0, 3})},
     {"RotaryEmbedding", {23}, rounded_once(rotary)},
 };
 

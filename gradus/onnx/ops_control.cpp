@@ -1,6 +1,6 @@
-/// ONNX's branches and loops. If the deciding value is known on the host, C++ decides, so shapes may depend on data and
-/// differ from one iteration to the next. Within a trace, where it is not known, they become cond and while_loop. A
-/// loop of a fixed or symbolic number of iterations becomes a scan, or else is unrolled.
+/// ONNX's branches and loops. If the deciding value is known on the host, C++ decides, so shapes may depend on data
+/// and differ from one iteration to the next. Within a trace, where it is not known, they become cond and
+/// while_loop. A loop of a fixed or symbolic number of iterations becomes a scan, or else is unrolled.
 #include <algorithm>
 #include <optional>
 #include "gradus/graph/context.h"
@@ -39,7 +39,7 @@ Tensor one_boolean(const Call& c, const Tensor& x, std::string_view what) {
   return x.shape().rank() == 0 ? x : reshape(x, {});
 }
 /// A constant that is known on the host even within a trace.
-template <class T> Tensor known(T value) {
+template <class T> Tensor as_scalar(T value) {
   const Untraced outside;
   return from_values(std::vector<T>{value}, {});
 }
@@ -146,7 +146,7 @@ Tensors loop_as_scan(const Call& c, const LoopState& state) {
   const std::size_t carries = state.carried.size();
   const Tensor numbers = iota({state.most}, i64);
   const auto body = [&](In in) {
-    const Tensors results = c.run(state.body, body_inputs(in[carries], known(true), in.first(carries)));
+    const Tensors results = c.run(state.body, body_inputs(in[carries], as_scalar(true), in.first(carries)));
     const Tensor goes_on = one_boolean(c, results[0], "what the body gives as condition");
     if (goes_on.is_symbolic() || !holds(goes_on)) throw EndsEarly();
     return Tensors(results.begin() + 1, results.end());
@@ -161,7 +161,7 @@ Tensors loop(const Call& c) {
             state.body.inputs.size(), " inputs and gives ", state.body.outputs.size(), " outputs, for ", carries,
             " carried values it must take ", 2 + carries, " and give at least ", 1 + carries);
   read_limit(c, state);
-  state.goes_on = c.has(1) ? one_boolean(c, c[1], "the condition") : known(true);
+  state.goes_on = c.has(1) ? one_boolean(c, c[1], "the condition") : as_scalar(true);
   for (std::size_t i = 0; i < carries; ++i) state.carried.push_back(c[static_cast<int>(i) + 2]);
   const bool counts = state.most < INT64_MAX && !state.goes_on.is_symbolic() && holds(state.goes_on);
   if (counts && Context::current())
@@ -174,7 +174,7 @@ Tensors loop(const Call& c) {
     c.require(!too_long, "within a trace, a loop that stacks results and is no scan may have ", most_unrolled,
               " iterations");
     if (!holds(state.goes_on)) break;
-    const Tensors results = c.run(state.body, body_inputs(known(i), state.goes_on, state.carried));
+    const Tensors results = c.run(state.body, body_inputs(as_scalar(i), state.goes_on, state.carried));
     state.goes_on = one_boolean(c, results[0], "what the body gives as condition");
     state.carried.assign(results.begin() + 1, results.begin() + 1 + static_cast<std::ptrdiff_t>(carries));
     stacks.add(results);
@@ -291,7 +291,7 @@ Tensors scan_over(const Call& c) {
       std::move(state), xs);
 }
 
-const Table control{
+const Table control_table{
     {"If", {1, 11, 13, 16, 19, 21, 23, 24, 25}, if_then_else},
     {"Loop", {1, 11, 13, 16, 19, 21, 23, 24, 25}, loop},
     {"Scan", {8, 9, 11, 16, 19, 21, 23, 24, 25}, scan_over},

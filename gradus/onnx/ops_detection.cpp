@@ -23,7 +23,7 @@ Tensor non_max_suppression(const Call& c) {
                                      options);
 }
 
-const Table detection{
+const Table detection_table{
     {"NonMaxSuppression", {10, 11}, non_max_suppression, "", false, {2, 3, 4}},
 };
 

@@ -56,7 +56,7 @@ Tensor is_infinite(const Call& c) {
       c[0], {.detect_negative = c.flag("detect_negative", true), .detect_positive = c.flag("detect_positive", true)});
 }
 
-const Table elementwise{
+const Table elementwise_table{
     {"Abs", {6, 13}, [](const Call& c) { return abs(c[0]); }},
     {"Add", {1, 6, 7, 13, 14}, [](const Call& c) { return c[0] + second(c); }},
     {"And", {1, 7}, [](const Call& c) { return logical_and(c[0], second(c)); }},

@@ -136,7 +136,7 @@ Tensor mel_matrix(const Call& c) {
                            c.dtype("output_datatype", f32));
 }
 
-const Table images{
+const Table images_table{
     {"Resize", {10, 11, 13, 18, 19}, rounded_once(resized), "", false, {1, 2}},
     {"Upsample",
      {7, 9, 10},
@@ -151,7 +151,7 @@ const Table images{
     {"MaxRoiPool", {1, 22}, rounded_once(largest_of_regions)},
 };
 
-const Table signals{
+const Table signals_table{
     {"DFT", {17, 20}, rounded_once(transformed)},
     {"STFT", {17}, rounded_once(transformed_frames)},
     {"HannWindow", {17}, [](const Call& c) { return window(c, {0.5, 0.5}); }},

@@ -111,7 +111,7 @@ Tensor reversed_sequences(const Call& c) {
   return reverse_sequence(c[0], c[1], time_axis, batch_axis);
 }
 
-const Table indexing{
+const Table indexing_table{
     {"Compress", {9, 11}, compressed},
     {"Gather", {1, 11, 13}, gathered},
     {"GatherElements", {11, 13}, gathered_elements},

@@ -109,7 +109,7 @@ BlockOptions blocks(const Call& c) {
   return {true, mode == "DCR"};
 }
 
-const Table layout{
+const Table layout_table{
     {"BitCast", {26}, [](const Call& c) { return bitcast(c[0], dtype_of_code(c.integer("to"))); }},
     {"CenterCropPad", {18}, centered},
     {"DepthToSpace",

@@ -38,7 +38,7 @@ Tensor summed_products(const Call& c) {
   return cast(einsum(c.word("equation", ""), wide), t);
 }
 
-const Table linear{
+const Table linear_table{
     {"Einsum", {12}, rounded_once(summed_products)},
     {"Gemm", {1, 6, 7, 9, 11, 13}, rounded_once(gemm)},
     {"MatMul", {1, 9, 13}, [](const Call& c) { return matrix_product(c[0], c[1]); }},

@@ -119,7 +119,7 @@ Results softmax_crossentropy(const Call& c) {
   return {negative_log_likelihood(c, log_p), log_p};
 }
 
-const Table functions{
+const Table functions_table{
     {"Acos", {7, 22}, [](const Call& c) { return acos(c[0]); }},
     {"Acosh", {9, 22}, [](const Call& c) { return acosh(c[0]); }},
     {"Asin", {7, 22}, [](const Call& c) { return asin(c[0]); }},
@@ -137,7 +137,7 @@ const Table functions{
     {"Sinh", {9, 22}, [](const Call& c) { return sinh(c[0]); }},
 };
 
-const Table activations{
+const Table activations_table{
     {"Celu", {12, 28}, [](const Call& c) { return celu(c[0], {.alpha = c.number("alpha", 1)}); }},
     {"Elu", {1, 6, 22}, [](const Call& c) { return elu(c[0], {.alpha = c.number("alpha", 1)}); }},
     {"Gelu", {20}, approximate_gelu},
@@ -161,7 +161,7 @@ const Table activations{
      })},
 };
 
-const Table losses{
+const Table losses_table{
     {"NegativeLogLikelihoodLoss", {12, 13, 22}, rounded_once([](const Call& c) {
        return negative_log_likelihood(c, c[0]);
      })},

@@ -107,7 +107,7 @@ Results mean_variance(const Call& c) {
   return mean_variance_normalization(c[0], c.axes(c.integers("axes", {0, 2, 3}), c[0].shape().rank()));
 }
 
-const Table norm{
+const Table norm_table{
     {"BatchNormalization", {6, 7, 9, 14, 15}, rounded_once(batch_norm, {0, 3, 4})},
     {"GroupNormalization", {18, 21}, rounded_once(group_norm)},
     {"InstanceNormalization", {6, 22}, rounded_once(instance_norm)},

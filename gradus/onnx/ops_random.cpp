@@ -82,7 +82,7 @@ Row drawing(Row row) {
   return row;
 }
 
-const Table random_ops{
+const Table random_ops_table{
     drawing({"Bernoulli", {15, 22}, bernoulli}),
     drawing({"Dropout", {7, 10, 12, 13, 22}, rounded_once(dropout), "", true, {1}}),
     drawing({"Multinomial", {7, 22}, multinomial}),

@@ -16,7 +16,7 @@ struct NamedActivation {
 };
 
 /// In the order and with the defaults of the specification.
-const NamedActivation activations[] = {
+const NamedActivation named_activations[] = {
     {"Relu", 0, 0, [](const Tensor& x, double, double) { return relu(x); }},
     {"Tanh", 0, 0, [](const Tensor& x, double, double) { return tanh(x); }},
     {"Sigmoid", 0, 0, [](const Tensor& x, double, double) { return sigmoid(x); }},
@@ -35,7 +35,8 @@ bool same_word(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-/// All activations of all directions. Lists of alpha and beta give their numbers to those that take one, in order.
+/// All activations of all directions. Lists of alpha and beta give their numbers to those that take one, in
+/// order.
 std::vector<Nonlinearity> activations_of(const Call& c, std::vector<std::string> usual, std::size_t directions) {
   std::vector<std::string> names;
   for (std::size_t d = 0; d < directions; ++d) names.insert(names.end(), usual.begin(), usual.end());
@@ -46,8 +47,9 @@ std::vector<Nonlinearity> activations_of(const Call& c, std::vector<std::string>
   std::size_t next_alpha = 0, next_beta = 0;
   std::vector<Nonlinearity> all;
   for (const std::string& name : names) {
-    const auto* known = std::ranges::find_if(activations, [&](const auto& each) { return same_word(each.name, name); });
-    c.require(known != std::end(activations), "the activation `", name, "` is not known");
+    const auto* known =
+        std::ranges::find_if(named_activations, [&](const auto& each) { return same_word(each.name, name); });
+    c.require(known != std::end(named_activations), "the activation `", name, "` is not known");
     const bool takes_alpha = known->alpha != 0, takes_beta = known->beta != 0 || known->name == "Affine";
     const double a = takes_alpha && next_alpha < alphas.size() ? alphas[next_alpha++] : known->alpha;
     const double b = takes_beta && next_beta < betas.size() ? betas[next_beta++] : known->beta;
@@ -159,7 +161,7 @@ Results recurrent(const Call& c, const Network& n) {
 const Network rnn_network{1, {0}, {"Tanh"}, simple_rnn}, gru_network{3, {0, 1, 2}, {"Sigmoid", "Tanh"}, gru},
     lstm_network{4, {0, 2, 3, 1}, {"Sigmoid", "Tanh", "Tanh"}, lstm};  // i o f c -> i f c o
 
-const Table networks{
+const Table networks_table{
     {"GRU", {7, 14, 22}, rounded_once([](const Call& c) { return recurrent(c, gru_network); })},
     {"LSTM", {7, 14, 22}, rounded_once([](const Call& c) { return recurrent(c, lstm_network); })},
     {"RNN", {7, 14, 22}, rounded_once([](const Call& c) { return recurrent(c, rnn_network); })},

@@ -83,7 +83,7 @@ Tensor cumulative_sum(const Call& c) {
   return cumsum(c[0], {.axis = axis, .exclusive = c.flag("exclusive"), .reverse = c.flag("reverse")});
 }
 
-const Table reductions{
+const Table reductions_table{
     {"ArgMax", {1, 11, 12, 13}, arg_reduction([](const Tensor& x, int axis) { return argmax(x, axis); })},
     {"ArgMin", {1, 11, 12, 13}, arg_reduction([](const Tensor& x, int axis) { return argmin(x, axis); })},
     {"CumSum", {11, 14}, rounded_once(cumulative_sum)},

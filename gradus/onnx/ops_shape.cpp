@@ -139,7 +139,7 @@ Tensor sliced(const Call& c) {
   return slice_ranges(c[0], ranges, "Slice");
 }
 
-const Table shapes{
+const Table shapes_table{
     {"Cast", {6, 9, 13, 19, 21, 23, 24, 25}, [](const Call& c) { return cast(c[0], dtype_of_code(c.integer("to"))); }},
     {"CastLike", {15, 19, 21, 23, 24, 25}, [](const Call& c) { return cast(c[0], c[1].dtype()); }},
     {"Concat", {4, 11, 13}, joined},

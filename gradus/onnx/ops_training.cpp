@@ -14,7 +14,7 @@
 namespace gradus::onnx {
 namespace {
 
-using Names = std::unordered_set<std::string>;
+using NameSet = std::unordered_set<std::string>;
 
 // ---------------------------------------------------------------- Gradient
 
@@ -30,7 +30,7 @@ class Producers {
   }
 
   /// The nodes between the `fed` values and `y`, in order; the other values that they use are added to `outside`.
-  std::vector<const NodeDefinition*> between(const Names& fed, const std::string& y, Names& outside) const {
+  std::vector<const NodeDefinition*> between(const NameSet& fed, const std::string& y, NameSet& outside) const {
     std::vector<bool> needed(order_.size());
     const auto need = [&](const std::string& name) {
       if (name.empty() || fed.contains(name)) return;
@@ -77,8 +77,8 @@ const Attribute* attribute_of(const NodeDefinition& node, std::string_view name)
   return found == node.attributes.end() ? nullptr : &*found;
 }
 
-Names fed_names(const NodeDefinition& node) {
-  Names fed;
+NameSet fed_names(const NodeDefinition& node) {
+  NameSet fed;
   for (const char* name : {"xs", "zs"})
     if (const Attribute* a = attribute_of(node, name)) fed.insert(a->words.begin(), a->words.end());
   return fed;
@@ -100,16 +100,16 @@ std::vector<std::string> Producers::used_by(const NodeDefinition& node) const {
   used.insert(used.end(), node.inputs.begin(), node.inputs.end());
   const Attribute* y = attribute_of(node, "y");
   if (node.op != "Gradient" || !y) return used;
-  Names outside;
+  NameSet outside;
   between(fed_names(node), y->word, outside);
   used.insert(used.end(), outside.begin(), outside.end());
   return used;
 }
 
 /// The value of `y` when the values in `scope` take the place of those around it: what depends on them runs again.
-Tensor run_again(const Call& c, Scope& scope, Names changed, const std::string& y) {
+Tensor run_again(const Call& c, Scope& scope, NameSet changed, const std::string& y) {
   const Producers producers(c.scope(), c.node());
-  Names outside;
+  NameSet outside;
   for (const NodeDefinition* node : producers.between(changed, y, outside)) {
     const std::vector<std::string> used = producers.used_by(*node);
     if (std::ranges::none_of(used, [&](const std::string& name) { return changed.contains(name); })) continue;
@@ -131,7 +131,7 @@ Tensors gradient(const Call& c) {
   const std::uint64_t start = new_sequence();
   Scope scope(c.scope().graph(), &c.scope());
   scope.widen();
-  Names fed;
+  NameSet fed;
   Tensors sources;
   for (std::size_t i = 0; i < xs.size() + zs.size(); ++i) {
     const std::string& name = i < xs.size() ? xs[i] : zs[i - xs.size()];
@@ -226,7 +226,7 @@ Tensors momentum(const Call& c) {
 }
 
 constexpr std::string_view domain = "ai.onnx.preview.training";
-const Table training{
+const Table training_table{
     {"Adagrad", {1}, adagrad, domain},
     {"Adam", {1}, adam, domain},
     {"Gradient", {1}, gradient, domain},

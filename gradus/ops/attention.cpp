@@ -20,9 +20,9 @@ namespace gradus {
 namespace {
 
 constexpr std::string_view op = "scaled_dot_product_attention";
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 using Options = DotProductAttentionOptions;
+constexpr double not_allowed = -std::numeric_limits<double>::infinity();  // what such a score is
 
 void check_operands(const Tensor& query, const Tensor& key, const Tensor& value, const Options& options) {
   for (const auto& [name, x] : {std::pair{"query", query}, std::pair{"key", key}, std::pair{"value", value}}) {
@@ -85,7 +85,7 @@ Tensor complete_mask(const Tensor& mask, const Shape& scores) {
   if (given == keys || given == 1 || given < 0 || keys < given) return mask;
   std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(mask.shape().rank()), {0, 0});
   paddings.back()[1] = keys - given;
-  return mask.dtype() == boolean ? cast(pad(cast(mask, i32), paddings), boolean) : pad(mask, paddings, -infinity);
+  return mask.dtype() == boolean ? cast(pad(cast(mask, i32), paddings), boolean) : pad(mask, paddings, not_allowed);
 }
 
 Masks given_mask(const Options& options, const Spec& scores) {
@@ -132,7 +132,7 @@ bool may_leave_none(const Options& options) {
 Tensor any_key_left(const Masks& masks) {
   const ReduceOptions along_keys{.axis = {-1}, .keepdims = true};
   if (!masks.added.defined()) return reduce_any(masks.allowed, along_keys);
-  const Tensor there = not_equal(masks.added, -infinity);
+  const Tensor there = not_equal(masks.added, not_allowed);
   return reduce_any(both(masks.allowed, there), along_keys);
 }
 
@@ -167,7 +167,7 @@ void weigh(AttentionSteps& steps, const Options& options, Softmax soften) {
   Masks masks = given_mask(options, steps.scores.spec());
   masks.allowed = both(masks.allowed, allowed_by_place(options, steps.scores.shape()));
   steps.masked = masks.added.defined() ? steps.capped + masks.added : steps.capped;
-  if (masks.allowed.defined()) steps.masked = where(masks.allowed, steps.masked, fill_like(steps.masked, -infinity));
+  if (masks.allowed.defined()) steps.masked = where(masks.allowed, steps.masked, fill_like(steps.masked, not_allowed));
   steps.weights = weights_of(steps.masked, masks, options, soften);
 }
 
@@ -223,7 +223,7 @@ Tensor one_mask(Options options, const Shape& scores, DType t) {
   Tensor mask = allowed;
   if (masks.added.defined()) {
     mask = cast(masks.added, computed_in(t));
-    if (allowed.defined()) mask = where(allowed, mask, scalar_like(mask, -infinity, op));
+    if (allowed.defined()) mask = where(allowed, mask, scalar_like(mask, not_allowed, op));
   }
   while (mask.defined() && mask.shape().rank() < 4) mask = expand_dims(mask, 0);
   return mask;

@@ -198,7 +198,7 @@ Tensor apart(const Tensor& y, std::int64_t n, std::int64_t batch) {
   return reshape(y, shape);
 }
 
-template <class Op> Tensor batched(const Op& op, In in, std::uint32_t mask, std::int64_t n) {
+template <class Op> Tensor batched_attention(const Op& op, In in, std::uint32_t mask, std::int64_t n) {
   const std::int64_t batch = in[query].shape()[has_rows(mask, query) ? 1 : 0];
   return apart(gradus::apply(op, In(as_one_batch(in, mask, n, op.masked))), n, batch);
 }
@@ -256,8 +256,12 @@ Tensors AttentionGradient::vjp(In in, const Tensor&, const Tensor& dy) const {
   return gradients;
 }
 
-Tensor BlockedAttention::batch(In in, std::uint32_t mask, std::int64_t n) const { return batched(*this, in, mask, n); }
-Tensor AttentionGradient::batch(In in, std::uint32_t mask, std::int64_t n) const { return batched(*this, in, mask, n); }
+Tensor BlockedAttention::batch(In in, std::uint32_t mask, std::int64_t n) const {
+  return batched_attention(*this, in, mask, n);
+}
+Tensor AttentionGradient::batch(In in, std::uint32_t mask, std::int64_t n) const {
+  return batched_attention(*this, in, mask, n);
+}
 
 int BlockedAttention::carries(Specs, int, int axis) const { return axis == -4 ? -4 : 0; }
 int AttentionGradient::carries(Specs, int, int axis) const { return axis == -4 ? -2 : 0; }

@@ -8,14 +8,13 @@ namespace {
 
 using scalar::Opcode;
 using scalar::Real;
-using scalar::Value;
 
 int width_of(DType t) { return static_cast<int>(8 * size_of(t)); }
 /// Whether x cannot be shifted by `by`.
 auto is_out_of_width(auto by, int width) { return (by < 0) | (by >= width); }
 
-Value shifted_left(const Value& x, const Value& by) {
-  const Value out = is_out_of_width(by, width_of(x.type()));
+scalar::Value shifted_left(const scalar::Value& x, const scalar::Value& by) {
+  const scalar::Value out = is_out_of_width(by, width_of(x.type()));
   return select(out, 0, record(Opcode::shift_left, x, select(out, 0, by)));
 }
 Real shifted_left(Real x, Real by) {
@@ -23,9 +22,9 @@ Real shifted_left(Real x, Real by) {
   return scalar::wrapped(x.v * std::ldexp(1, static_cast<int>(by.v)), x.type);
 }
 
-Value shifted_right(const Value& x, const Value& by) {
+scalar::Value shifted_right(const scalar::Value& x, const scalar::Value& by) {
   const int width = width_of(x.type());
-  const Value out = is_out_of_width(by, width);
+  const scalar::Value out = is_out_of_width(by, width);
   if (is_signed(x.type())) return record(Opcode::shift_right, x, select(out, width - 1, by));
   return select(out, 0, record(Opcode::shift_right_logical, x, select(out, 0, by)));
 }
@@ -35,8 +34,8 @@ Real shifted_right(Real x, Real by) {
 }
 
 /// Sums of neighbouring bits, pairs, groups of four, bytes.
-Value bits_set(const Value& x) {
-  Value v = convert(x, i64);
+scalar::Value bits_set(const scalar::Value& x) {
+  scalar::Value v = convert(x, i64);
   const int width = width_of(x.type());
   if (width < 64) v = v & ((std::int64_t{1} << width) - 1);
   v = v - (shift_right_logical(v, 1) & std::int64_t{0x5555555555555555});

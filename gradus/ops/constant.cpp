@@ -35,7 +35,7 @@ bool is_count(const Fill& fill) {
          static_cast<std::int64_t>(fill.value.bits_as(i64)) >= 0;
 }
 
-const bool has_extents =
+const bool constants_have_extents =
     Extents::are<Fill>({.get =
                             [](const void* op, std::vector<std::int64_t>& numbers) {
                               const Fill& fill = *static_cast<const Fill*>(op);

@@ -15,7 +15,7 @@ namespace {
 
 using Flags = std::vector<bool>;
 
-Flags rows_of(std::uint32_t mask, std::size_t count) {
+Flags flags_of_rows(std::uint32_t mask, std::size_t count) {
   Flags rows;
   for (std::size_t i = 0; i < count; ++i) rows.push_back(has_rows(mask, i));
   return rows;
@@ -70,7 +70,7 @@ template <class Body> Flags settled(Flags carries, Body varied_after) {
 class ScanOnRows {
  public:
   ScanOnRows(const Scan& scan, In in, std::uint32_t mask, std::int64_t n)
-      : scan_(scan), in_(in), n_(n), rows_(rows_of(mask, in.size())), counts_vary_(scan.counted && rows_[0]) {
+      : scan_(scan), in_(in), n_(n), rows_(flags_of_rows(mask, in.size())), counts_vary_(scan.counted && rows_[0]) {
     Flags carries(rows_.begin() + scan.first_carry(), rows_.begin() + scan.first_single());
     if (counts_vary_) carries.assign(carries.size(), true);
     carries_ = settled(std::move(carries), [&](const Flags& flags) { return varied_after(flags); });
@@ -193,7 +193,7 @@ class ScanOnRows {
 class WhileOnRows {
  public:
   WhileOnRows(const While& loop, In in, std::uint32_t mask, std::int64_t n)
-      : loop_(loop), in_(in), n_(n), rows_(rows_of(mask, in.size())) {
+      : loop_(loop), in_(in), n_(n), rows_(flags_of_rows(mask, in.size())) {
     Flags carries(rows_.begin(), rows_.begin() + loop.carries);
     carries_ = settled(std::move(carries), [&](const Flags& flags) { return varied_after(loop_.body, flags); });
     counts_vary_ = varied_after(loop_.condition, carries_)[0];
@@ -285,7 +285,7 @@ class WhileOnRows {
 }  // namespace
 
 Tensor Cond::batch(In in, std::uint32_t mask, std::int64_t n) const {
-  const Flags rows = rows_of(mask, in.size());
+  const Flags rows = flags_of_rows(mask, in.size());
   const Flags flags(rows.begin() + 1, rows.end());
   const In inputs = in.subspan(1);
   if (rows[0])

@@ -6,9 +6,9 @@
 namespace gradus {
 namespace {
 
-const bool has_extents = Extents::are<Scan>(&Scan::iterations);
+const bool control_has_extents = Extents::are<Scan>(&Scan::iterations);
 
-Spec with_leading(std::int64_t n, Spec spec) {
+Spec stacked_spec(std::int64_t n, Spec spec) {
   spec.shape.insert(0, n);
   return spec;
 }
@@ -94,9 +94,9 @@ Spec Scan::infer(Specs in) const {
   if (last) check_body(*this, last, in, last_rows);
   const auto results = static_cast<int>(body.outputs());
   if (output < carries) return body.output(at(output));
-  if (output < carries + stacked) return with_leading(iterations, body.output(at(output)));
+  if (output < carries + stacked) return stacked_spec(iterations, body.output(at(output)));
   if (output < results) return of_rows("scan", body.output(at(output)), total_rows());
-  return with_leading(iterations, body.output(at(output - results)));
+  return stacked_spec(iterations, body.output(at(output - results)));
 }
 
 Spec While::infer(Specs in) const {
@@ -113,7 +113,7 @@ Spec While::infer(Specs in) const {
   require(output >= 0 && output < outputs(), "while: there is no output ", output);
   if (output < carries) return in[at(output)];
   if (output == carries) return {i64, {}};
-  return with_leading(max_iterations, in[at(output - carries - 1)]);
+  return stacked_spec(max_iterations, in[at(output - carries - 1)]);
 }
 
 }  // namespace gradus

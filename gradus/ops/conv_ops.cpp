@@ -7,7 +7,7 @@
 namespace gradus {
 namespace {
 
-const bool have_extents =
+const bool convolutions_have_extents =
     Extents::are<Convolution>(&Convolution::size) && Extents::are<TransposedConvolution>(&TransposedConvolution::size);
 
 std::int64_t times(std::int64_t a, std::int64_t b) { return dimension::multiply(a, b); }

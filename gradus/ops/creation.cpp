@@ -27,7 +27,7 @@ struct Iota {
 
 namespace {
 
-const bool have_extents = Extents::are<Iota>(&Iota::shape);
+const bool creation_has_extents = Extents::are<Iota>(&Iota::shape);
 
 bool is_size(std::int64_t n) { return n >= 0 || (dimension::is_symbolic(n) && Context::current()); }
 

@@ -18,8 +18,6 @@
 namespace gradus {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 /// Whether an element is the first along `axis` (`reverse`: the last): bool of the shape of x.
 Tensor is_first(const Tensor& x, int axis, bool reverse) {
   Shape along;
@@ -132,7 +130,8 @@ Tensor cumulative_logsumexp(const Tensor& x, CumulativeOptions options) {
   require_floating(x, "cumulative_logsumexp");
   const int at = checked_axis(x, options.axis, "cumulative_logsumexp");
   return in_computed_dtype(x, [&](const Tensor& wide) {
-    const Tensor terms = options.exclusive ? moved_by_one(wide, at, -infinity, options.reverse) : wide;
+    const Tensor terms =
+        options.exclusive ? moved_by_one(wide, at, -std::numeric_limits<double>::infinity(), options.reverse) : wide;
     return running(terms, at, options.reverse, [](const Tensor& a, const Tensor& b) { return logaddexp(a, b); });
   });
 }

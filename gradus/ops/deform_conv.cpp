@@ -11,18 +11,18 @@
 namespace gradus {
 namespace {
 
-constexpr auto op = "deform_conv2d";
+constexpr auto deform_conv_op = "deform_conv2d";
 
 void check_operands(const Tensor& x, const Tensor& filters, const Tensor& offsets, const Tensor& mask) {
   for (const auto& [name, operand] : {std::pair{"x", x}, {"filters", filters}, {"offsets", offsets}}) {
-    require(operand.shape().rank() == 4, op, ": ", name, " is ", operand.spec(), ", expected 4 dimensions");
-    require(operand.dtype() == x.dtype() && is_floating(x.dtype()), op, ": ", name, " is ", operand.spec(),
+    require(operand.shape().rank() == 4, deform_conv_op, ": ", name, " is ", operand.spec(), ", expected 4 dimensions");
+    require(operand.dtype() == x.dtype() && is_floating(x.dtype()), deform_conv_op, ": ", name, " is ", operand.spec(),
             ", expected a float type, one for all");
     for (std::int64_t d : operand.shape())
-      require(d >= 0, op, ": ", name, " is ", operand.spec(), ", whose sizes must be known when tracing");
+      require(d >= 0, deform_conv_op, ": ", name, " is ", operand.spec(), ", whose sizes must be known when tracing");
   }
-  require(!mask.defined() || mask.dtype() == x.dtype(), op, ": the mask is ", mask.defined() ? mask.dtype() : f32,
-          ", x is ", x.spec());
+  require(!mask.defined() || mask.dtype() == x.dtype(), deform_conv_op, ": the mask is ",
+          mask.defined() ? mask.dtype() : f32, ", x is ", x.spec());
 }
 
 /// Where taps stand without offsets along spatial dimension i, [windows, 1, taps...] as numbers of dtype t.
@@ -34,10 +34,10 @@ Tensor tap_positions(const Windows& w, int i, DType t) {
 
 /// One of the two neighbours of a position along a dimension of n elements: its index, and its weight, which is 0 of
 /// one outside.
-struct Neighbour {
+struct SampleNeighbour {
   Tensor index, weight;
 };
-Neighbour neighbour(const Tensor& position, std::int64_t n, bool upper) {
+SampleNeighbour sample_neighbour(const Tensor& position, std::int64_t n, bool upper) {
   const Tensor low = floor(position), part = position - low;
   const Tensor at = upper ? low + 1 : low, zero = fill_like(at, 0), last = fill_like(at, static_cast<double>(n - 1));
   const Tensor inside = logical_and(at >= zero, at <= last);
@@ -58,7 +58,7 @@ struct Deformable {
 Deformable checked(const Tensor& x, const Tensor& filters, const Tensor& offsets, const Tensor& mask,
                    const DeformableOptions& options) {
   Deformable d{.windows = windows_over(
-                   op, x.spec(), {filters.shape()[0], filters.shape()[1]},
+                   deform_conv_op, x.spec(), {filters.shape()[0], filters.shape()[1]},
                    {.strides = options.strides, .dilations = options.dilations, .paddings = options.paddings}),
                .batch = x.shape()[0],
                .rows = x.shape()[1],
@@ -67,26 +67,28 @@ Deformable checked(const Tensor& x, const Tensor& filters, const Tensor& offsets
                .parts = options.offset_groups,
                .groups = 0,
                .made = filters.shape()[3]};
-  require(d.rows > 0 && d.columns > 0, op, ": x is ", x.spec(), ", expected rows and columns");
-  require(d.parts >= 1 && d.channels % d.parts == 0, op, ": ", d.channels, " channels in ", d.parts, " offset groups");
-  require(filters.shape()[2] > 0 && d.channels % filters.shape()[2] == 0, op, ": x is ", x.spec(), ", filters are ",
-          filters.spec());
+  require(d.rows > 0 && d.columns > 0, deform_conv_op, ": x is ", x.spec(), ", expected rows and columns");
+  require(d.parts >= 1 && d.channels % d.parts == 0, deform_conv_op, ": ", d.channels, " channels in ", d.parts,
+          " offset groups");
+  require(filters.shape()[2] > 0 && d.channels % filters.shape()[2] == 0, deform_conv_op, ": x is ", x.spec(),
+          ", filters are ", filters.spec());
   d.groups = d.channels / filters.shape()[2];
-  require(d.groups > 0 && d.made % d.groups == 0, op, ": ", d.made, " filters in ", d.groups, " groups");
+  require(d.groups > 0 && d.made % d.groups == 0, deform_conv_op, ": ", d.made, " filters in ", d.groups, " groups");
   const Shape of_taps{d.batch, d.windows.size[0], d.windows.size[1], d.parts * d.taps()};
   Shape of_offsets = of_taps;
   of_offsets.set(3, 2 * of_taps[3]);
-  require(offsets.shape() == of_offsets, op, ": offsets are ", offsets.spec(), ", expected ", brackets(of_offsets));
-  require(!mask.defined() || mask.shape() == of_taps, op, ": the mask is ", mask.defined() ? mask.shape() : Shape(),
-          ", expected ", of_taps);
+  require(offsets.shape() == of_offsets, deform_conv_op, ": offsets are ", offsets.spec(), ", expected ",
+          brackets(of_offsets));
+  require(!mask.defined() || mask.shape() == of_taps, deform_conv_op, ": the mask is ",
+          mask.defined() ? mask.shape() : Shape(), ", expected ", of_taps);
   return d;
 }
 
 /// Where taps read: their rows, or their columns, in the shape of the grid.
-struct Positions {
+struct SamplePositions {
   Tensor row, column;
 };
-Positions positions(const Deformable& d, const Tensor& offsets) {
+SamplePositions positions(const Deformable& d, const Tensor& offsets) {
   const Windows& w = d.windows;
   const Tensor moved = reshape(offsets, {d.batch, w.size[0], w.size[1], d.parts, w.kernel[0], w.kernel[1] * 2});
   const auto component = [&](std::int64_t which) {
@@ -101,7 +103,7 @@ Positions positions(const Deformable& d, const Tensor& offsets) {
 }
 
 /// What stands at these positions, between four pixels each: [grid..., width].
-Tensor interpolated(const Deformable& d, const Tensor& x, const Positions& at) {
+Tensor interpolated(const Deformable& d, const Tensor& x, const SamplePositions& at) {
   // Pixels of all examples and parts one after the other, each with its channels.
   const std::int64_t area = d.rows * d.columns;
   const Tensor pixels = reshape(transpose(reshape(x, {d.batch, area, d.parts, d.width()}), {0, 2, 1, 3}),
@@ -113,7 +115,8 @@ Tensor interpolated(const Deformable& d, const Tensor& x, const Positions& at) {
   Tensor read;
   for (const bool below : {false, true})
     for (const bool right : {false, true}) {
-      const Neighbour r = neighbour(at.row, d.rows, below), c = neighbour(at.column, d.columns, right);
+      const SampleNeighbour r = sample_neighbour(at.row, d.rows, below),
+                            c = sample_neighbour(at.column, d.columns, right);
       const Tensor value =
           gather(pixels, first + r.index * d.columns + c.index) * reshape(r.weight * c.weight, with_channels);
       read = read.defined() ? read + value : value;

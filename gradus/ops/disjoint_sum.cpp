@@ -11,9 +11,9 @@ namespace gradus {
 namespace {
 
 /// A walk along the parts of a concatenation.
-class Parts {
+class SumParts {
  public:
-  Parts(const Inputs& parts, int axis) : axis_(axis) {
+  SumParts(const Inputs& parts, int axis) : axis_(axis) {
     for (const Ref<Node>& part : parts) parts_.emplace_back(part);
     enter();
   }
@@ -59,7 +59,7 @@ bool is_zeros(const Tensor& x) {
 namespace {
 
 /// The parts of the sum; nothing if parts overlap, or if sizes are not known.
-std::optional<Tensors> joined_parts(Parts x, Parts y, const Spec& spec, int axis) {
+std::optional<Tensors> joined_parts(SumParts x, SumParts y, const Spec& spec, int axis) {
   if (!x.known() || !y.known()) return {};
   Tensors joined;
   while (!x.done() && !y.done()) {
@@ -72,7 +72,7 @@ std::optional<Tensors> joined_parts(Parts x, Parts y, const Spec& spec, int axis
       y.advance(n);
       continue;
     }
-    Parts &given = x.in_zeros() ? y : x, &zero = x.in_zeros() ? x : y;
+    SumParts &given = x.in_zeros() ? y : x, &zero = x.in_zeros() ? x : y;
     const std::int64_t n = given.rest();
     if (!zero.in_zeros() || zero.rest() < n || !given.at_begin()) return {};
     joined.push_back(given.part());
@@ -88,8 +88,8 @@ std::optional<Tensor> disjoint_sum(const Tensor& a, const Tensor& b) {
   const Concat *first = a.node()->op.as<Concat>(), *second = b.node()->op.as<Concat>();
   std::optional<Tensors> parts;
   if (first && second && first->axis == second->axis && a.spec() == b.spec())
-    parts =
-        joined_parts(Parts(a.node()->inputs, first->axis), Parts(b.node()->inputs, first->axis), a.spec(), first->axis);
+    parts = joined_parts(SumParts(a.node()->inputs, first->axis), SumParts(b.node()->inputs, first->axis), a.spec(),
+                         first->axis);
   // Asked of every sum: at some sizes a padding is empty, and what is padded is no concat.
   if (!SizeChoice::choose(parts.has_value()) || !parts) return {};
   return concat(*parts, first->axis);

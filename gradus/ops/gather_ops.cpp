@@ -11,9 +11,9 @@ namespace gradus {
 
 namespace {
 
-const bool have_extents = Extents::are<ScatterAdd>(&ScatterAdd::extent) &&
-                          Extents::are<CheckRange>(&CheckRange::limit) &&
-                          Extents::are<CheckIndices>(&CheckIndices::limit);
+const bool gathers_have_extents = Extents::are<ScatterAdd>(&ScatterAdd::extent) &&
+                                  Extents::are<CheckRange>(&CheckRange::limit) &&
+                                  Extents::are<CheckIndices>(&CheckIndices::limit);
 
 void require_index_dtype(std::string_view op, const Spec& indices) {
   require(indices.dtype == i32 || indices.dtype == i64, op, ": indices are ", indices, ", expected i32 or i64");

@@ -86,8 +86,8 @@ class AxisSampler {
   Tensor position_;
 };
 
-Tensor product(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a * b; }
-Tensor both(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : logical_and(a, b); }
+Tensor weighted_by(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a * b; }
+Tensor both_inside(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : logical_and(a, b); }
 
 /// [n, channels, space...] -> [n * space, channels]: rows that a gather reads.
 Tensor as_rows(const Tensor& x) {
@@ -116,7 +116,7 @@ class Choices {
     if (axis < axes_.size()) {
       const Tensor n = extent(shape_[static_cast<int>(axis) + 2], i64);
       for (const Neighbour& k : axes_[axis])
-        add(axis + 1, index * n + k.index, product(weight, k.weight), both(inside, k.inside));
+        add(axis + 1, index * n + k.index, weighted_by(weight, k.weight), both_inside(inside, k.inside));
       return;
     }
     Tensor part = gather(rows_, index);

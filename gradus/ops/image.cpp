@@ -30,7 +30,7 @@ void check_colours(std::string_view op, const Tensor& x) {
   check_channels(op, x, 3);
 }
 
-double largest_of(DType t) {
+double full_intensity(DType t) {
   const int bits = static_cast<int>(8 * size_of(t)) - (is_signed(t) ? 1 : 0);
   return std::ldexp(1.0, bits) - 1;
 }
@@ -89,13 +89,13 @@ Tensor convert_image_dtype(const Tensor& image, DType dtype, bool saturate) {
   if (from == dtype || (is_floating(from) && is_floating(dtype))) return cast(image, dtype);
   if (is_floating(dtype)) {
     const DType t = dtype == f64 ? f64 : f32;
-    return cast(cast(image, t) * (1 / largest_of(from)), dtype);
+    return cast(cast(image, t) * (1 / full_intensity(from)), dtype);
   }
   if (is_floating(from)) {
-    const Tensor scaled = cast(image, from == f64 || size_of(dtype) >= 4 ? f64 : f32) * (largest_of(dtype) + 0.5);
+    const Tensor scaled = cast(image, from == f64 || size_of(dtype) >= 4 ? f64 : f32) * (full_intensity(dtype) + 0.5);
     return saturate || size_of(dtype) >= 4 ? cast(scaled, dtype) : cast(cast(scaled, i64), dtype);
   }
-  const double ratio = (largest_of(from) + 1) / (largest_of(dtype) + 1);
+  const double ratio = (full_intensity(from) + 1) / (full_intensity(dtype) + 1);
   const Tensor kept = saturate && !is_signed(dtype) && is_signed(from) ? maximum(image, 0) : image;
   if (ratio > 1) return cast(floor_divide(kept, static_cast<std::int64_t>(ratio)), dtype);
   return cast(kept, dtype) * static_cast<std::int64_t>(1 / ratio);

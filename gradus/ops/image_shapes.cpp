@@ -21,11 +21,11 @@
 namespace gradus {
 namespace {
 
-void check_images(std::string_view op, const Tensor& x) {
+void check_image_shape(std::string_view op, const Tensor& x) {
   require(x.shape().rank() >= 3, op, ": expected images [..., height, width, channels], got ", x.spec());
 }
 void check_known_size(std::string_view op, const Tensor& x) {
-  check_images(op, x);
+  check_image_shape(op, x);
   require(x.shape()[-3] >= 0 && x.shape()[-2] >= 0, op, ": height and width of ", x.spec(), " must be known");
 }
 
@@ -51,7 +51,7 @@ struct Pair {
   double max_val;
 };
 Pair intensities(std::string_view op, const Tensor& a, const Tensor& b, double max_val) {
-  check_images(op, a);
+  check_image_shape(op, a);
   require(a.spec() == b.spec(), op, ": the images are ", a.spec(), " and ", b.spec(), "; they must agree");
   require(a.dtype() != boolean && max_val > 0, op, ": expected numbers and a positive max_val, got ", a.spec(), " and ",
           max_val);
@@ -132,7 +132,7 @@ Tensor central_crop(const Tensor& image, double central_fraction) {
 
 Tensor crop_to_bounding_box(const Tensor& image, std::int64_t offset_height, std::int64_t offset_width,
                             std::int64_t target_height, std::int64_t target_width) {
-  check_images("crop_to_bounding_box", image);
+  check_image_shape("crop_to_bounding_box", image);
   const int rows = image.shape().rank() - 3;
   for (const std::int64_t offset : {offset_height, offset_width})
     require(offset >= 0 || (offset < any_size && Context::current()),
@@ -146,7 +146,7 @@ Tensor crop_to_bounding_box(const Tensor& image, std::int64_t offset_height, std
 
 Tensor pad_to_bounding_box(const Tensor& image, std::int64_t offset_height, std::int64_t offset_width,
                            std::int64_t target_height, std::int64_t target_width) {
-  check_images("pad_to_bounding_box", image);
+  check_image_shape("pad_to_bounding_box", image);
   const auto left_of = [](std::int64_t target, std::int64_t offset, std::int64_t n) {
     return dimension::subtract(target, dimension::add(offset, n));
   };
@@ -174,7 +174,7 @@ Tensor pad_to_bounding_box(const Tensor& image, std::int64_t offset_height, std:
 
 Tensor resize_with_crop_or_pad(const Tensor& image, std::int64_t target_height, std::int64_t target_width) {
   constexpr std::string_view op = "resize_with_crop_or_pad";
-  check_images(op, image);
+  check_image_shape(op, image);
   require(target_height > 0 && target_width > 0, op, ": the size must be positive, got ", target_height, " and ",
           target_width);
   const std::int64_t height = image.shape()[-3], width = image.shape()[-2];
@@ -214,7 +214,7 @@ ImageGradients image_gradients(const Tensor& image) {
 }
 
 Tensor sobel_edges(const Tensor& image) {
-  check_images("sobel_edges", require_floating(image, "sobel_edges"));
+  check_image_shape("sobel_edges", require_floating(image, "sobel_edges"));
   const int rows = image.shape().rank() - 3;
   Paddings mirrored(static_cast<std::size_t>(image.shape().rank()), {0, 0});
   mirrored[static_cast<std::size_t>(rows)] = mirrored[static_cast<std::size_t>(rows) + 1] = {1, 1};
@@ -228,7 +228,7 @@ Tensor sobel_edges(const Tensor& image) {
 }
 
 Tensor total_variation(const Tensor& images) {
-  check_images("total_variation", images);
+  check_image_shape("total_variation", images);
   require(images.dtype() != boolean, "total_variation: expected numbers, got ", images.spec(), "; cast it first");
   const Tensor x = widened(images);
   const auto along = [&](int axis) {

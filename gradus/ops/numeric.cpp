@@ -19,8 +19,6 @@
 namespace gradus {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 const Tensor& require_numbers(const Tensor& x, std::string_view op) {
   require(x.dtype() != boolean, op, ": expected numbers, got ", x.spec(), "; cast it first");
   return x;
@@ -135,6 +133,7 @@ Tensor nan_to_num(const Tensor& x, NanToNumOptions options) {
                          : x.dtype() == bf16 ? 0x1.fep127
                                              : static_cast<double>(std::numeric_limits<float>::max());
   Tensor y = where(is_nan(x), scalar_like(x, options.nan, "nan_to_num"), x);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   y = where(equal(x, infinity), scalar_like(x, options.posinf.value_or(largest), "nan_to_num"), y);
   return where(equal(x, -infinity), scalar_like(x, options.neginf.value_or(-largest), "nan_to_num"), y);
 }

@@ -6,16 +6,14 @@
 namespace gradus {
 namespace {
 
-using scalar::Value;
-
 constexpr int rounds = 7;
 constexpr std::int64_t low_mask = 0xffffffff;
 
-Value low(const Value& x) { return x & Value(low_mask); }
-Value high(const Value& x) { return shift_right_logical(x, 32); }
+scalar::Value low(const scalar::Value& x) { return x & scalar::Value(low_mask); }
+scalar::Value high(const scalar::Value& x) { return shift_right_logical(x, 32); }
 std::uint64_t low(std::uint64_t x) { return x & low_mask; }
 std::uint64_t high(std::uint64_t x) { return x >> 32; }
-Value word(std::int64_t x, const Value&) { return x; }
+scalar::Value word(std::int64_t x, const scalar::Value&) { return x; }
 std::uint64_t word(std::int64_t x, std::uint64_t) { return static_cast<std::uint64_t>(x); }
 
 /// Words 2*half and 2*half+1 of the block for this counter: 32 bits of the first below 21 bits of the second.
@@ -41,7 +39,7 @@ struct Philox {
   static constexpr auto name = "philox";
   static constexpr auto takes = Takes::integers;
   int half = 0;
-  Value emit(Value index, Value key) const { return philox_bits(index, key, half); }
+  scalar::Value emit(scalar::Value index, scalar::Value key) const { return philox_bits(index, key, half); }
   scalar::Real emit(scalar::Real index, scalar::Real key) const {
     const auto bits = philox_bits(static_cast<std::uint64_t>(static_cast<std::int64_t>(index.v)),
                                   static_cast<std::uint64_t>(static_cast<std::int64_t>(key.v)), half);

@@ -106,14 +106,14 @@ Tensor along(const Tensor& x, int axis, int rank) {
   return reshape(x, shape);
 }
 
-Tensor number(std::int64_t n) { return fill({}, n, i64); }
+Tensor size_number(std::int64_t n) { return fill({}, n, i64); }
 
 /// Per window along spatial dimension i: how many taps stand below `bound`, counted from the element before which it
 /// begins.
 Tensor taps_below(const Windows& w, int i, const Tensor& bound) {
-  const Tensor begin = iota({w.size[i]}, i64) * number(w.strides[i]) - extent(w.before[i], i64);
-  const Tensor taps = floor_divide(bound - begin + number(w.dilations[i] - 1), number(w.dilations[i]));
-  return minimum(maximum(taps, number(0)), number(w.kernel[i]));
+  const Tensor begin = iota({w.size[i]}, i64) * size_number(w.strides[i]) - extent(w.before[i], i64);
+  const Tensor taps = floor_divide(bound - begin + size_number(w.dilations[i] - 1), size_number(w.dilations[i]));
+  return minimum(maximum(taps, size_number(0)), size_number(w.kernel[i]));
 }
 
 /// How many elements each window averages over: [size..., 1].
@@ -121,7 +121,7 @@ Tensor counts(const Windows& w, const Shape& input, bool include_padding, DType 
   const int count = w.kernel.rank();
   Tensor all = fill({}, 1, i64);
   for (int i = 0; i < count; ++i) {
-    const Tensor begin = include_padding ? number(0) - extent(w.before[i], i64) : number(0);
+    const Tensor begin = include_padding ? size_number(0) - extent(w.before[i], i64) : size_number(0);
     const Tensor end = extent(include_padding ? dimension::add(input[i], w.after[i]) : input[i], i64);
     all = all * along(taps_below(w, i, end) - taps_below(w, i, begin), i, count + 1);
   }
@@ -202,17 +202,17 @@ Tensor positions_of(const Windows& w, const Tensor& taps, const Shape& input) {
   Tensor rest = cast(taps, i64), position = fill_like(rest, 0);
   std::int64_t pitch = 1;
   for (int i = count; i-- > 0;) {
-    const Tensor k = mod(rest, number(w.kernel[i]));
-    rest = floor_divide(rest, number(w.kernel[i]));
-    const Tensor begin = iota({w.size[i]}, i64) * number(w.strides[i]) - extent(w.before[i], i64);
-    position = position + (along(begin, i + 1, count + 2) + k * number(w.dilations[i])) * extent(pitch, i64);
+    const Tensor k = mod(rest, size_number(w.kernel[i]));
+    rest = floor_divide(rest, size_number(w.kernel[i]));
+    const Tensor begin = iota({w.size[i]}, i64) * size_number(w.strides[i]) - extent(w.before[i], i64);
+    position = position + (along(begin, i + 1, count + 2) + k * size_number(w.dilations[i])) * extent(pitch, i64);
     pitch = dimension::multiply(pitch, input[i]);
   }
   return position;
 }
 
 /// The parts of an adaptive pooling.
-struct Parts {
+struct UnfoldedParts {
   std::int64_t n, m;
   std::int64_t begin(std::int64_t i) const { return i * n / m; }
   std::int64_t end(std::int64_t i) const { return ((i + 1) * n + m - 1) / m; }
@@ -229,7 +229,7 @@ template <class F> Tensor adapt(std::string_view op, const Tensor& x, const Size
       const std::int64_t n = y.shape()[i + 1];
       require(n > 0 && n < std::int64_t{1} << 31, op, ": spatial dimension ", i, " of ", x.spec(),
               " must be known and not empty");
-      if (size[i] != n) y = f(y, i + 1, Parts{n, size[i]});
+      if (size[i] != n) y = f(y, i + 1, UnfoldedParts{n, size[i]});
     }
     return y;
   });
@@ -307,7 +307,7 @@ Tensor global_lp_pool(const Tensor& x, double p) {
 
 Tensor adaptive_avg_pool(const Tensor& x, const Sizes& output_size) {
   check_floats("adaptive_avg_pool", x);
-  return adapt("adaptive_avg_pool", x, output_size, [](const Tensor& y, int axis, const Parts& parts) {
+  return adapt("adaptive_avg_pool", x, output_size, [](const Tensor& y, int axis, const UnfoldedParts& parts) {
     std::vector<Tensor> means;
     for (std::int64_t i = 0; i < parts.m; ++i)
       means.push_back(reduce_mean(slice_within(y, axis, parts.begin(i), parts.end(i) - parts.begin(i)),
@@ -317,7 +317,7 @@ Tensor adaptive_avg_pool(const Tensor& x, const Sizes& output_size) {
 }
 
 Tensor adaptive_max_pool(const Tensor& x, const Sizes& output_size) {
-  return adapt("adaptive_max_pool", x, output_size, [](const Tensor& y, int axis, const Parts& parts) {
+  return adapt("adaptive_max_pool", x, output_size, [](const Tensor& y, int axis, const UnfoldedParts& parts) {
     std::vector<Tensor> largest;
     for (std::int64_t i = 0; i < parts.m; ++i) {
       const std::int64_t size = parts.end(i) - parts.begin(i);

@@ -9,9 +9,9 @@
 namespace gradus {
 namespace {
 
-const bool have_extents = Extents::are<WindowArgmax>(&WindowArgmax::size) &&
-                          Extents::are<WindowDeposit>(&WindowDeposit::size) && Extents::are<Patches>(&Patches::size) &&
-                          Extents::are<Fold>(&Fold::size);
+const bool pools_have_extents = Extents::are<WindowArgmax>(&WindowArgmax::size) &&
+                                Extents::are<WindowDeposit>(&WindowDeposit::size) &&
+                                Extents::are<Patches>(&Patches::size) && Extents::are<Fold>(&Fold::size);
 
 /// The number of spatial dimensions.
 int spatial_rank(std::string_view op, const Spec& x, int dimensions_per_axis = 1) {
@@ -76,7 +76,7 @@ template <class Op> Tensor over_examples(const Op& op, In in, std::uint32_t mask
 /// Examples and channels stay apart.
 int outer_axes(const Spec& operand, int axis) { return axis == -1 || axis == -operand.shape.rank() ? axis : 0; }
 
-Shape part(const Shape& shape, int first, int count) {
+Shape part_of_shape(const Shape& shape, int first, int count) {
   return Shape(std::span(shape.begin() + first, static_cast<std::size_t>(count)));
 }
 
@@ -174,7 +174,8 @@ Spec Fold::infer(Specs in) const {
 Tensors Fold::vjp(In in, const Tensor&, const Tensor& dy) const {
   const Shape& patches = in[0].shape();
   const int count = strides.rank();
-  return {apply(Patches{part(patches, 1 + count, count), strides, dilations, part(patches, 1, count)}, dy)};
+  return {apply(Patches{part_of_shape(patches, 1 + count, count), strides, dilations, part_of_shape(patches, 1, count)},
+                dy)};
 }
 Tensor Fold::batch(In in, std::uint32_t mask, std::int64_t n) const { return over_examples(*this, in, mask, n); }
 int Fold::carries(Specs in, int, int axis) const {

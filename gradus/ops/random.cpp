@@ -20,17 +20,16 @@ namespace gradus {
 namespace {
 
 using scalar::Real;
-using scalar::Value;
 
 constexpr int low_bits = 29;  // a float takes the 24 bits above these for one number, and these for another
 
-Value upper(const Value& bits) { return shift_right_logical(bits, low_bits); }
+scalar::Value upper(const scalar::Value& bits) { return shift_right_logical(bits, low_bits); }
 Real upper(const Real& bits) { return {std::floor(std::ldexp(bits.v, -low_bits)), i64}; }
-Value lower(const Value& bits) { return bits & Value((std::int64_t{1} << low_bits) - 1); }
+scalar::Value lower(const scalar::Value& bits) { return bits & scalar::Value((std::int64_t{1} << low_bits) - 1); }
 Real lower(const Real& bits) { return {std::fmod(bits.v, std::ldexp(1, low_bits)), i64}; }
 
 /// The rest of a division; of numbers that are not negative.
-Value rest(const Value& x, const Value& divisor) { return x - (x / divisor) * divisor; }
+scalar::Value rest(const scalar::Value& x, const scalar::Value& divisor) { return x - (x / divisor) * divisor; }
 Real rest(const Real& x, const Real& divisor) { return {divisor.v == 0 ? x.v : std::fmod(x.v, divisor.v), i64}; }
 
 /// Horner's rule, highest coefficient first.

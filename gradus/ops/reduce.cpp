@@ -17,11 +17,11 @@
 namespace gradus {
 namespace {
 
-DType type_of(const scalar::Value& x) { return x.type(); }
-DType type_of(const scalar::Real& x) { return x.type; }
+DType operand_type(const scalar::Value& x) { return x.type(); }
+DType operand_type(const scalar::Real& x) { return x.type; }
 
 /// Integers have no infinity: their lowest number stands for it.
-scalar::Literal lowest(DType t) {
+scalar::Literal lowest_number(DType t) {
   return with_type(t, []<class T>(T) -> scalar::Literal {
     if constexpr (FloatingElement<T>) return -std::numeric_limits<double>::infinity();
     else return std::numeric_limits<T>::min();
@@ -64,9 +64,9 @@ struct Sum {
 struct Max {
   static constexpr auto name = "max";
   int axis = -1;
-  static scalar::Literal identity(DType t) { return lowest(t); }
+  static scalar::Literal identity(DType t) { return lowest_number(t); }
   auto combine(auto best, auto x) const {
-    return is_floating(type_of(x)) ? select(x == x, max(x, best), x) : max(x, best);
+    return is_floating(operand_type(x)) ? select(x == x, max(x, best), x) : max(x, best);
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const { return {split_among_ties(in[0], y, dy, axis)}; }
 };
@@ -76,7 +76,7 @@ struct Min {
   int axis = -1;
   static scalar::Literal identity(DType t) { return highest(t); }
   auto combine(auto best, auto x) const {
-    return is_floating(type_of(x)) ? select(x == x, min(x, best), x) : min(x, best);
+    return is_floating(operand_type(x)) ? select(x == x, min(x, best), x) : min(x, best);
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const { return {split_among_ties(in[0], y, dy, axis)}; }
 };
@@ -128,7 +128,7 @@ struct Extent {
 
 namespace {
 
-const bool has_extents = Extents::are<Extent>(&Extent::dimension);
+const bool extent_has_extents = Extents::are<Extent>(&Extent::dimension);
 
 /// Which axes: bit i for axis i.
 std::uint32_t mask_of(std::string_view op, const Tensor& x, const std::vector<int>& axis) {

@@ -150,12 +150,12 @@ Tensor scatter(const Tensor& x, const Tensor& indices, const Tensor& updates, in
 }
 
 /// The positions of scatter_nd within the first dimensions of `shape`, and what becomes of that.
-struct Positions {
+struct SlicePositions {
   Tensor flat;
   Shape merged;  // [n1 * ... * nk, inner...]
 };
 
-Positions positions_of(std::string_view op, const Tensor& indices, const Tensor& updates, const Shape& shape) {
+SlicePositions positions_of(std::string_view op, const Tensor& indices, const Tensor& updates, const Shape& shape) {
   require(indices.shape().rank() > 0, op, ": indices are ", indices.spec(), ", expected [places..., k]");
   const std::int64_t depth = indices.shape().back();
   require(depth >= 1 && depth <= shape.rank(), op, ": positions of ", dimension::to_text(depth),
@@ -177,7 +177,7 @@ Tensor scatter_into(std::string_view op, const Tensor& x, const Tensor& indices,
                     Reduction reduction) {
   require(x.dtype() == updates.dtype(), op, ": x is ", x.spec(), ", updates are ", updates.spec(),
           "; cast one of them");
-  const Positions at = positions_of(op, indices, updates, x.shape());
+  const SlicePositions at = positions_of(op, indices, updates, x.shape());
   return reshape(scatter(reshape(x, at.merged), at.flat, updates, -at.merged.rank(), reduction), x.shape());
 }
 
@@ -185,7 +185,7 @@ Tensor scatter_into(std::string_view op, const Tensor& x, const Tensor& indices,
 
 Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) {
   require(updates.dtype() != boolean, "scatter_nd: updates are ", updates.spec(), ", expected numbers; cast them");
-  const Positions at = positions_of("scatter_nd", indices, updates, shape);
+  const SlicePositions at = positions_of("scatter_nd", indices, updates, shape);
   return reshape(apply(ScatterAdd{-at.merged.rank(), at.merged[0]}, at.flat, updates), shape);
 }
 

@@ -21,9 +21,9 @@
 namespace gradus {
 namespace {
 
-constexpr std::int64_t most_at_once = 32;                      // points of one matrix, if the length has factors
-constexpr std::int64_t most_without_factors = 256;             // points of one matrix, if it has none
-constexpr std::int64_t most_elements = std::int64_t{1} << 26;  // of what is made on the host
+constexpr std::int64_t most_at_once = 32;                           // points of one matrix, if the length has factors
+constexpr std::int64_t most_without_factors = 256;                  // points of one matrix, if it has none
+constexpr std::int64_t most_host_elements = std::int64_t{1} << 26;  // of what is made on the host
 
 /// Parts of a complex tensor [..., n]; an empty imaginary part is 0.
 struct Complex {
@@ -191,7 +191,7 @@ Tensor dft(const Tensor& x, DftOptions options) {
   const std::int64_t n = options.dft_length != 0               ? options.dft_length
                          : options.inverse && options.onesided ? 2 * (given - 1)
                                                                : given;
-  require(n > 0 && n <= most_elements && given >= 0, "dft: the length of ", x.spec(), " along axis ", axis,
+  require(n > 0 && n <= most_host_elements && given >= 0, "dft: the length of ", x.spec(), " along axis ", axis,
           ", transformed as ", dimension::to_text(n), ", must be known and positive");
   return spectrum(x, axis, n, options);
 }
@@ -221,7 +221,7 @@ Tensor stft(const Tensor& signal, StftOptions options) {
   require(!options.onesided || signal.shape()[-1] == 1, "stft: onesided is of real signals, but ", signal.spec(),
           " is complex");
   const std::int64_t frames = dimension::add(dimension::floor_divide(room, options.frame_step), 1);
-  require(dimension::multiply(frames, length) <= most_elements * 8, "stft: ", frames, " frames of ", length,
+  require(dimension::multiply(frames, length) <= most_host_elements * 8, "stft: ", frames, " frames of ", length,
           " elements are too many");
   const Tensor places = expand_dims(range(frames, i64) * options.frame_step, 1) + range(length, i64);
   Tensor framed = gather(widened(signal), places, 1);  // [batch, frames, length, parts]
@@ -231,7 +231,7 @@ Tensor stft(const Tensor& signal, StftOptions options) {
 
 Tensor cosine_window(std::int64_t n, const std::vector<double>& a, SignalWindowOptions options) {
   const HostFloats floats;
-  require(n >= 0 && n <= most_elements, "window: ", n, " elements; expected a known number of them");
+  require(n >= 0 && n <= most_host_elements, "window: ", n, " elements; expected a known number of them");
   require(is_floating(options.dtype), "window: a window is of floats, not ", options.dtype);
   const auto period = static_cast<double>(options.periodic ? n : n - 1);
   std::vector<double> values;
@@ -269,8 +269,8 @@ void add_triangle(std::vector<double>& matrix, std::int64_t columns, std::int64_
 Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_length, std::int64_t sample_rate,
                          double lower_edge_hertz, double upper_edge_hertz, DType dtype) {
   const HostFloats floats;
-  require(num_mel_bins >= 0 && dft_length > 0 && sample_rate > 0 && dft_length < most_elements &&
-              num_mel_bins < most_elements && (dft_length / 2 + 1) * num_mel_bins <= most_elements,
+  require(num_mel_bins >= 0 && dft_length > 0 && sample_rate > 0 && dft_length < most_host_elements &&
+              num_mel_bins < most_host_elements && (dft_length / 2 + 1) * num_mel_bins <= most_host_elements,
           "mel_weight_matrix: ", num_mel_bins, " bins of a transform of ", dft_length, " points at ", sample_rate,
           " Hz; expected positive numbers of a reasonable size");
   require(lower_edge_hertz >= 0 && lower_edge_hertz <= upper_edge_hertz &&

@@ -14,7 +14,7 @@ namespace gradus {
 
 namespace {
 
-const bool has_extents = Extents::are<ArgSort>(&ArgSort::count);
+const bool sorts_have_extents = Extents::are<ArgSort>(&ArgSort::count);
 
 }  // namespace
 

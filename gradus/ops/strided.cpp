@@ -13,7 +13,7 @@
 namespace gradus {
 namespace {
 
-const bool have_extents = Extents::are<StridedSlice>(&StridedSlice::begin, &StridedSlice::size);
+const bool strided_slices_have_extents = Extents::are<StridedSlice>(&StridedSlice::begin, &StridedSlice::size);
 
 /// Whether a dimension is positive: of a symbolic one whether it is for large sizes.
 bool is_positive(std::int64_t d) {

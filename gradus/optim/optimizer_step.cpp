@@ -13,11 +13,13 @@
 #include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/widened.h"
 #include "gradus/optim/optimizer_state.h"
+#include "gradus/optim/update_rule.h"
 
 namespace gradus {
-namespace {
 
 Tensor number(double value) { return fill({}, value, f64); }
+
+namespace {
 
 /// Numbers of a step in each dtype that is asked for, cast once.
 class NumbersByType {

@@ -8,12 +8,12 @@
 #include "gradus/ops/random_state.h"
 #include "gradus/ops/shape.h"
 #include "gradus/optim/option_text.h"
+#include "gradus/optim/update_rule.h"
 
 namespace gradus {
 namespace {
 
 /// A number as structure, exact in f64 (a bare double literal of `constant` would become f32).
-Tensor number(double value) { return fill({}, value, f64); }
 
 /// 1 at 0, 0 at 1.
 Tensor half_cosine(const Tensor& done) { return number(0.5) * (number(1) + cos(number(std::numbers::pi) * done)); }

@@ -7,6 +7,9 @@
 
 namespace gradus {
 
+/// A number of a step: numbers are f64 until they meet a variable.
+Tensor number(double value);
+
 /// The numbers of one step: f64 scalars.
 struct StepNumbers {
   Tensor learning_rate;

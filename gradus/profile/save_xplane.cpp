@@ -10,6 +10,7 @@
 #include <system_error>
 #include <unordered_map>
 #include "gradus/base/error.h"
+#include "gradus/base/host_name.h"
 #include "gradus/base/numbered.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/protobuf_writer.h"
@@ -170,12 +171,6 @@ class PlaneWriter {
   std::map<std::string, std::int64_t> numbers_;
 };
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
-  return name.data();
-}
-
 /// "2026_11_26_14_03_09", the name of a run in TensorBoard's list.
 std::string run_name(std::int64_t wall) {
   const std::time_t seconds = wall / 1'000'000'000;
@@ -190,7 +185,7 @@ std::string run_name(std::int64_t wall) {
 
 void ProfileReport::save_xplane(const std::filesystem::path& directory) const {
   require(timeline != nullptr, "save_xplane: this report is not of a profile; profile() makes one");
-  const std::string host = host_name();
+  const std::string host = host_name("localhost");
   ProtobufWriter space;
   space.message(1, PlaneWriter(*timeline).plane());
   space.bytes(4, host);

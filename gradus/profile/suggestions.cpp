@@ -17,7 +17,7 @@ constexpr double much_compiling = 0.1;                   // share of the time, b
 constexpr std::int64_t many_traces = 3, many_runs = 20;  // traces in the second half of the programs
 constexpr double short_step = 300e-6;  // seconds of a program that a larger batch would make worth its while
 
-std::string percent(double share) { return text(std::lround(100 * share), " %"); }
+std::string whole_percent(double share) { return text(std::lround(100 * share), " %"); }
 std::string milliseconds(double seconds) {
   TextStream out;
   if (seconds < 1) out.precision(3);
@@ -160,9 +160,10 @@ class Advisor {
     const double gain = std::max(hidden, spread());
     if (waited_for_plain_ < worth * report_.seconds) return;
     suggest("prefetch", gain,
-            text(percent(share(waited_for_plain_)), " of the time waits for input that is made when it is asked for, ",
-                 of_dearest(), "`prefetch` would make it meanwhile", gain > hidden ? ", on several threads," : "",
-                 " and hide ", percent(gain / waited_for_plain_), " of that"));
+            text(whole_percent(share(waited_for_plain_)),
+                 " of the time waits for input that is made when it is asked for, ", of_dearest(),
+                 "`prefetch` would make it meanwhile", gain > hidden ? ", on several threads," : "", " and hide ",
+                 whole_percent(gain / waited_for_plain_), " of that"));
   }
 
   void suggest_parallel_map() {
@@ -171,10 +172,10 @@ class Advisor {
     const double gain =
         std::min(waited_for_ahead_, making_seconds_) * (1 - data_threads_ / static_cast<double>(report_.threads));
     suggest("parallel map", gain,
-            text(percent(share(waited_for_ahead_)), " of the time waits for input although it is made ahead: `",
+            text(whole_percent(share(waited_for_ahead_)), " of the time waits for input although it is made ahead: `",
                  dearest_stage_->name, "` takes ", milliseconds(dearest_stage_->seconds), " on ", data_threads_, " of ",
                  report_.threads, " threads; with `num_parallel_calls` = autotune on all of them the wait would ",
-                 "be ", percent(gain / waited_for_ahead_), " less"));
+                 "be ", whole_percent(gain / waited_for_ahead_), " less"));
   }
 
   void suggest_cache() {
@@ -182,10 +183,10 @@ class Advisor {
       return row.kind == ProfileKind::stage && row.name.starts_with("cache");
     });
     if (is_cached || !dearest_kept_) return;
-    suggest(
-        "cache", std::min(waited_in_later_epochs_, kept_seconds_ * later_share_),
-        text(percent(share(waited_in_later_epochs_)), " of the time waits for elements that an earlier epoch made, ",
-             "most of all by `", dearest_kept_->name, "`; `cache` behind what is the same in every epoch keeps them"));
+    suggest("cache", std::min(waited_in_later_epochs_, kept_seconds_ * later_share_),
+            text(whole_percent(share(waited_in_later_epochs_)),
+                 " of the time waits for elements that an earlier epoch made, ", "most of all by `",
+                 dearest_kept_->name, "`; `cache` behind what is the same in every epoch keeps them"));
   }
 
   /// Suggests less input work if waiting for input dominates and the ways to make input sooner, which come first, leave
@@ -199,8 +200,9 @@ class Advisor {
         data_threads_ == 0 ? "" : text("although ", data_threads_, " of ", report_.threads, " threads make it ahead, ");
     suggest(
         "input", std::min(report_.input_wait - hidden, reading_seconds(*dearest_stage_) / std::max(1, data_threads_)),
-        text(percent(share(report_.input_wait)), " of the time waits for input, ", ahead, of_dearest(),
-             hidden > 0 ? text("making it sooner hides ", percent(hidden / report_.input_wait), " of the wait: ") : "",
+        text(whole_percent(share(report_.input_wait)), " of the time waits for input, ", ahead, of_dearest(),
+             hidden > 0 ? text("making it sooner hides ", whole_percent(hidden / report_.input_wait), " of the wait: ")
+                        : "",
              "let `", dearest_stage_->name,
              "` do less for each element, or do it once, in front of `cache` or into a file"));
   }
@@ -209,7 +211,7 @@ class Advisor {
     const std::int64_t one_by_one = runs_ - timeline_.tracks.front().kept.function_runs;
     if (one_by_one < many_runs || 2 * one_by_one < runs_) return;
     suggest("compile", report_.host,
-            text(percent(share(report_.host)), " of the time records ops in C++ and starts ", one_by_one,
+            text(whole_percent(share(report_.host)), " of the time records ops in C++ and starts ", one_by_one,
                  " programs; a step within `function` is recorded once and is one program"));
   }
 
@@ -217,10 +219,11 @@ class Advisor {
     const double lasting = std::min(2 * late_compile_, report_.compile);
     for (const auto& [name, times] : traces_) {
       if (times < many_traces || share(lasting) < much_compiling) continue;
-      suggest("fixed sizes", lasting,
-              text(percent(share(lasting)), " of the time is compiling that does not end: `", name, "` was traced ",
-                   times, " times after half of the programs had run; batches of one size are traced once"),
-              "explain() says why, and `drop_remainder` or `padded_batch` make sizes equal");
+      suggest(
+          "fixed sizes", lasting,
+          text(whole_percent(share(lasting)), " of the time is compiling that does not end: `", name, "` was traced ",
+               times, " times after half of the programs had run; batches of one size are traced once"),
+          "explain() says why, and `drop_remainder` or `padded_batch` make sizes equal");
     }
   }
 
@@ -231,16 +234,16 @@ class Advisor {
     const double fixed = report_.host + waits;
     if (share(fixed) < 0.5 || traces_.empty()) return;
     suggest("batch size", fixed / 2,
-            text(percent(share(fixed)), " of the time starts programs and waits at barriers, which a program of ",
+            text(whole_percent(share(fixed)), " of the time starts programs and waits at barriers, which a program of ",
                  milliseconds(run_seconds_ / static_cast<double>(runs_)),
                  " hardly pays for; twice the batch size needs half of that for each example"));
   }
 
   void suggest_replicas() {
-    suggest(
-        "replicas", report_.communication / 2,
-        text(percent(share(report_.communication)), " of the time waits for other processes; twice the batch of each ",
-             "needs half as many sums for each example"));
+    suggest("replicas", report_.communication / 2,
+            text(whole_percent(share(report_.communication)),
+                 " of the time waits for other processes; twice the batch of each ",
+                 "needs half as many sums for each example"));
   }
 
   const ProfileReport& report_;

@@ -60,7 +60,6 @@ Value acos(const Value& x) {
 }
 
 Value atan2(const Value& y, const Value& x) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   const Format& format = format_of(y);
   const Value up = abs(y), across = abs(x), longer = max(up, across);
   // An infinite side counts as 1 and leaves nothing of a finite one; sides whose sum would overflow are scaled.

@@ -11,7 +11,6 @@
 namespace gradus::scalar {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 using std::numbers::pi;
 
 constexpr double wave_from = 5;

@@ -8,9 +8,7 @@
 namespace gradus::scalar {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double pi = 3.14159265358979323846;
+using std::numbers::pi;
 
 /// sin(pi r) for |r| <= 1/2.
 Value sine_of_pi(const Value& r) {

@@ -9,8 +9,6 @@
 namespace gradus::scalar {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 using std::numbers::pi;
 
 /// D(x) / x for x^2 = 8 (t + 1) up to 16, and 2 x D(x) for x^2 = 32 / (t + 1) from 16.

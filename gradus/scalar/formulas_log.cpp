@@ -7,9 +7,6 @@
 namespace gradus::scalar {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 /// log(1 + f) + low for 1 + f in [sqrt(1/2), sqrt(2)) and a small `low`, as f + what is returned.
 Value log1p_less_argument(const Value& f, const Value& low) {
   const Value square = f * f;

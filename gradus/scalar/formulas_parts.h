@@ -1,5 +1,6 @@
 /// Parts that the elementary functions share: the layout of the two float formats, and polynomials.
 #pragma once
+#include <limits>
 #include <initializer_list>
 #include <limits>
 #include <span>
@@ -7,6 +8,9 @@
 #include "gradus/scalar/rare_parts.h"
 
 namespace gradus::scalar {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Constants that differ between f32 and f64.
 struct Format {

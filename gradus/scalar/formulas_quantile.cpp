@@ -7,9 +7,6 @@
 namespace gradus::scalar {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 struct Fraction {
   Value numerator, denominator;
 };

@@ -7,8 +7,6 @@
 namespace gradus::scalar {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double largest_quotient = 0x1p53;
 
 /// The number in [-m/2, m/2] that differs from v, |v| < 1.5 m, by 0 or m.
@@ -25,7 +23,7 @@ Value product_modulo(const Value& a, const Value& b, const Value& m) {
 }
 
 /// 2^k for an i64 k within the exponents of f64.
-Value power_of_two(const Value& k) { return bitcast(shift_left(k + std::int64_t{1023}, 52), f64); }
+Value power_of_integer(const Value& k) { return bitcast(shift_left(k + std::int64_t{1023}, 52), f64); }
 
 /// x modulo y for positive doubles, x / y at least 2^52 and below 2^(32 * 2^squarings).
 Value remainder_by_squaring(const Value& x, const Value& y, int squarings) {
@@ -33,7 +31,7 @@ Value remainder_by_squaring(const Value& x, const Value& y, int squarings) {
   const auto exponent = [](const Value& v) { return shift_right_logical(bitcast(v, i64), 52); };
   const auto mantissa = [](const Value& v) { return bitcast((bitcast(v, i64) & fraction) | integral, f64); };
   const Value m = mantissa(y), own = mantissa(x), k = exponent(x) - exponent(y);
-  Value power = power_of_two(shift_right_logical(k, squarings));
+  Value power = power_of_integer(shift_right_logical(k, squarings));
   for (int bit = squarings - 1; bit >= 0; --bit) {
     power = product_modulo(power, power, m);
     const Value is_odd = (shift_right_logical(k, bit) & std::int64_t{1}) == std::int64_t{1};

@@ -184,7 +184,6 @@ Value signed_by(const Value& bits, const Value& y) {
 
 /// The result in the type of x; NaN unless x is finite.
 Value finished(const Value& x, const Value& y) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   return select(abs(x) < infinity, convert(y, x.type()), std::numeric_limits<double>::quiet_NaN());
 }
 

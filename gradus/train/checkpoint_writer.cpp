@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <system_error>
+#include "gradus/base/host_name.h"
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
 #include "gradus/train/checkpoint_directory.h"
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* lock_name = ".writer";  // hidden
 
-using Identity = std::pair<dev_t, ino_t>;
+using FileIdentity = std::pair<dev_t, ino_t>;
 
 /// The open file. The owner of the lock removes it in the end, so a file that others opened before may be gone from its
 /// place.
@@ -60,26 +61,22 @@ class LockFile {
     if (::ftruncate(descriptor_, 0) == 0) (void)!::pwrite(descriptor_, line.data(), line.size(), 0);
   }
   /// The identity of the file, by any path.
-  Identity identity() const {
+  FileIdentity identity() const {
     struct stat found{};
-    return ::fstat(descriptor_, &found) == 0 ? Identity{found.st_dev, found.st_ino} : Identity{};
+    return ::fstat(descriptor_, &found) == 0 ? FileIdentity{found.st_dev, found.st_ino} : FileIdentity{};
   }
 
  private:
   bool is_in_its_place() const {
     struct stat found{};
-    return ::stat(file_.c_str(), &found) == 0 && Identity{found.st_dev, found.st_ino} == identity();
+    return ::stat(file_.c_str(), &found) == 0 && FileIdentity{found.st_dev, found.st_ino} == identity();
   }
   const fs::path file_;
   const int descriptor_;
   bool is_locked_ = false, removes_directory_ = false;
 };
 
-std::string own_name() {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  return text("process ", ::getpid(), " on ", host.data());
-}
+std::string own_name() { return text("process ", ::getpid(), " on ", host_name("a host without a name")); }
 
 /// Takes the lock. False: the process that held it removed the file meanwhile.
 bool take(const fs::path& directory, LockFile& file) {
@@ -106,7 +103,7 @@ bool take(const fs::path& directory, LockFile& file) {
 
 std::shared_ptr<const void> hold_as_writer(const fs::path& directory) {
   static std::mutex guard;
-  static std::map<Identity, std::weak_ptr<LockFile>> held;  // locks of this process
+  static std::map<FileIdentity, std::weak_ptr<LockFile>> held;  // locks of this process
   const std::lock_guard lock(guard);
   std::erase_if(held, [](const auto& entry) { return entry.second.expired(); });
   for (;;) {

@@ -11,29 +11,29 @@
 namespace gradus {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 class ConfigWriter {
  public:
   /// The model as Keras serializes it; problems are kept.
-  Json model(const Layer& layer) {
+  OrderedJson model(const Layer& layer) {
     const auto* described = dynamic_cast<const Described*>(&layer);
     if (!described || described->config().class_name != "Sequential") {
       problems_.push_back(text("the model is a ", layer.kind(), ", not a Sequential"));
       return {};
     }
-    Json written = object(layer, *described);
-    const Json shape = batch_shape(*layer.input());
-    Json input{{"module", "keras.layers"},
-               {"class_name", "InputLayer"},
-               {"config",
-                {{"batch_shape", shape},
-                 {"dtype", keras_name(layer.input()->dtype)},
-                 {"sparse", false},
-                 {"ragged", false},
-                 {"name", "input_layer"}}},
-               {"registered_name", nullptr}};
-    Json& layers = written["config"]["layers"];
+    OrderedJson written = object(layer, *described);
+    const OrderedJson shape = batch_shape(*layer.input());
+    OrderedJson input{{"module", "keras.layers"},
+                      {"class_name", "InputLayer"},
+                      {"config",
+                       {{"batch_shape", shape},
+                        {"dtype", keras_name(layer.input()->dtype)},
+                        {"sparse", false},
+                        {"ragged", false},
+                        {"name", "input_layer"}}},
+                      {"registered_name", nullptr}};
+    OrderedJson& layers = written["config"]["layers"];
     layers.insert(layers.begin(), std::move(input));
     written["config"]["build_input_shape"] = shape;
     written["build_config"] = {{"input_shape", shape}};
@@ -42,9 +42,9 @@ class ConfigWriter {
   const std::vector<std::string>& problems() const { return problems_; }
 
  private:
-  Json object(const Layer& layer, const Described& described) {
+  OrderedJson object(const Layer& layer, const Described& described) {
     const LayerConfig config = described.config();
-    Json options{{"name", name_of(layer)}, {"dtype", policy_name(layer)}};
+    OrderedJson options{{"name", name_of(layer)}, {"dtype", policy_name(layer)}};
     if (!is_trained(layer)) options["trainable"] = false;  // not every layer takes it
     for (const LayerOption& option : config.options) {
       const auto* regularizer = std::get_if<Regularizer>(&option.value);
@@ -57,10 +57,10 @@ class ConfigWriter {
             {"registered_name", nullptr}};
   }
 
-  void add_children(Json& options, const Layer& layer, const std::string& class_name) {
+  void add_children(OrderedJson& options, const Layer& layer, const std::string& class_name) {
     const auto children = layer.children();
     if (class_name == "Sequential") {
-      Json& layers = options["layers"] = Json::array();
+      OrderedJson& layers = options["layers"] = OrderedJson::array();
       std::set<std::string> names;
       std::set<const Layer*> seen;
       for (const auto& child : children) names.insert(child->name());
@@ -81,7 +81,7 @@ class ConfigWriter {
     } else if (class_name == "RNN") {
       options["cell"] = any(*children[0]);
     } else if (class_name == "StackedRNNCells") {
-      Json& cells = options["cells"] = Json::array();
+      OrderedJson& cells = options["cells"] = OrderedJson::array();
       for (const auto& child : children) cells.push_back(any(*child));
     }
   }
@@ -100,16 +100,16 @@ class ConfigWriter {
     return layer.name().empty() ? std::string(layer.kind()) : layer.name();
   }
 
-  Json any(const Layer& layer) {
+  OrderedJson any(const Layer& layer) {
     const auto* described = dynamic_cast<const Described*>(&layer);
     if (described && !described->config().class_name.empty()) return object(layer, *described);
     problem(layer, text("Keras has no layer like this ", layer.kind()));
     return {};
   }
 
-  Json value_of(const Layer& layer, const LayerOption& option) {
+  OrderedJson value_of(const Layer& layer, const LayerOption& option) {
     return std::visit(
-        [&]<class T>(const T& value) -> Json {
+        [&]<class T>(const T& value) -> OrderedJson {
           if constexpr (std::same_as<T, std::monostate>) return nullptr;
           else if constexpr (std::same_as<T, Activation>) return activation(layer, option.name, value);
           else if constexpr (std::same_as<T, Regularizer>) return penalty(layer, option.name, value);
@@ -118,19 +118,19 @@ class ConfigWriter {
         },
         option.value);
   }
-  static Json open_sizes(std::span<const std::int64_t> sizes) {
-    Json all = Json::array();
-    for (const std::int64_t size : sizes) all.push_back(size < 0 ? Json(nullptr) : Json(size));
+  static OrderedJson open_sizes(std::span<const std::int64_t> sizes) {
+    OrderedJson all = OrderedJson::array();
+    for (const std::int64_t size : sizes) all.push_back(size < 0 ? OrderedJson(nullptr) : OrderedJson(size));
     return all;
   }
-  Json activation(const Layer& layer, const std::string& option, const Activation& activation) {
+  OrderedJson activation(const Layer& layer, const std::string& option, const Activation& activation) {
     const auto name = gradus::name_of(activation);
     if (name) return *name;
     problem(layer, text("its ", option, " is none of Keras's"));
     return nullptr;
   }
 
-  Json penalty(const Layer& layer, const std::string& option, const Regularizer& regularizer) {
+  OrderedJson penalty(const Layer& layer, const std::string& option, const Regularizer& regularizer) {
     if (const auto factors = factors_of(regularizer))
       return {{"module", "keras.regularizers"},
               {"class_name", "L1L2"},
@@ -140,7 +140,7 @@ class ConfigWriter {
     return nullptr;
   }
 
-  Json policy_name(const Layer& layer) {
+  OrderedJson policy_name(const Layer& layer) {
     const DType input = layer.input() && is_floating(layer.input()->dtype) ? layer.input()->dtype : f32;
     const Policy policy = layer.policy().value_or(Policy{input, input});
     if (policy.compute == policy.variable) return keras_name(policy.compute);
@@ -162,8 +162,8 @@ class ConfigWriter {
     return !is_any;
   }
 
-  Json batch_shape(const Spec& input) const {
-    Json shape = open_sizes({input.shape.begin(), input.shape.end()});
+  OrderedJson batch_shape(const Spec& input) const {
+    OrderedJson shape = open_sizes({input.shape.begin(), input.shape.end()});
     if (!shape.empty()) shape[0] = nullptr;  // a batch is of any size
     return shape;
   }
@@ -185,7 +185,7 @@ std::string config_of_model(const Module& model) {
   require(model.is_built(), "save_model: module ", model.layer_behind().called(),
           " is not built; call it, or build(spec), first");
   ConfigWriter writer;
-  const Json written = writer.model(model.layer_behind());
+  const OrderedJson written = writer.model(model.layer_behind());
   std::string all;
   for (const std::string& problem : writer.problems()) all += "\n  " + problem;
   require(all.empty(), "save_model: Keras could not make this model:", all,

@@ -149,8 +149,6 @@ Spec spec_of(const KerasPlace& place) {
 }
 
 /// Whether a value of type `from` may be kept as one of type `to`.
-bool fits(DType from, DType to) { return from == to || (is_floating(from) && is_floating(to)); }
-
 /// "layers/dense/": the part of a path that names an object of the model.
 std::string top_of(const std::string& path) { return path.substr(0, path.find('/') + 1); }
 
@@ -191,7 +189,7 @@ void assign_keras_arrays(const Module& model, const std::vector<NamedArray>& arr
       continue;
     }
     const Spec &has = at->second->spec, wanted = spec_of(place);
-    if (place.variable && has.shape == wanted.shape && fits(has.dtype, wanted.dtype))
+    if (place.variable && has.shape == wanted.shape && loads_into(has.dtype, wanted.dtype))
       found.emplace_back(place.variable.get(), at->second);
     else if (place.variable)
       problems +=

@@ -9,6 +9,9 @@
 
 namespace gradus {
 
+/// Values of `from` may become those of a variable of type `to`.
+inline bool loads_into(DType from, DType to) { return from == to || (is_floating(from) && is_floating(to)); }
+
 struct KerasPlace {
   std::string path;  // such as "layers/dense/vars/0"
   /// Null: a number that Keras keeps there and that is not needed here, i32 and 0.

@@ -12,12 +12,11 @@
 namespace gradus {
 namespace {
 
-using Cell = ResultTable::Cell;
 template <class... F> struct Overloaded : F... {
   using F::operator()...;
 };
 
-std::string to_text(const Cell& cell, bool exact) {
+std::string cell_text(const ResultTable::Cell& cell, bool exact) {
   return std::visit(Overloaded{[](std::monostate) { return std::string(); },
                                [](bool value) { return std::string(value ? "true" : "false"); },
                                [](std::int64_t value) { return std::to_string(value); },
@@ -27,8 +26,8 @@ std::string to_text(const Cell& cell, bool exact) {
 }
 
 /// In one line of a table for people.
-std::string shown(const Cell& cell) {
-  std::string line = to_text(cell, false);
+std::string shown_cell(const ResultTable::Cell& cell) {
+  std::string line = cell_text(cell, false);
   std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
   return printable(line, true);
 }
@@ -64,7 +63,7 @@ std::string ResultTable::text() const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     widths.push_back(width_of(printable(columns[c], true)));
-    for (const auto& row : rows) widths[c] = std::max(widths[c], width_of(shown(row[c])));
+    for (const auto& row : rows) widths[c] = std::max(widths[c], width_of(shown_cell(row[c])));
   }
   const auto is_text = [&](std::size_t c) {
     return std::ranges::any_of(rows, [&](const auto& row) { return std::holds_alternative<std::string>(row[c]); });
@@ -79,7 +78,7 @@ std::string ResultTable::text() const {
     out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   };
   add_line([&](std::size_t c) { return printable(columns[c], true); });
-  for (const auto& row : rows) add_line([&](std::size_t c) { return shown(row[c]); });
+  for (const auto& row : rows) add_line([&](std::size_t c) { return shown_cell(row[c]); });
   return out;
 }
 
@@ -88,7 +87,7 @@ std::string ResultTable::csv() const {
   add_fields(out, columns);
   for (const auto& row : rows) {
     std::vector<std::string> fields;
-    for (const Cell& cell : row) fields.push_back(to_text(cell, true));
+    for (const ResultTable::Cell& cell : row) fields.push_back(cell_text(cell, true));
     add_fields(out, fields);
   }
   return out;

@@ -82,7 +82,7 @@ std::uint64_t order_of(const Stage& stage, const Stage* batches) {
 }
 
 /// The spec of an element with its rows left open.
-std::string element_text(const std::vector<Spec>& specs) {
+std::string element_facts_text(const std::vector<Spec>& specs) {
   TextStream out;
   for (Spec spec : specs) {
     if (spec.shape.rank() > 0) spec.shape.set(0, any_size);
@@ -149,7 +149,7 @@ TrainingFacts facts_of(const Pipeline& dataset) {
   const Stage* const batches = batching_stage(dataset.stage());
   const auto rows = dataset.rows();
   const auto cardinality = dataset.cardinality();
-  TrainingFacts facts{{"element", element_text(dataset.specs())}};
+  TrainingFacts facts{{"element", element_facts_text(dataset.specs())}};
   // The rows that drop_remainder leaves out do not count, since they depend on the batch size.
   std::optional<std::int64_t> all = rows ? std::optional(rows->first) : cardinality;
   if (batches && !batches->sources().empty() && batches->sources()[0]->is_counted() && !batches->is_endless())

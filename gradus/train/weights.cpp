@@ -7,6 +7,7 @@
 #include "gradus/formats/safetensors.h"
 #include "gradus/nn/layer.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/train/keras_weights.h"
 
 namespace gradus {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 using Values = std::map<std::string, Tensor>;
 
 /// Whether a value of type `from` may be kept as one of type `to`.
-bool fits(DType from, DType to) { return from == to || (is_floating(from) && is_floating(to)); }
-
 /// "`a`, `b`, `c` and 4 more"
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t shown = 5;
@@ -60,7 +59,8 @@ LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file,
       continue;
     }
     const Spec& spec = found->second.spec();
-    if (spec.shape == variable.shape() && fits(spec.dtype, variable.dtype())) told.loaded.push_back(variable.name());
+    if (spec.shape == variable.shape() && loads_into(spec.dtype, variable.dtype()))
+      told.loaded.push_back(variable.name());
     else
       told.unlike.push_back(text(variable.name(), ": expected ", variable.dtype(), ' ', variable.shape(),
                                  ", the file has ", spec.dtype, ' ', spec.shape));
@@ -77,7 +77,7 @@ LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file,
   for (Variable& variable : variables) {
     const auto found = values.find(variable.name());
     if (found == values.end() || found->second.shape() != variable.shape() ||
-        !fits(found->second.dtype(), variable.dtype()))
+        !loads_into(found->second.dtype(), variable.dtype()))
       continue;
     variable.assign(cast(found->second, variable.dtype()));
   }

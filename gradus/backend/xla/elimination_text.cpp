@@ -256,12 +256,12 @@ class AdjugateText {
 
 HloValue write_adjugate(const Site& s) { return AdjugateText(s).write(); }
 
-constexpr std::array rows{Row{"solve", write_solve},       Row{"triangular_solve", write_triangular_solve},
-                          Row{"cholesky", write_cholesky}, Row{"det", write_det},
-                          Row{"inverse", write_inverse},   Row{"adjugate", write_adjugate}};
+constexpr std::array elimination_table{Row{"solve", write_solve},       Row{"triangular_solve", write_triangular_solve},
+                                       Row{"cholesky", write_cholesky}, Row{"det", write_det},
+                                       Row{"inverse", write_inverse},   Row{"adjugate", write_adjugate}};
 
 }  // namespace
 
-std::span<const Row> elimination_rows() { return rows; }
+std::span<const Row> elimination_rows() { return elimination_table; }
 
 }  // namespace gradus::xla

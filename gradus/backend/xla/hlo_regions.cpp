@@ -20,11 +20,6 @@ class HloWriter::Block {
 
 namespace {
 
-std::string names_of(const HloValues& values) {
-  std::vector<std::string> names;
-  for (const HloValue& v : values) names.push_back(v.name);
-  return joined(names);
-}
 std::string types_of(const std::vector<Spec>& specs) {
   std::vector<std::string> types;
   for (const Spec& spec : specs) types.push_back(tensor_type(spec));

@@ -15,8 +15,6 @@ template <class Function> HloValue formula_of(HloWriter& out, const HloValue& x,
   return write_formula(out, code, {x}, x.shape());
 }
 
-double factorial(int n) { return std::tgamma(n + 1.0); }
-
 }  // namespace
 
 HloSeries HloSeries::first(HloWriter& out, const HloValue& value, int rows, int columns) {

@@ -1,11 +1,14 @@
 /// HloSeries: truncated power series in two variables whose coefficients are values of the text, f64 of one shape. A
 /// formula or a loop on them gives the derivatives of its result, too, as backend/cpu/kernels/jet.h does for numbers.
 #pragma once
+#include <cmath>
 #include <functional>
 #include <vector>
 #include "gradus/backend/xla/hlo_writer.h"
 
 namespace gradus::xla {
+
+inline double factorial(int n) { return std::tgamma(n + 1.0); }
 
 /// sum of c[i, j] s^i t^j with i < rows, j < columns. A coefficient without a name is 0.
 class HloSeries {

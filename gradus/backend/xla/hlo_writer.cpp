@@ -52,11 +52,6 @@ Shape permuted(const Shape& shape, const Shape& order) {
 
 namespace {
 
-std::string names_of(const HloValues& values) {
-  std::string names;
-  for (const HloValue& v : values) names.append(names.empty() ? "" : ", ").append(v.name);
-  return names;
-}
 std::string types_of(const HloValues& values) {
   std::string types;
   for (const HloValue& v : values) types.append(types.empty() ? "" : ", ").append(tensor_type(v.spec));
@@ -82,6 +77,17 @@ std::string literal(DType dtype, std::uint64_t bits) {
 }
 
 }  // namespace
+
+std::string array_of(const Shape& numbers) {
+  const std::string list = list_of(numbers);
+  return text("array<i64", numbers.rank() ? ": " : "", list.substr(1, list.size() - 2), ">");
+}
+
+std::string names_of(const HloValues& values) {
+  std::vector<std::string> names;
+  for (const HloValue& v : values) names.push_back(v.name);
+  return joined(names);
+}
 
 // ---------------------------------------------------------------- lines
 

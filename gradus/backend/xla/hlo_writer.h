@@ -29,6 +29,10 @@ std::string tensor_type(const Spec& spec);
 std::string list_of(const Shape& numbers);
 /// "a, b".
 std::string joined(const std::vector<std::string>& parts);
+/// "array<i64: 1, 2>", which attributes are made of.
+std::string array_of(const Shape& numbers);
+/// Their names, joined.
+std::string names_of(const HloValues& values);
 
 /// `count` times `number`.
 Shape repeated(std::int64_t number, int count);

@@ -158,8 +158,6 @@ Series gamma_share(const Series& a, const Series& x, bool upper) {
   return select(is_temme, by_temme(a, x, upper), y);
 }
 
-double factorial(int n) { return std::tgamma(n + 1.0); }
-
 HloValue scaled(HloWriter& out, const HloValue& x, double factor) {
   return out.multiply(x, out.number(factor, f64, x.shape()));
 }
@@ -334,10 +332,11 @@ HloValue write_zeta(const Site& site) {
   return out.convert(y, site.spec().dtype);
 }
 
-constexpr std::array rows{Row{"igamma", write_igamma}, Row{"betainc", write_betainc}, Row{"zeta", write_zeta}};
+constexpr std::array incomplete_table{Row{"igamma", write_igamma}, Row{"betainc", write_betainc},
+                                      Row{"zeta", write_zeta}};
 
 }  // namespace
 
-std::span<const Row> incomplete_rows() { return rows; }
+std::span<const Row> incomplete_rows() { return incomplete_table; }
 
 }  // namespace gradus::xla

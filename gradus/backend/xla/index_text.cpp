@@ -13,11 +13,6 @@ std::string outside(std::int64_t limit) {
   return text("index {value} at position {index} of the indices is outside [0, ", limit, ")");
 }
 
-std::string array_of(const Shape& numbers) {
-  const std::string list = list_of(numbers);
-  return text("array<i64", numbers.rank() ? ": " : "", list.substr(1, list.size() - 2), ">");
-}
-
 /// Rows of x along `axis`: [outer..., places..., inner...].
 HloValue gathered(HloWriter& out, const HloValue& x, const HloValue& places, int axis) {
   Shape to, sizes = x.shape(), offsets;
@@ -140,12 +135,12 @@ HloValue write_check_indices(const Site& s) {
   return s.in[0];
 }
 
-constexpr std::array rows{Row{"gather", write_gather},           Row{"scatter_add", write_scatter_add},
-                          Row{"scatter", write_scatter},         Row{"update_rows", write_update_rows},
-                          Row{"check_range", write_check_range}, Row{"check_indices", write_check_indices}};
+constexpr std::array index_table{Row{"gather", write_gather},           Row{"scatter_add", write_scatter_add},
+                                 Row{"scatter", write_scatter},         Row{"update_rows", write_update_rows},
+                                 Row{"check_range", write_check_range}, Row{"check_indices", write_check_indices}};
 
 }  // namespace
 
-std::span<const Row> index_rows() { return rows; }
+std::span<const Row> index_rows() { return index_table; }
 
 }  // namespace gradus::xla

@@ -238,7 +238,7 @@ class Registry final : public DeviceFinder {
   std::array<std::array<std::atomic<PluginDevice*>, Device::most>, kinds> devices_{};
 };
 
-const bool is_there = (Registry::all(), true);
+const bool has_registry = (Registry::all(), true);
 
 }  // namespace
 

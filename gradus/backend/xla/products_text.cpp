@@ -74,7 +74,7 @@ HloValue write_matmul(const Site& s) {
 // ---------------------------------------------------------------- convolutions
 
 /// What StableHLO's convolution is told.
-struct Geometry {
+struct ConvolutionGeometry {
   std::string x, w, y;  // which dimension is what
   Shape strides, low, high, dilations_of_x, dilations_of_w;
   std::int64_t feature_groups = 1, batch_groups = 1;
@@ -89,7 +89,7 @@ std::string dimensions(const char* first, const char* last, int spatial, bool sp
   return list + last + "]";
 }
 
-HloValue convolve(const Site& s, const HloValue& x, const HloValue& w, const Geometry& g, const Shape& to) {
+HloValue convolve(const Site& s, const HloValue& x, const HloValue& w, const ConvolutionGeometry& g, const Shape& to) {
   std::string pads;
   for (int d = 0; d < g.low.rank(); ++d) pads += text(d ? ", [" : "[", g.low[d], ", ", g.high[d], "]");
   const std::string precision =
@@ -113,16 +113,16 @@ HloValue write_convolution(const Site& s) {
   const Convolution& op = *s.v.op.as<Convolution>();
   const int n = op.size.rank();
   const HloValue &x = s.in[0], &w = s.in[1];
-  Geometry g{dimensions("b", "f", n),
-             dimensions("i", "o", n, true),
-             dimensions("b", "f", n),
-             op.strides,
-             op.before,
-             {},
-             repeated(1, n),
-             op.dilations,
-             op.groups,
-             1};
+  ConvolutionGeometry g{dimensions("b", "f", n),
+                        dimensions("i", "o", n, true),
+                        dimensions("b", "f", n),
+                        op.strides,
+                        op.before,
+                        {},
+                        repeated(1, n),
+                        op.dilations,
+                        op.groups,
+                        1};
   for (int d = 0; d < n; ++d)
     g.high.push_back(
         padding_after(op.size[d], op.strides[d], w.shape()[d], op.dilations[d], op.before[d], x.shape()[d + 1]));
@@ -149,16 +149,16 @@ HloValue write_transposed_convolution(const Site& s) {
   const HloValue& y = s.in[0];
   HloValue w = out.reverse(s.in[1], counted(0, n));
   w = op.groups > 1 ? with_groups_exchanged(out, w, op.groups) : w;
-  Geometry g{dimensions("b", "f", n),
-             dimensions("i", "o", n, true),
-             dimensions("b", "f", n),
-             repeated(1, n),
-             {},
-             {},
-             op.strides,
-             op.dilations,
-             op.groups,
-             1};
+  ConvolutionGeometry g{dimensions("b", "f", n),
+                        dimensions("i", "o", n, true),
+                        dimensions("b", "f", n),
+                        repeated(1, n),
+                        {},
+                        {},
+                        op.strides,
+                        op.dilations,
+                        op.groups,
+                        1};
   for (int d = 0; d < n; ++d) {
     const std::int64_t reach = (w.shape()[d] - 1) * op.dilations[d], low = reach - op.before[d];
     g.low.push_back(low);
@@ -172,16 +172,16 @@ HloValue write_kernel_convolution(const Site& s) {
   const KernelConvolution& op = *s.v.op.as<KernelConvolution>();
   const int n = op.size.rank();
   const HloValue &x = s.in[0], &dy = s.in[1];
-  Geometry g{dimensions("f", "b", n),
-             dimensions("i", "o", n),
-             dimensions("b", "f", n, true),
-             op.dilations,
-             op.before,
-             {},
-             repeated(1, n),
-             op.strides,
-             1,
-             op.groups};
+  ConvolutionGeometry g{dimensions("f", "b", n),
+                        dimensions("i", "o", n),
+                        dimensions("b", "f", n, true),
+                        op.dilations,
+                        op.before,
+                        {},
+                        repeated(1, n),
+                        op.strides,
+                        1,
+                        op.groups};
   for (int d = 0; d < n; ++d)
     g.high.push_back(
         padding_after(op.size[d], op.dilations[d], dy.shape()[d + 1], op.strides[d], op.before[d], x.shape()[d + 1]));
@@ -311,12 +311,12 @@ HloValue write_any_kernel(const Site& s) {
   return is_floating(s.spec().dtype) ? write_kernel_convolution(s) : write_integer_kernel(s);
 }
 
-constexpr std::array rows{Row{"matmul", write_matmul}, Row{"convolution", write_any_convolution},
-                          Row{"transposed_convolution", write_any_transposed},
-                          Row{"kernel_convolution", write_any_kernel}};
+constexpr std::array product_table{Row{"matmul", write_matmul}, Row{"convolution", write_any_convolution},
+                                   Row{"transposed_convolution", write_any_transposed},
+                                   Row{"kernel_convolution", write_any_kernel}};
 
 }  // namespace
 
-std::span<const Row> product_rows() { return rows; }
+std::span<const Row> product_rows() { return product_table; }
 
 }  // namespace gradus::xla

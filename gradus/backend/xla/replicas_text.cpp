@@ -25,11 +25,11 @@ HloValue write_all_reduce(const Site& site) {
 
 HloValue write_all_gather(const Site& site) { return write_gathered(site.to, site.in[0]); }
 
-constexpr std::array rows{Row{"all_reduce", write_all_reduce}, Row{"all_gather", write_all_gather}};
+constexpr std::array replica_table{Row{"all_reduce", write_all_reduce}, Row{"all_gather", write_all_gather}};
 
 }  // namespace
 
-std::span<const Row> replica_rows() { return rows; }
+std::span<const Row> replica_rows() { return replica_table; }
 
 HloValue write_gathered(Lowering& to, const HloValue& x) {
   if (to.options.replicas == 1) return x;

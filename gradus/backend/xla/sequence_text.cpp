@@ -68,11 +68,11 @@ HloValue write_linear_recurrence(const Site& s) {
   return out.convert(end[0], s.spec().dtype);
 }
 
-constexpr std::array rows{Row{"argsort", write_argsort}, Row{"cumsum", write_cumsum},
-                          Row{"linear_recurrence", write_linear_recurrence}};
+constexpr std::array sequence_table{Row{"argsort", write_argsort}, Row{"cumsum", write_cumsum},
+                                    Row{"linear_recurrence", write_linear_recurrence}};
 
 }  // namespace
 
-std::span<const Row> sequence_rows() { return rows; }
+std::span<const Row> sequence_rows() { return sequence_table; }
 
 }  // namespace gradus::xla

@@ -99,17 +99,17 @@ HloValue write_patches(const Site& s) {
   return y;
 }
 
-constexpr std::array rows{Row{"reshape", write_reshape},
-                          Row{"broadcast", write_broadcast},
-                          Row{"transpose", write_transpose},
-                          Row{"slice", write_slice},
-                          Row{"strided_slice", write_strided_slice},
-                          Row{"reverse", write_reverse},
-                          Row{"barrier", write_barrier},
-                          Row{"concat", write_concat},
-                          Row{"indexed_rows", write_indexed_rows},
-                          Row{"patches", write_patches},
-                          Row{"divisible", write_reshape}};
+constexpr std::array view_table{Row{"reshape", write_reshape},
+                                Row{"broadcast", write_broadcast},
+                                Row{"transpose", write_transpose},
+                                Row{"slice", write_slice},
+                                Row{"strided_slice", write_strided_slice},
+                                Row{"reverse", write_reverse},
+                                Row{"barrier", write_barrier},
+                                Row{"concat", write_concat},
+                                Row{"indexed_rows", write_indexed_rows},
+                                Row{"patches", write_patches},
+                                Row{"divisible", write_reshape}};
 
 // ---------------------------------------------------------------- reductions
 
@@ -127,7 +127,7 @@ std::string_view name_of_sum(std::string_view op, bool knows_extrema) {
 
 }  // namespace
 
-std::span<const Row> view_rows() { return rows; }
+std::span<const Row> view_rows() { return view_table; }
 
 HloValue write_reduction(const Site& s) {
   HloWriter& out = s.out();

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t most_taps = 32;  // that are written one by one
 
 /// Where windows stand: one number a spatial dimension.
-struct Geometry {
+struct WindowGeometry {
   Shape window, strides, dilations, before;
   Shape input, size;  // spatial sizes, and numbers of windows
 
@@ -46,7 +46,7 @@ Shape with_ends(const Shape& spatial, std::int64_t first, std::int64_t last) {
   return all;
 }
 
-HloValue padded(HloWriter& out, const HloValue& x, const Geometry& g, const HloValue& with) {
+HloValue padded(HloWriter& out, const HloValue& x, const WindowGeometry& g, const HloValue& with) {
   if (!g.pads()) return x;
   Shape high;
   for (int d = 0; d < g.window.rank(); ++d) high.push_back(g.after(d));
@@ -54,7 +54,7 @@ HloValue padded(HloWriter& out, const HloValue& x, const Geometry& g, const HloV
 }
 
 /// Of x, which is padded: the elements at tap k of all windows, [n, size..., C].
-HloValue at_tap(HloWriter& out, const HloValue& x, const Geometry& g, std::int64_t k) {
+HloValue at_tap(HloWriter& out, const HloValue& x, const WindowGeometry& g, std::int64_t k) {
   return out.slice(x, with_ends(g.place(k), 0, 0), with_ends(g.size, x.shape()[0], x.shape()[-1]),
                    with_ends(g.strides, 1, 1));
 }
@@ -74,7 +74,7 @@ std::uint64_t lowest_bits(DType t) {
 /// x in the type in which it is compared.
 HloValue compared(HloWriter& out, const HloValue& x) { return out.convert(x, computed_in(x.dtype())); }
 
-HloValue argmax_by_taps(const Site& s, const Geometry& g) {
+HloValue argmax_by_taps(const Site& s, const WindowGeometry& g) {
   HloWriter& out = s.out();
   const HloValue x = compared(out, s.in[0]);
   const DType t = x.dtype();
@@ -97,13 +97,8 @@ HloValue argmax_by_taps(const Site& s, const Geometry& g) {
   return which;
 }
 
-std::string array_of(const Shape& numbers) {
-  const std::string list = list_of(numbers);
-  return text("array<i64: ", list.substr(1, list.size() - 2), ">");
-}
-
 /// The position of the chosen element within the spatial dimensions, then the tap that stands there.
-HloValue argmax_by_window(const Site& s, const Geometry& g) {
+HloValue argmax_by_window(const Site& s, const WindowGeometry& g) {
   HloWriter& out = s.out();
   const HloValue x = compared(out, s.in[0]);
   const DType t = x.dtype();
@@ -155,7 +150,7 @@ HloValue argmax_by_window(const Site& s, const Geometry& g) {
 
 HloValue write_window_argmax(const Site& s) {
   const WindowArgmax& op = *s.v.op.as<WindowArgmax>();
-  const Geometry g{op.window, op.strides, op.dilations, op.before, spatial_of(s.in[0].shape()), op.size};
+  const WindowGeometry g{op.window, op.strides, op.dilations, op.before, spatial_of(s.in[0].shape()), op.size};
   if (s.in[0].shape().size() == 0) return s.out().integer(-1, i32, s.spec().shape);
   return g.count() <= most_taps ? argmax_by_taps(s, g) : argmax_by_window(s, g);
 }
@@ -163,7 +158,7 @@ HloValue write_window_argmax(const Site& s) {
 // ---------------------------------------------------------------- reading and adding
 
 /// The flat index in an array [n, input..., C] of the element at `taps`: [n, size..., C]; -1 where there is none.
-HloValue flat_places(HloWriter& out, const Geometry& g, const HloValue& taps, std::int64_t channels) {
+HloValue flat_places(HloWriter& out, const WindowGeometry& g, const HloValue& taps, std::int64_t channels) {
   const Shape& shape = taps.shape();
   const auto whole = [&](std::int64_t v) { return out.integer(v, i64, shape); };
   const auto along = [&](int d) { return out.iota({i64, shape}, d); };
@@ -189,7 +184,8 @@ HloValue write_window_select(const Site& s) {
   const WindowSelect& op = *s.v.op.as<WindowSelect>();
   HloWriter& out = s.out();
   const HloValue &x = s.in[0], &taps = s.in[1];
-  const Geometry g{op.window, op.strides, op.dilations, op.before, spatial_of(x.shape()), spatial_of(s.spec().shape)};
+  const WindowGeometry g{
+      op.window, op.strides, op.dilations, op.before, spatial_of(x.shape()), spatial_of(s.spec().shape)};
   const HloValue none = out.constant(x.dtype(), 0, s.spec().shape);
   if (x.shape().size() == 0) return none;
   if (g.count() <= most_taps) {
@@ -210,7 +206,7 @@ HloValue write_window_select(const Site& s) {
 }
 
 /// Each tap's share, spread by the strides and put in its place, added in the order of taps.
-HloValue deposit_by_taps(const Site& s, const Geometry& g, const HloValue& y) {
+HloValue deposit_by_taps(const Site& s, const WindowGeometry& g, const HloValue& y) {
   HloWriter& out = s.out();
   const HloValue none = out.zeros_like(y), zero = out.constant(y.dtype(), 0);
   HloValue sum;
@@ -234,7 +230,7 @@ HloValue write_window_deposit(const Site& s) {
   HloWriter& out = s.out();
   const DType wide = computed_in(s.spec().dtype);
   const HloValue y = out.convert(s.in[0], wide);
-  const Geometry g{op.window, op.strides, op.dilations, op.before, op.size, spatial_of(y.shape())};
+  const WindowGeometry g{op.window, op.strides, op.dilations, op.before, op.size, spatial_of(y.shape())};
   if (y.shape().size() == 0) return out.constant(s.spec().dtype, 0, s.spec().shape);
   if (g.count() <= most_taps) return out.convert(deposit_by_taps(s, g, y), s.spec().dtype);
   const Shape flat{y.shape().size()}, all{s.spec().shape.size()};
@@ -276,11 +272,11 @@ HloValue write_fold(const Site& s) {
   return out.convert(p, s.spec().dtype);
 }
 
-constexpr std::array rows{Row{"window_argmax", write_window_argmax}, Row{"window_select", write_window_select},
-                          Row{"window_deposit", write_window_deposit}, Row{"fold", write_fold}};
+constexpr std::array window_table{Row{"window_argmax", write_window_argmax}, Row{"window_select", write_window_select},
+                                  Row{"window_deposit", write_window_deposit}, Row{"fold", write_fold}};
 
 }  // namespace
 
-std::span<const Row> window_rows() { return rows; }
+std::span<const Row> window_rows() { return window_table; }
 
 }  // namespace gradus::xla

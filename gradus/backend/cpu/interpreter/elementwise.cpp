@@ -7,8 +7,6 @@
 namespace gradus::interpreter {
 namespace {
 
-constexpr std::int64_t block = scalar::Interpreter::block;
-
 struct Elementwise {
   std::vector<Source> sources;
   scalar::Interpreter formula;

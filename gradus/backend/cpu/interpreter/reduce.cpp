@@ -8,7 +8,6 @@
 namespace gradus::interpreter {
 namespace {
 
-constexpr std::int64_t block = scalar::Interpreter::block;
 constexpr std::int64_t lanes = 16, longest_run = 512, longest_row = 32768, rows_together = 32;
 /// Of columns: so many rows are divided where the result has so few elements that these are too few to divide.
 constexpr std::int64_t many_rows = 256, few_columns = 4096;

@@ -6,8 +6,6 @@
 namespace gradus::interpreter {
 namespace {
 
-constexpr std::int64_t block = scalar::Interpreter::block;
-
 /// Calls run(position, stride, count) for the stretches along the last dimension that make up [begin, begin + count).
 template <class Run>
 void walk(std::int64_t offset, int rank, const std::int64_t* dims, const std::int64_t* strides, std::int64_t begin,

@@ -6,6 +6,9 @@
 
 namespace gradus::interpreter {
 
+/// Elements that are computed at a time.
+inline constexpr std::int64_t block = scalar::Interpreter::block;
+
 class Source {
  public:
   /// The source that a loop reads for `operand`, with these values of the graph's symbols.
