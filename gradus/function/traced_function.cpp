@@ -205,6 +205,9 @@ TracedFunction::~TracedFunction() = default;
 Called TracedFunction::call(In arguments, const StaticArguments& statics, const Body& body) {
   State& state = *state_;
   const ActiveCall active(state.setup.title, &state);
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    require(arguments[i].defined(), state.setup.title, ": argument ", i,
+            " is an empty tensor: it was default-constructed or moved from; give it a value");
   ++state.calls;
   if (Context::current() || Pending::mine().is_recording()) return body(as_arguments(arguments));
   Signature signature{.statics = statics, .mode = current_mode()};
