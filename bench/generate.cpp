@@ -1,6 +1,5 @@
 /// Tokens one by one by a small GPT: with a cache of keys and values, and with keys and values as arguments and results
 /// of growing length.
-#include <array>
 #include <numeric>
 #include <vector>
 #include "bench/gpt_model.h"
@@ -89,22 +88,24 @@ struct StepGpt {
   LayerNormalization last{{.epsilon = 1e-5}};
   Dense scores{size.vocabulary, linear, {.use_bias = false}};
 };
-using Kept = std::array<Tensor, size.layers>;
+using Kept = std::vector<Tensor>;  // of each layer
 
 /// The keys and values of each layer are arguments and results: one more place at each token.
 Figures growing() {
-  const StepGpt model;
+  Model<StepGpt> model{StepGpt()};
   const auto step = [&](const Tensor& token, const Tensor& place, Kept keys, Kept values) {
-    Tensor x = expand_dims(model.embed(token) + model.place(place), 0);
-    for (std::size_t i = 0; i < size.layers; ++i) x = model.blocks[i](x, keys[i], values[i]);
-    return std::tuple(likeliest(squeeze(model.scores(model.last(x)), {1})), keys, values);
+    Tensor x = expand_dims(model->embed(token) + model->place(place), 0);
+    for (std::size_t i = 0; i < size.layers; ++i) x = model->blocks[i](x, keys[i], values[i]);
+    return std::tuple(likeliest(squeeze(model->scores(model->last(x)), {1})), keys, values);
   };
   const auto next = function(step, function_options);
   Kept keys, values;
-  const auto begin = [&] { keys.fill(zeros({1, size.heads, 0, size.width / size.heads})), values = keys; };
+  const auto begin = [&] {
+    keys.assign(size.layers, zeros({1, size.heads, 0, size.width / size.heads})), values = keys;
+  };
   begin();
   step(zeros({1}, i32), zeros({1}, i32), keys, values);
-  set_variables(Model<StepGpt>(model).variables());
+  set_variables(model.variables());
   Figures figures = measure_tokens(1, begin, [&](int k, const Tensor& token) {
     Tensor made;
     std::tie(made, keys, values) = next(token, constant({k}), keys, values);

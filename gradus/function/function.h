@@ -13,9 +13,9 @@
 /// inside another trace, a function is traced along.
 ///
 /// A size that varied between calls is a symbol in the next trace: to C++ a negative number, which ops understand. C++
-/// that counts, branches or computes with it is another program for each size. So at each new size the C++ runs twice
-/// more, with the size and with the symbol, to see whether both are one program; where they differ, the size is fixed,
-/// one variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. An op that has
+/// that counts, branches or computes with it is another program for each size. So at each new size the C++ runs once
+/// more, with the size, to see whether that is the program with the symbol; where they differ, the size is fixed, one
+/// variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. An op that has
 /// to know a size fixes it likewise, told in the op's words, under any_size, too. What C++ makes of a size as a number
 /// is extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++ happen at each run.
 ///
