@@ -1,52 +1,14 @@
 /// A training step of a small GPT: causal blocks over characters, four of them unless the name says so.
-#include <vector>
 #include "bench/cold.h"
+#include "bench/gpt_model.h"
 #include "bench/inputs.h"
 #include "bench/training.h"
-#include "gradus/nn/attention.h"
-#include "gradus/nn/embedding.h"
-#include "gradus/nn/layers.h"
 #include "gradus/nn/model.h"
-#include "gradus/nn/normalization.h"
-#include "gradus/ops/activations.h"
-#include "gradus/ops/random.h"
 
 namespace gradus::bench {
 namespace {
 
-constexpr std::int64_t vocabulary = 65, places = 256, width = 256, heads = 8;
-
-Tensor gelu_tanh(const Tensor& x) { return gelu(x, {.approximate = true}); }
-
-struct Block {
-  LayerNormalization before_attention{{.epsilon = 1e-5}}, before_mlp{{.epsilon = 1e-5}};
-  MultiHeadAttention attention{heads, width / heads, {.causal = true}};
-  Dense up{4 * width, gelu_tanh}, down{width};
-  Tensor operator()(Tensor x) const {
-    x = x + attention(before_attention(x));
-    return x + down(up(before_mlp(x)));
-  }
-};
-struct Gpt {
-  Embedding embed{vocabulary, width};
-  PositionEmbedding place{places};
-  std::vector<Block> blocks;
-  LayerNormalization last{{.epsilon = 1e-5}};
-  Dense scores{vocabulary, linear, {.use_bias = false}};
-  Tensor operator()(Tensor tokens) const {
-    Tensor x = place(embed(tokens));
-    for (const Block& block : blocks) x = block(x);
-    return scores(last(x));
-  }
-};
-
-/// Kernels and tables: normal of 0.02.
-void draw(Variables variables) {
-  std::uint64_t seed = 1;
-  for (Variable& variable : variables)
-    if (variable.name().ends_with("kernel") || variable.name().ends_with("embeddings"))
-      variable.assign(random::normal(variable.shape(), {.stddev = 0.02, .seed = seed++}));
-}
+constexpr std::int64_t vocabulary = 65, places = 256;
 
 /// A model, and all that its training step needs.
 struct Training {
@@ -55,15 +17,11 @@ struct Training {
   SparseCategoricalCrossentropy loss_function{from_logits};
   Batch batch = text_of(rows_of_batch(8), places, vocabulary);
 
-  Training(const Policy& policy, std::size_t layers) : model(with_layers(layers), {.policy = policy}) {
+  Training(const Policy& policy, std::size_t layers)
+      : model(gpt_of({vocabulary, places, 256, 8, layers}), {.policy = policy}) {
     model.build({i32, {8, places}});
-    if (!assign_given(model.trainable_variables())) draw(model.variables());
+    if (!assign_given(model.trainable_variables())) draw_kernels(model.variables());
     optimizer.build(model.trainable_variables());
-  }
-  static Gpt with_layers(std::size_t layers) {
-    Gpt gpt;
-    gpt.blocks.resize(layers);
-    return gpt;
   }
   auto step() { return train_step(model, optimizer, loss_function); }
 };

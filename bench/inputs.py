@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from peer_protocol import cls_data, gpt_data, gpt_weights, mlp_weights
+from peer_protocol import GENERATE, cls_data, generate_weights, gpt_data, gpt_weights, mlp_weights
 
 PERCEPTRONS = {  # the shape of x, and the layers; one class: no labels
     "mlp_tiny": ((64, 784), (784, 128, 10)),
@@ -18,12 +18,13 @@ PERCEPTRONS = {  # the shape of x, and the layers; one class: no labels
     "pegn": ((1024, 784), (784, 128, 10)),
 }
 GPT_LAYERS = {"gpt": 4, "gpt_bf16": 4, "gpt_l1": 1, "gpt_l2": 2, "gpt_l8": 8}
-NAMES = (*PERCEPTRONS, *GPT_LAYERS)
+GENERATED = ("generate", "generate_b8", "generate_growing")
+NAMES = (*PERCEPTRONS, *GPT_LAYERS, *GENERATED)
 
 
-def gpt_variables(layers):
+def gpt_variables(weights, layers):
     """The peers' arrays with one projection for query, key and value each, both norms of a block before its attention."""
-    given = iter(gpt_weights(layers))
+    given = iter(weights)
     take = lambda count: [next(given) for _ in range(count)]
     variables = take(2)
     for _ in range(layers):
@@ -37,7 +38,9 @@ def arrays(workload):
     if workload in GPT_LAYERS:
         tokens, following = gpt_data()
         data = {"text": np.concatenate([tokens, following[:, -1:]], axis=1)}
-        weights = gpt_variables(GPT_LAYERS[workload])
+        weights = gpt_variables(gpt_weights(GPT_LAYERS[workload]), GPT_LAYERS[workload])
+    elif workload in GENERATED:
+        data, weights = {}, gpt_variables(generate_weights(), GENERATE["layers"])
     else:
         shape, layers = PERCEPTRONS[workload]
         x, y = cls_data(shape, 10)

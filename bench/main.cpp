@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   add_chain(workloads);
   add_cnn(workloads);
   add_gpt(workloads);
+  add_generate(workloads);
   add_recurrent(workloads);
   add_pipeline(workloads);
   add_fit(workloads);

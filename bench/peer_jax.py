@@ -43,8 +43,8 @@ item = lambda l: float(l)
 
 def conv(x, k, s=1, groups=1): return jax.lax.conv_general_dilated(x, k, (s, s), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups)
 
-def gpt_params(L):
-    w = iter(gpt_weights(L)); take = lambda *names: {k: next(w) for k in names}
+def gpt_params(L, weights=None):
+    w = iter(weights or gpt_weights(L)); take = lambda *names: {k: next(w) for k in names}
     return dict(take("e", "p"), b=[take("g1", "c1", "qkv", "qb", "o", "ob", "g2", "c2", "u", "ub", "d", "db") for _ in range(L)], **take("g", "c", "h"))
 def ln(x, g, b):
     xf = x.astype(jnp.float32); m = xf.mean(-1, keepdims=True); v = jnp.square(xf - m).mean(-1, keepdims=True)
@@ -133,6 +133,23 @@ elif W.startswith("gpt"):
     if W.startswith("gpt_l"): res = timed(lambda: tr(i, t), item, min_s=2, min_rep=8, warm=3)
     else: res = timed(lambda: tr(i, t), item)
     out(res, att=ATT, loss=item(tr(i, t)))
+elif W in ("generate", "generate_b8"):
+    V, T, D, H, L = GENERATE.values(); B = 8 if W.endswith("b8") else 1; p = jax.tree.map(A, gpt_params(L, generate_weights()))
+    def one(p, K, Z, t, place):
+        x = p["e"][t] + p["p"][place]; nk, nz = [], []
+        for j, b in enumerate(p["b"]):
+            q, k, v = jnp.split((ln(x, b["g1"], b["c1"]) @ b["qkv"] + b["qb"]).reshape(B, 3 * H, D // H), 3, axis=1)
+            kk = jax.lax.dynamic_update_slice(K[j], k[:, :, None], (0, 0, place, 0)); zz = jax.lax.dynamic_update_slice(Z[j], v[:, :, None], (0, 0, place, 0)); nk.append(kk); nz.append(zz)
+            s = jax.nn.softmax(jnp.where(jnp.arange(T) <= place, jnp.einsum("bhd,bhtd->bht", q, kk) * (D // H) ** -0.5, -1e9), -1)
+            x = x + jnp.einsum("bht,bhtd->bhd", s, zz).reshape(B, D) @ b["o"] + b["ob"]
+            x = x + jax.nn.gelu(ln(x, b["g2"], b["c2"]) @ b["u"] + b["ub"], approximate=True) @ b["d"] + b["db"]
+        return nk, nz, jnp.argmax(ln(x, p["g"], p["c"]) @ p["h"], -1)
+    f = jax.jit(one, donate_argnums=(1, 2))
+    made = Tokens(B); kept = [None, None]
+    def begin(): kept[:] = ([jnp.zeros((B, H, T, D // H)) for _ in range(L)] for _ in range(2))
+    def following(k, t): kept[0], kept[1], t = f(p, *kept, np.asarray(t, np.int32), k); return np.asarray(t).tolist()
+    token = lambda: made.step(begin, following)
+    res = timed(token, lambda r: None); out(res, sum_of_tokens=made.first_sum(token))
 elif W == "jacobian":
     w = [A(a) for a in mlp_weights((64, 256, 256, 10))]; x = A(cls_data((8192, 64), 10)[0])
     g = jax.jit(lambda w, x: jax.vmap(jax.jacrev(lambda x: mlp_apply(w, x, jnp.tanh)))(x)); res = timed(lambda: g(w, x), BUR)

@@ -109,12 +109,25 @@ GPT = dict(V=65, T=256, B=8, D=256, H=8)
 def corrected_eps(eps, t, b2=.999):
     """What the form of Adam whose eps stands beside a corrected root takes at step t = 1, 2, ... in place of Keras's eps."""
     return eps / (1 - b2 ** t) ** .5
-def gpt_weights(layers=4):
+GENERATE = dict(V=8192, T=512, D=512, H=8, layers=8); TOKENS = 256
+def gpt_weights(layers=4, V=GPT["V"], T=GPT["T"], D=GPT["D"]):
     """Embedding, positions; per block: norm scale and shift, qkv, its bias, proj, its bias, norm, up, its bias, down, its bias; norm, head."""
-    V, T, D = GPT["V"], GPT["T"], GPT["D"]; r = np.random.default_rng(1)
+    r = np.random.default_rng(1)
     n = lambda *s: (r.standard_normal(s) * 0.02).astype(np.float32); z = lambda d: np.zeros(d, np.float32); o = lambda d: np.ones(d, np.float32)
     out = [n(V, D), n(T, D)]
     for _ in range(layers): out += [o(D), z(D), n(D, 3 * D), z(3 * D), n(D, D), z(D), o(D), z(D), n(D, 4 * D), z(4 * D), n(4 * D, D), z(D)]
     return out + [o(D), z(D), n(D, V)]
+def generate_weights(): g = GENERATE; return gpt_weights(g["layers"], g["V"], g["T"], g["D"])
+class Tokens:
+    """Sequences of TOKENS tokens one by one, after 1, 2, ...; each is on the host before the next one is made."""
+    def __init__(s, batch): s.first = list(range(1, batch + 1)); s.made = s.sum = 0
+    def step(s, begin, following):
+        k = s.made % TOKENS; s.made += 1
+        if k == 0: begin(); s.t = s.first
+        s.t = following(k, s.t)
+        if s.made <= TOKENS: s.sum += sum(s.t)
+    def first_sum(s, step):
+        while s.made < TOKENS: step()
+        return s.sum
 def gpt_data():
     rng = np.random.default_rng(0); t = rng.integers(0, 65, (8, 257)); return t[:, :-1].astype(np.int64), t[:, 1:].astype(np.int64)

@@ -42,14 +42,19 @@ class Block(nn.Module):
         B, T, D = x.shape
         q, k, v = s.qkv(s.l1(x)).view(B, T, 3, s.H, D // s.H).permute(2, 0, 3, 1, 4).unbind(0)
         a = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B, T, D)
+        return s.rest(x, a)
+    def rest(s, x, a):
         x = x + s.o(a)
         return x + s.d(F.gelu(s.u(s.l2(x)), approximate="tanh"))
+    def one(s, x, attend):   # x [B, 1, D]; attend(q, k, v) keeps keys and values
+        B, _, D = x.shape; q, k, v = s.qkv(s.l1(x)).view(B, 1, 3, s.H, D // s.H).permute(2, 0, 3, 1, 4).unbind(0)
+        return s.rest(x, attend(q, k, v).transpose(1, 2).reshape(B, 1, D))
 class GPTm(nn.Module):
-    def __init__(s, L, V=65, T=256, D=256, H=8):
+    def __init__(s, L, V=65, T=256, D=256, H=8, weights=None):
         super().__init__()
         s.e, s.p = nn.Embedding(V, D), nn.Parameter(torch.zeros(T, D))
         s.b = nn.ModuleList([Block(D, H) for _ in range(L)]); s.n = nn.LayerNorm(D); s.h = nn.Linear(D, V, bias=False)
-        w = iter(gpt_weights(L))
+        w = iter(weights or gpt_weights(L))
         with torch.no_grad():
             s.e.weight.copy_(tt(next(w))); s.p.copy_(tt(next(w)))
             for m in [m for b in s.b for m in (b.l1, b.qkv, b.o, b.l2, b.u, b.d)] + [s.n, s.h]:
@@ -137,6 +142,35 @@ elif W.startswith("gpt"):
     if W.startswith("gpt_l"): res = timed(lambda: st(i, t), item, min_s=2, min_rep=8, warm=3)
     else: res = timed(lambda: st(i, t), item)
     out(res, loss=st(i, t).item())
+elif W.startswith("generate"):
+    V, T, D, H, L = GENERATE.values(); B = 8 if W.endswith("b8") else 1; m = GPTm(L, V, T, D, H, generate_weights()).eval()
+    logits = lambda x: m.h(m.n(x))[:, 0].argmax(-1)
+    K, Z = ([torch.zeros(B, H, T, D // H) for _ in range(L)] for _ in range(2)); idx = torch.arange(T); sdpa = F.scaled_dot_product_attention
+    def sliced(t, k):   # as far as the places are known
+        x = (m.e(t) + m.p[k])[:, None]
+        for b, c, z in zip(m.b, K, Z):
+            def attend(q, a, v): c[:, :, k:k + 1] = a; z[:, :, k:k + 1] = v; return sdpa(q, c[:, :, :k + 1], z[:, :, :k + 1])
+            x = b.one(x, attend)
+        return logits(x)
+    def masked(t, k):    # all places with a mask: one size, which compiles once
+        x = (m.e(t) + m.p[k])[:, None]; mask = (idx <= k)[None, None, None]
+        for b, c, z in zip(m.b, K, Z):
+            def attend(q, a, v): c.index_copy_(2, k, a); z.index_copy_(2, k, v); return sdpa(q, c, z, attn_mask=mask)
+            x = b.one(x, attend)
+        return logits(x)
+    def grown(t, k):
+        x = (m.e(t) + m.p[k])[:, None]
+        for j, b in enumerate(m.b):
+            def attend(q, a, v): K[j] = torch.cat((K[j], a), 2); Z[j] = torch.cat((Z[j], v), 2); return sdpa(q, K[j], Z[j])
+            x = b.one(x, attend)
+        return logits(x)
+    grows = W == "generate_growing"; one = grown if grows else torch.compile(masked) if COMP else sliced
+    place = (lambda k: torch.tensor([k])) if COMP else (lambda k: k); made = Tokens(B)
+    def begin():
+        if grows: K[:] = [torch.zeros(B, H, 0, D // H)] * L; Z[:] = K
+    def token():
+        with torch.inference_mode(): made.step(begin, lambda k, t: one(torch.tensor(t), place(k)).tolist())
+    res = timed(token, lambda r: None); out(res, sum_of_tokens=made.first_sum(token))
 elif W == "jacobian":
     from torch.func import vmap, jacrev
     m = mlp((64, 256, 256, 10), nn.Tanh); w = [p.detach() for p in m.parameters()]

@@ -19,6 +19,7 @@ void add_derivatives(Workloads& workloads);  // jacobian, input_grad, pegn
 void add_chain(Workloads& workloads);        // eager_chain
 void add_cnn(Workloads& workloads);          // cnn, dwsep
 void add_gpt(Workloads& workloads);          // gpt, gpt_bf16
+void add_generate(Workloads& workloads);     // generate, generate_b8, generate_growing
 void add_recurrent(Workloads& workloads);    // lstm, gru, simple_rnn
 void add_pipeline(Workloads& workloads);     // pipeline
 void add_fit(Workloads& workloads);          // fit

@@ -59,6 +59,17 @@ def gpt(layers, tokens=8 * 256, places=256, width=256, vocabulary=65):
     return 3 * tokens * (layers * a_layer + 2 * width * vocabulary)
 
 
+def token_weights(layers=8, width=512, vocabulary=8192):
+    """Numbers of the matrices that a token of generate goes through."""
+    return layers * 12 * width * width + width * vocabulary
+
+
+def generate(batch, layers=8, width=512):
+    """A token for each sequence: all matrices are read, and keys and values of the places so far, 128 of 256."""
+    kept = 2 * batch * layers * width * 128
+    return Limit(flops=2 * (batch * token_weights() + kept), bytes=4 * (token_weights() + kept), traffic="read")
+
+
 def lstm(rows=32, places=128, inputs=32, units=64):
     """Gates from inputs and state: forward, by weights, and by the state; not by the inputs."""
     return 2 * rows * places * 4 * units * (2 * inputs + 3 * units)
@@ -138,6 +149,7 @@ LOSS = Check("loss after 20 steps", ("loss_after_20",), 1e-4)
 EARLY_LOSS = Check("loss after 10 steps", ("loss_after_10",), 1e-4)
 # A product in bf16 rounds to 8 bits, and the peers differ in where they do it.
 NARROW_LOSS = Check("loss after 20 steps", ("loss_after_20",), 2e-2)
+SAME_TOKENS = Check("sum of the tokens", ("sum_of_tokens",), 0)
 
 
 @dataclasses.dataclass
@@ -172,6 +184,9 @@ WORKLOADS = {
     "gpt_l1": Workload([first_call(), step_ms()], Limit(gpt(1))),
     "gpt_l2": Workload([first_call(), step_ms()], Limit(gpt(2))),
     "gpt_l8": Workload([first_call(), step_ms()], Limit(gpt(8))),
+    "generate": Workload([step_ms(.70)], generate(1), SAME_TOKENS),
+    "generate_b8": Workload([step_ms(.70)], generate(8), SAME_TOKENS),
+    "generate_growing": Workload([step_ms(.80)], generate(1), SAME_TOKENS),
     # Forward, and per output two products backward; the gradient by the last layer is a row of its weights.
     "jacobian": Workload([step_ms(.70)], Limit(8192 * 2 * ((64 * 256 + 256 * 256 + 256 * 10)
                                                            + 10 * (256 * 256 + 256 * 64)),
@@ -203,10 +218,11 @@ WORKLOADS = {
 
 # In which modes a peer runs a workload; what is not named runs in those of "".
 MODES = {
-    "jax": {"": ["jit"], "eager_chain": ["nojit"]},
-    "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "pipeline": ["function"], "fit": ["function"]},
+    "jax": {"": ["jit"], "eager_chain": ["nojit"], "generate_growing": []},
+    "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "pipeline": ["function"], "fit": ["function"],
+           "generate": [], "generate_b8": [], "generate_growing": []},
     "torch": {"": ["eager", "compile"], "eager_chain": ["eager"], "cold_mlp": ["eager"], "cold_gpt": ["eager"],
-              "pipeline": ["eager"], "fit": ["eager"], "cnn": ["eager", "channels_last", "compile"],
+              "pipeline": ["eager"], "fit": ["eager"], "generate_growing": ["eager"], "cnn": ["eager", "channels_last", "compile"],
               "dwsep": ["eager", "channels_last", "compile"]},
 }
 # Those that compile before a first step.

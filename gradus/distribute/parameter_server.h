@@ -49,12 +49,12 @@ template <class R> Loss loss_in(const R& result) {
     return result;
   } else if constexpr (std::same_as<R, Tensor>) {
     return result.defined() && is_floating(result.dtype()) ? Loss::mean(result) : Loss();
-  } else if constexpr (is_sequence<R>) {
-    Loss found;
-    std::apply([&](const auto&... part) { ((found = found.defined() ? found : loss_in(part)), ...); }, result);
-    return found;
-  } else {
+  } else if constexpr (std::same_as<R, Gradients>) {
     return {};
+  } else {
+    Loss found;
+    parts::for_each(result, [&](const auto& part) { found = found.defined() ? found : loss_in(part); });
+    return found;
   }
 }
 

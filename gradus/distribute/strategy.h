@@ -33,8 +33,11 @@
 
 namespace gradus {
 
-/// The type of a result of the replicas, field by field: a Loss and Gradients stay so and are of the global batch, a
-/// Tensor becomes a PerReplica.
+/// A result that is of the global batch.
+template <class R> struct joint_leaf : std::bool_constant<OneOf<R, Loss, Gradients>> {};
+
+/// The type of a result of the replicas, part by part: a Loss and Gradients stay so and are of the global batch, a
+/// Tensor becomes a PerReplica. A struct with a Tensor has none, since its field would have to be another.
 template <class R> struct replica_result;
 template <> struct replica_result<Tensor> {
   using type = PerReplica<Tensor>;
@@ -53,6 +56,17 @@ template <class A, class B> struct replica_result<std::pair<A, B>> {
 };
 template <class... R> struct replica_result<std::tuple<R...>> {
   using type = std::tuple<typename replica_result<R>::type...>;
+};
+template <class R> struct replica_result<std::vector<R>> {
+  using type = std::vector<typename replica_result<R>::type>;
+};
+template <class R, class C> struct replica_result<std::map<std::string, R, C>> {
+  using type = std::map<std::string, typename replica_result<R>::type, C>;
+};
+template <class R>
+  requires(parts::is_struct<R> && parts::made_of<joint_leaf, R>())
+struct replica_result<R> {
+  using type = R;
 };
 /// The result of a strategy for a step that gives R.
 template <class R> using replica_result_t = typename replica_result<R>::type;
@@ -99,7 +113,7 @@ template <class F> StepIdentity identity_of(const Function<F>& step) {
 /// Losses and gradients become those of all shards.
 template <class R> void join_shards(R& result) {
   if constexpr (OneOf<R, Loss, Gradients>) result = R(result.over_shards());
-  else if constexpr (is_sequence<R>) std::apply([](auto&... part) { (join_shards(part), ...); }, result);
+  else if constexpr (!std::same_as<R, Tensor>) parts::for_each(result, [](auto& part) { join_shards(part); });
 }
 
 template <class R> replica_result_t<R> of_replicas(const R& shape, const StepResults& found, std::size_t& next) {
@@ -107,10 +121,18 @@ template <class R> replica_result_t<R> of_replicas(const R& shape, const StepRes
     const StepResult& result = found.tensors[next++];
     require(result.of_all != nullptr, "strategy.run: the step returns an empty tensor");
     return *result.of_all;
-  } else if constexpr (OneOf<R, Loss, Gradients>) {
+  } else if constexpr (parts::made_of<joint_leaf, R>()) {
     R result = shape;
-    result.for_each_tensor([&](Tensor& part) { part = found.tensors[next++].common; });
+    visit_result(result, [&](Tensor& part) { part = found.tensors[next++].common; });
     return result;
+  } else if constexpr (parts::is_vector<R>) {
+    replica_result_t<R> results;
+    for (const auto& part : shape) results.push_back(of_replicas(part, found, next));
+    return results;
+  } else if constexpr (parts::is_map<R>) {
+    replica_result_t<R> results;
+    for (const auto& [key, part] : shape) results.emplace(key, of_replicas(part, found, next));
+    return results;
   } else {
     return std::apply([&](const auto&... part) { return replica_result_t<R>{of_replicas(part, found, next)...}; },
                       shape);
@@ -140,6 +162,11 @@ class Strategy {
   void schedule(T&&...) const = delete;  // a ParameterServerStrategy schedules; here strategy.run(step, x, y)
   template <class... T>
   void join(T&&...) const = delete;  // a ParameterServerStrategy joins; strategy.run returns when the step is done
+
+  template <class F, class... T>
+    requires(FunctionArgument<T> && ...) && FunctionResult<std::invoke_result_t<F&, traced_t<T>...>> &&
+                (!requires { typename replica_result_t<std::invoke_result_t<F&, traced_t<T>...>>; })
+  void run(F&&, const T&...) const = delete;  // a field cannot become a PerReplica: give Tensors in a tuple or vector
 
   /// Runs `step` on the shards of these tensors, which are split along axis 0; scalars, and floating numbers, go to
   /// every shard as they are. `step` takes and gives what a function takes and gives. If it is a function, it is traced

@@ -115,7 +115,8 @@ void detail::refuse_specs(std::string_view what, std::size_t given, const std::v
       given == 0 ? "no spec is given" : text(given, given == 1 ? " spec is" : " specs are", " given");
   if (numbers.empty())
     throw InvalidArgument(text(what, ": ", specs, ", and the step takes arguments that are no Tensors, or more than ",
-                               most_exported_arguments, ": make each a Tensor, and capture what is none"));
+                               most_exported_arguments,
+                               ": make each a Tensor, or the last a std::vector of them, and capture what is none"));
   throw InvalidArgument(text(what, ": ", specs, ", and the step takes ", numbers,
                              numbers == "1" ? " Tensor" : " Tensors",
                              ": give a spec for each, such as {{f32, {64, 16}}, {i32, {64}}} for two, or give the ",

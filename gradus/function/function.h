@@ -2,7 +2,9 @@
 ///
 /// Arguments: Tensors are traced, and what Variables hold; floating numbers become scalar tensors (no retrace per
 /// value; what f takes is a Tensor then, as a double would be one program a value); integers, bools and enums are
-/// static (one variant per value); arrays, pairs and tuples of these. The training mode is part of the signature. A C++
+/// static (one variant per value); arrays, pairs, tuples, vectors, maps by std::string and plain structs of these, as
+/// results, too. The length of a vector and the keys of a map are static. Fields of a struct keep their types, so that
+/// one with a floating number or a Variable is refused. The training mode is part of the signature. A C++
 /// `if (bool tensor)` becomes a guard: the path taken is compiled, another path is traced when a call first takes it,
 /// all stay cached; Variables are assigned after the path of a call is known. All other C++ state read while tracing is
 /// frozen in that path; a Variable that is destroyed is noticed, and what used it is traced anew. A closure must see
@@ -11,9 +13,9 @@
 /// inside another trace, a function is traced along.
 ///
 /// A size that varied between calls is a symbol in the next trace: to C++ a negative number, which ops understand. C++
-/// that counts, branches or computes with it is another program for each size. So at each new size the C++ runs twice
-/// more, with the size and with the symbol, to see whether both are one program; where they differ, the size is fixed,
-/// one variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. An op that has
+/// that counts, branches or computes with it is another program for each size. So at each new size the C++ runs once
+/// more, with the size, to see whether that is the program with the symbol; where they differ, the size is fixed, one
+/// variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. An op that has
 /// to know a size fixes it likewise, told in the op's words, under any_size, too. What C++ makes of a size as a number
 /// is extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++ happen at each run.
 ///
@@ -76,19 +78,23 @@ template <class F> class Function {
   void operator()(const A&...) const = delete;  // the state of a mutable lambda would be frozen: use a Variable
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::kind)
-  void operator()(const A&...) const = delete;  // Tensors, numbers, bools, enums, tuples of them; capture others
+  void operator()(const A&...) const = delete;  // Tensors, numbers, enums, vectors and structs of them; capture others
+  template <class... A>
+    requires(detail::kind_of_call<F, A...>() == detail::CallKind::field)
+  void operator()(const A&...) const = delete;  // floating numbers and Variables in a struct: make the field a Tensor
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::arguments)
   void operator()(const A&...) const = delete;  // the function that was given takes other arguments
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::result)
-  void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, tuples of them, or nothing
+  void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, vectors or structs of them
   /// Writes the step for arguments of these specs, which may be left out where input_signature says all sizes, as an
   /// object file and a header: `stem`.o and `stem`.h, whose functions are named as the last part of `stem`. A program
-  /// in C that links the object needs nothing else. What the step reads and assigns, Variables and the random state, is
-  /// a struct that the program owns; NAME_init writes their values of now into it. A first result that is one float, as
-  /// a Loss is, is returned, other results go through pointers. With the library on one thread, steps are the same
-  /// bits. InvalidArgument: open sizes, a C++ branch on a value, an op that cannot come along, which is named.
+  /// in C that links the object needs nothing else. Arguments are Tensors; a last one that is a std::vector of them
+  /// takes all specs that are left. What the step reads and assigns, Variables and the random state, is a struct that
+  /// the program owns; NAME_init writes their values of now into it. A first result that is one float, as a Loss is, is
+  /// returned, other results go through pointers. With the library on one thread, steps are the same bits.
+  /// InvalidArgument: open sizes, a C++ branch on a value, an op that cannot come along, which is named.
   /// ResourceExhausted: a captured tensor of more than 64 MiB. Unavailable: a path that cannot be written, where
   /// nothing is left behind; a machine without binutils.
   ObjectFiles export_object(const std::filesystem::path& stem, std::vector<Spec> specs = {},
@@ -139,6 +145,12 @@ template <std::size_t> using TensorFor = Tensor;
 template <class F, std::size_t... i> constexpr bool takes_tensors(std::index_sequence<i...>) {
   return std::invocable<const F&, TensorFor<i>...>;
 }
+/// Whether F takes so many tensors, and then a vector of more. A generic lambda is not asked, whose body may not
+/// compile for a vector.
+template <class F, std::size_t... i> constexpr bool takes_rest(std::index_sequence<i...>) {
+  if constexpr (requires { &F::operator(); }) return std::invocable<const F&, TensorFor<i>..., Tensors>;
+  else return false;
+}
 constexpr std::size_t most_exported_arguments = 12;
 /// For 0, 1, 2 ... tensors: true if F takes this many.
 template <class F, std::size_t... n> std::vector<bool> numbers_taken_by(std::index_sequence<n...>) {
@@ -147,19 +159,25 @@ template <class F, std::size_t... n> std::vector<bool> numbers_taken_by(std::ind
 /// Throws InvalidArgument for a step that is exported with `given` specs, a number that it does not take.
 [[noreturn]] void refuse_specs(std::string_view what, std::size_t given, const std::vector<bool>& taken);
 
-/// The result of f(in[0], in[1], ...) as tensors: of a Loss its value, of others every tensor.
-template <class F, std::size_t... i>
-Called called_for_export(const F& f, [[maybe_unused]] In in, std::index_sequence<i...>) {
-  using Result = std::invoke_result_t<const F&, TensorFor<i>...>;
+/// The result of f(arguments) as tensors: of a Loss its value, of others every tensor.
+template <class F, class... A> Called called_for_export(const F& f, A... arguments) {
+  using Result = std::invoke_result_t<const F&, A...>;
   Called called;
   if constexpr (std::is_void_v<Result>) {
-    f(Tensor(in[i])...);
+    f(std::move(arguments)...);
   } else {
-    static_assert(FunctionResult<Result>, "export_object: the step gives Tensors, Loss, Gradients, tuples of them");
-    Result result = f(Tensor(in[i])...);
+    static_assert(FunctionResult<Result>,
+                  "export_object: the step gives Tensors, Loss, Gradients, vectors or structs "
+                  "of them");
+    Result result = f(std::move(arguments)...);
     add_exported(result, called.tensors);
   }
   return called;
+}
+/// f(in[0], in[1], ...); one that takes a vector after i tensors gets all others in it.
+template <class F, std::size_t... i> Called called_with_tensors(const F& f, In in, std::index_sequence<i...> first) {
+  if constexpr (takes_tensors<F>(first)) return called_for_export(f, Tensor(in[i])...);
+  else return called_for_export(f, Tensor(in[i])..., Tensors(in.begin() + sizeof...(i), in.end()));
 }
 
 }  // namespace detail
@@ -174,9 +192,11 @@ auto Function<F>::with_body(std::string_view what, std::vector<Spec> specs, cons
     if constexpr (n > detail::most_exported_arguments) {
       detail::refuse_specs(what, specs.size(), detail::numbers_taken_by<F>(std::make_index_sequence<n>()));
     } else {
-      if constexpr (detail::takes_tensors<F>(std::make_index_sequence<n>())) {
-        if (specs.size() == n) {
-          const Body body = [&](In in) { return detail::called_for_export(core.f, in, std::make_index_sequence<n>()); };
+      constexpr auto first = std::make_index_sequence<n>();
+      constexpr bool takes_rest = detail::takes_rest<F>(first);
+      if constexpr (takes_rest || detail::takes_tensors<F>(first)) {
+        if (specs.size() == n || (takes_rest && specs.size() > n)) {
+          const Body body = [&](In in) { return detail::called_with_tensors(core.f, in, first); };
           return use(body, specs);
         }
       }

@@ -8,6 +8,7 @@
 #include "gradus/compiler/pipeline.h"
 #include "gradus/function/active_call.h"
 #include "gradus/function/arguments.h"
+#include "gradus/function/begin_again.h"
 #include "gradus/function/export_object.h"
 #include "gradus/function/export_stablehlo.h"
 #include "gradus/function/pending.h"
@@ -26,6 +27,14 @@ void check_pass_names(const std::vector<std::string>& disable) {
     require(std::ranges::find(known, name) != known.end(), "function: there is no compiler pass `", name,
             "` to disable", did_you_mean(name, known));
 }
+
+/// Calls on this thread that begin again where BeginAgain is thrown.
+thread_local int calls_that_can_begin_again = 0;
+struct CanBeginAgain {
+  CanBeginAgain() { ++calls_that_can_begin_again; }
+  CanBeginAgain(const CanBeginAgain&) = delete;
+  ~CanBeginAgain() { --calls_that_can_begin_again; }
+};
 
 }  // namespace
 
@@ -51,22 +60,24 @@ struct TracedFunction::State {
 Called TracedFunction::State::call(const Signature& signature, In arguments, const Body& body) {
   CallRequest request{signature, body, OneCall(setup.title, arguments, dispatches, setup.budget()),
                       Restarts(setup.title)};
+  const CanBeginAgain can_begin_again;
   try {
     std::optional<Called> called;
-    while (!called) {
-      request.restarts.count_attempt();
-      std::vector<std::int64_t> symbols;
-      const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
-      if (request.op_by_op) {
-        require<ResourceExhausted>(!ShardRun::current(), setup.title, ": more than ", setup.options.max_variants,
-                                   " variants, each for its sizes, and a strategy traces its steps to divide them: let "
-                                   "batches have fewer sizes, or raise max_variants");
-        return run_eagerly(arguments, body);
-      }
-      variants.use(*variant);
-      request.values.begin(std::move(symbols));
-      called = attempt(*variant, request);
-    }
+    while (!called) try {
+        request.restarts.count_attempt();
+        std::vector<std::int64_t> symbols;
+        const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
+        if (request.op_by_op) {
+          require<ResourceExhausted>(
+              !ShardRun::current(), setup.title, ": more than ", setup.options.max_variants,
+              " variants, each for its sizes, and a strategy traces its steps to divide them: let "
+              "batches have fewer sizes, or raise max_variants");
+          return run_eagerly(arguments, body);
+        }
+        variants.use(*variant);
+        request.values.begin(std::move(symbols));
+        called = attempt(*variant, request);
+      } catch (const BeginAgain&) { request.values.undo(); }
     return std::move(*called);
   } catch (...) {
     request.values.undo();
@@ -176,6 +187,11 @@ Called TracedFunction::State::run_eagerly(In arguments, const Body& body) {
   return called;
 }
 
+void BeginAgain::from_trace(const char* otherwise) {
+  require(calls_that_can_begin_again > 0, otherwise);
+  throw BeginAgain();
+}
+
 Tensor detail::number_argument(double value) {
   Ref<Buffer> buffer = Buffer::allocate(sizeof(float));
   *buffer->data<float>() = static_cast<float>(value);
@@ -205,6 +221,9 @@ TracedFunction::~TracedFunction() = default;
 Called TracedFunction::call(In arguments, const StaticArguments& statics, const Body& body) {
   State& state = *state_;
   const ActiveCall active(state.setup.title, &state);
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    require(arguments[i].defined(), state.setup.title, ": argument ", i,
+            " is an empty tensor: it was default-constructed or moved from; give it a value");
   ++state.calls;
   if (Context::current() || Pending::mine().is_recording()) return body(as_arguments(arguments));
   Signature signature{.statics = statics, .mode = current_mode()};
@@ -239,8 +258,18 @@ auto TracedFunction::with_draft(const char* what, std::vector<Spec> arguments, c
   CallRequest request{signature, body, OneCall(state.setup.title, values, state.dispatches, state.setup.budget()),
                       Restarts(state.setup.title)};
   std::lock_guard lock(state.making);
+  const CanBeginAgain can_begin_again;
+  const auto draft_again = [&](const auto& self) -> Draft {
+    try {
+      return state.maker.draft(request);
+    } catch (const BeginAgain&) {
+      request.values.undo();
+      request.restarts.count_attempt();
+    }
+    return self(self);
+  };
   try {
-    Draft draft = state.maker.draft(request);
+    Draft draft = draft_again(draft_again);
     request.values.undo();
     return use(std::move(draft), arguments);
   } catch (...) {

@@ -1,10 +1,17 @@
 /// Variant: one compiled signature of a function: the tree of its segments, and what is needed to trace it again.
 #pragma once
 #include <mutex>
+#include "gradus/function/recording.h"
 #include "gradus/function/segment.h"
 #include "gradus/function/signature.h"
 
 namespace gradus {
+
+/// What a trace with symbols did, to compare traces at further sizes with.
+struct OpenForm {
+  Recording recording;
+  std::vector<Trace::Bound> bounds;
+};
 
 struct Variant {
   /// Past them a ResourceExhausted names the ops that are made for it.
@@ -18,6 +25,7 @@ struct Variant {
   std::atomic<int> paths{1};
   std::atomic<std::uint64_t> last_use{0};
   Trace::Choices choices;                    // of the library by sizes, for another path
+  std::unique_ptr<const OpenForm> open;      // of a pattern with symbols; else null
   SizesSeen unfit;                           // sizes of calls at which the C++ is another program
   std::atomic<std::size_t> memory_bytes{0};  // what is kept to trace it again costs a cache
 

@@ -14,11 +14,10 @@ struct VariantMaker::Run {
   std::shared_ptr<TraceMemory> memory;
   std::optional<Draft> draft;
   WatchedState watched;
-  std::vector<Trace::Bound> bounds;  // of sizes that vary
-  Recording recording;               // if asked for
+  OpenForm form;  // bounds of sizes that vary; the recording if asked for
 };
 
-VariantMaker::Run VariantMaker::run(const Signature& pattern, CallRequest& request, bool is_compared,
+VariantMaker::Run VariantMaker::run(const Signature& pattern, CallRequest& request, Kept kept,
                                     const Recording& other) const {
   const CompileActivity activity(text("trace ", setup_.title));
   request.values.begin(match(pattern, request.signature).value());
@@ -29,10 +28,12 @@ VariantMaker::Run VariantMaker::run(const Signature& pattern, CallRequest& reque
   trace.repeat_choices(other.choices, pattern.specs == request.signature.specs);
   Called called = request.body(trace.parameters());
   made.watched = trace.watched();
-  made.bounds = trace.bounds();
-  if (is_compared) made.recording = record(trace, called);
-  made.draft.emplace(trace, std::move(called), std::span<const PathStep>(), setup_.hand_on());
-  made.draft->check_cells();
+  made.form.bounds = trace.bounds();
+  if (kept != Kept::draft) made.form.recording = record(trace, called);
+  if (kept != Kept::recording) {
+    made.draft.emplace(trace, std::move(called), std::span<const PathStep>(), setup_.hand_on());
+    made.draft->check_cells();
+  }
   check_unchanged(setup_.title, made.watched);
   return made;
 }
@@ -52,13 +53,17 @@ std::shared_ptr<Variant> VariantMaker::finished(Run run, const CallRequest& requ
   variant->example = request.signature;
   variant->pattern = std::move(run.pattern);
   variant->watched = std::move(run.watched);
-  variant->choices = run.recording.choices;
+  variant->choices = run.form.recording.choices;
   variant->root = compiled(std::move(*run.draft), variant->pattern, request.signature);
   if (const auto symbols = match(variant->pattern, request.signature).value(); !symbols.empty())
-    note_fitting(*variant->root, run.recording.ways, symbols);
+    note_fitting(*variant->root, run.form.recording.ways, symbols);
   if (!variant->root->is_leaf()) {
     variant->memory_bytes = run.memory->bytes();
     variant->memory = std::move(run.memory);
+  }
+  if (variant->pattern.specs != request.signature.specs) {
+    variant->memory_bytes += run.form.recording.graph.values.size() * sizeof(Value);
+    variant->open = std::make_unique<const OpenForm>(std::move(run.form));
   }
   return variant;
 }
@@ -67,22 +72,23 @@ std::shared_ptr<Variant> VariantMaker::finished(Run run, const CallRequest& requ
 std::variant<VariantMaker::Run, Unlike> VariantMaker::run_open(const Signature& pattern, CallRequest& request,
                                                                const Run& known) const {
   try {
-    Run open = run(pattern, request, true, known.recording);
-    if (auto unlike = how_it_differs(open, known, request)) return std::move(*unlike);
+    Run open = run(pattern, request, Kept::draft_and_recording, known.form.recording);
+    if (auto unlike = how_it_differs(open.form, known, match(pattern, request.signature).value()))
+      return std::move(*unlike);
     return open;
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
   } catch (const std::exception& error) { return Unlike::by(error); }
 }
 
-std::optional<Unlike> VariantMaker::how_it_differs(const Run& open, const Run& known, const CallRequest& request) {
-  const std::vector<std::int64_t> symbols = match(open.pattern, request.signature).value();
+std::optional<Unlike> VariantMaker::how_it_differs(const OpenForm& open, const Run& known,
+                                                   std::span<const std::int64_t> symbols) {
   // An op that takes this size does so in another way: a slice ends where the dimension ends.
   if (const Trace::Bound* broken = Trace::broken(open.bounds, symbols))
     return Unlike{broken->otherwise, Unlike::Cause::op};
-  if (!Trace::are_alike(open.recording.choices, known.recording.choices))
+  if (!Trace::are_alike(open.recording.choices, known.form.recording.choices))
     return Unlike{"an op computes in another way at this size"};
-  std::string why = difference(open.recording, symbols, known.recording);
+  std::string why = difference(open.recording, symbols, known.form.recording);
   if (why.empty()) return {};
   return Unlike{std::move(why)};
 }
@@ -103,20 +109,20 @@ std::shared_ptr<Variant> VariantMaker::make_open(const Signature& pattern, CallR
   // What is built within the first call is built for all sizes; a choice by cost does not know them.
   std::optional<Run> first;
   try {
-    first = run(pattern, request, true);
+    first = run(pattern, request, Kept::draft_and_recording);
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
   } catch (const std::exception&) {}  // told below
   const std::vector<std::int64_t> symbols = match(pattern, request.signature).value();
-  const bool meets_small = has_small(symbols) || (first && has_small_within(first->recording.graph, symbols));
-  Run known = run(request.signature, request, true, first ? first->recording : Recording());
+  const bool meets_small = has_small(symbols) || (first && has_small_within(first->form.recording.graph, symbols));
+  Run known = run(request.signature, request, Kept::draft_and_recording, first ? first->form.recording : Recording());
   try {
-    if (first && !how_it_differs(*first, known, request)) return finished(std::move(*first), request);
+    if (first && !how_it_differs(first->form, known, symbols)) return finished(std::move(*first), request);
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
   } catch (const Error&) { first.reset(); }  // such as a size that is negative here; told below
   auto open = run_open(pattern, request, known);
-  if (first && !Trace::are_alike(first->recording.choices, known.recording.choices) && !reason.empty())
+  if (first && !Trace::are_alike(first->form.recording.choices, known.form.recording.choices) && !reason.empty())
     reason += " (an op computes in another way at this size)";
   Unlike unlike;
   if (Run* same = std::get_if<Run>(&open)) try {
@@ -152,14 +158,16 @@ std::shared_ptr<Variant> VariantMaker::make_narrower(const Signature& pattern, C
 void VariantMaker::confirm(Variant& variant, Segment& segment, CallRequest& request) const {
   const std::vector<std::int64_t> symbols = request.values.symbols();
   try {
-    Run known = run(request.signature, request, true, {.choices = variant.choices});
-    const bool chooses_alike = Trace::are_alike(known.recording.choices, variant.choices);
-    known.recording.choices = variant.choices;
-    if (!chooses_alike || std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
+    Run known = run(request.signature, request, Kept::recording, {.choices = variant.choices});
+    Recording& recording = known.form.recording;
+    const bool chooses_alike = Trace::are_alike(recording.choices, variant.choices);
+    recording.choices = variant.choices;
+    const bool is_the_same = chooses_alike && variant.open && !how_it_differs(*variant.open, known, symbols);
+    if (!is_the_same && (!chooses_alike || std::holds_alternative<Unlike>(run_open(variant.pattern, request, known)))) {
       variant.unfit.insert(symbols);
       return;
     }
-    note_fitting(*variant.root, known.recording.ways, symbols);
+    note_fitting(*variant.root, recording.ways, symbols);
   } catch (const InvalidArgument&) {  // that of nothing: reshape(x, {0, -1}) can be worked out for open sizes alone
     if (std::ranges::count(symbols, 0) == 0) throw;
   }

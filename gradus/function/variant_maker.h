@@ -30,17 +30,21 @@ class VariantMaker {
   std::shared_ptr<Variant> make_fixed(CallRequest& request) const;
   /// For the sizes of this call alone, not compiled.
   Draft draft(CallRequest& request) const;
-  /// At the sizes of this call: is the C++ the program that the variant was made of? Both are traced now, so that other
-  /// C++ state that has changed since is in both.
+  /// At the sizes of this call: is the C++ the program that the variant was made of? It is traced now, and compared
+  /// with what the variant is made of; if they differ, with a trace of now, so that other C++ state that has changed
+  /// since is in both.
   void confirm(Variant& variant, Segment& segment, CallRequest& request) const;
   /// Traces again: the known way first, then as this call goes. Null: the C++ is another program than it was.
   std::unique_ptr<Segment> extend(Variant& variant, CallRequest& request) const;
 
  private:
   struct Run;
-  Run run(const Signature& pattern, CallRequest& request, bool is_compared = false, const Recording& other = {}) const;
+  /// What a run leaves.
+  enum class Kept { draft, draft_and_recording, recording };
+  Run run(const Signature& pattern, CallRequest& request, Kept kept = Kept::draft, const Recording& other = {}) const;
   std::variant<Run, Unlike> run_open(const Signature& pattern, CallRequest& request, const Run& known) const;
-  static std::optional<Unlike> how_it_differs(const Run& open, const Run& known, const CallRequest& request);
+  static std::optional<Unlike> how_it_differs(const OpenForm& open, const Run& known,
+                                              std::span<const std::int64_t> symbols);
   std::shared_ptr<Variant> finished(Run run, const CallRequest& request) const;
   std::shared_ptr<Variant> make_open(const Signature& pattern, CallRequest& request, std::string& reason) const;
   std::shared_ptr<Variant> make_narrower(const Signature& pattern, CallRequest& request, const Run& known,

@@ -1,8 +1,10 @@
 /// GradientTape: records what this thread computes until gradient() is called.
 #pragma once
 #include <array>
+#include <concepts>
 #include <initializer_list>
 #include <memory>
+#include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/gradients/gradients.h"
 #include "gradus/gradients/loss.h"
@@ -63,6 +65,15 @@ class GradientTape {
   template <std::size_t N>
   std::array<Tensor, N> gradient(const Tensor& target, const Tensor (&sources)[N], GradientOptions options = {}) {
     return listed<N>(of_tensor(target, std::span<const Tensor>(sources), options));
+  }
+  /// By each tensor of a vector, in order.
+  template <std::same_as<std::vector<Tensor>> Sources>
+  Sources gradient(const Loss& loss, const Sources& sources, GradientOptions options = {}) {
+    return of_loss(loss, std::span<const Tensor>(sources), options);
+  }
+  template <std::same_as<std::vector<Tensor>> Sources>
+  Sources gradient(const Tensor& target, const Sources& sources, GradientOptions options = {}) {
+    return of_tensor(target, std::span<const Tensor>(sources), options);
   }
   void gradient(const Loss& loss, std::initializer_list<Variable>, GradientOptions = {}) = delete;  // Variables{v}
   void gradient(const Tensor& target, std::initializer_list<Variable>, GradientOptions = {}) = delete;

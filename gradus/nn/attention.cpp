@@ -1,6 +1,8 @@
 /// Projections around attention.
 #include "gradus/nn/attention.h"
+#include <cmath>
 #include <limits>
+#include <vector>
 #include "gradus/function/trace.h"
 #include "gradus/graph/scope.h"
 #include "gradus/nn/cloned.h"
@@ -8,6 +10,7 @@
 #include "gradus/nn/key_value_cache.h"
 #include "gradus/ops/attention.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
@@ -25,6 +28,8 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
     require(key_heads > 0 && heads % key_heads == 0, layer, ": ", key_heads,
             " heads of keys and values do not divide the ", heads, " heads of the query");
     check_options(layer, options);
+    require(!options.rope_max_wavelength || key_dim % 2 == 0, layer, ": rotary embeddings need an even key_dim, got ",
+            key_dim);
   }
   std::string_view kind() const override { return "multi_head_attention"; }
   void build(const Spec& input) override { build_for({&input, 1}); }
@@ -77,7 +82,8 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
 
   Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) const {
     if (options.dropout > 0) warn_if_mode_unsaid("the dropout of an attention");
-    const Tensor q = project(0, "query", query), k = project(1, "key", key), v = project(2, "value", value);
+    const Tensor q = rotated(project(0, "query", query)), k = rotated(project(1, "key", key));
+    const Tensor v = project(2, "value", value);
     return joined(scaled_dot_product_attention(
         q, k, v, {.mask = mask, .causal = options.causal, .dropout = is_training() ? options.dropout : 0}));
   }
@@ -87,9 +93,23 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
     require(options.causal, layer, " ", name(),
             ": it is not causal, so places before depend on those that follow; make it with {.causal = true}, or call "
             "the model on whole sequences");
-    const Tensor q = project(0, "query", x), k = project(1, "key", x), v = project(2, "value", x);
+    const Tensor q = rotated(project(0, "query", x)), k = rotated(project(1, "key", x)), v = project(2, "value", x);
     const CachedPlaces seen = cache.extended(*this, k, v, mask);
     return joined(scaled_dot_product_attention(q, seen.keys, seen.values, {.mask = seen.mask}));
+  }
+
+  /// x: [batch, heads, time, key_dim] with rotary embeddings of its places, if there are any.
+  Tensor rotated(const Tensor& x) const {
+    if (!options.rope_max_wavelength) return x;
+    std::vector<double> turns;  // of one place: radians
+    for (std::int64_t i = 0; i < key_dim; i += 2)
+      turns.push_back(1 / (options.rope_scaling_factor *
+                           std::pow(*options.rope_max_wavelength, static_cast<double>(i) / double(key_dim))));
+    const DType dtype = x.dtype() == f64 ? f64 : f32;
+    const KeyValueCache* cache = CallContext::here().cache;
+    const Tensor places = cache ? cache->positions() : iota({x.shape()[2]}, i32);  // [batch, time] or [time]
+    const Tensor angles = expand_dims(cast(places, dtype), -1) * cast(constant(turns), dtype);
+    return rotary_embedding(x, cos(angles), sin(angles));
   }
 
   /// [batch, heads, time, width] -> [batch, time, outputs]

@@ -19,8 +19,14 @@ struct AttentionOptions {
   std::string name = {};                                       // empty: by its class
   Regularizer kernel_regularizer = {}, bias_regularizer = {};  // penalties on all projections
   Regularizer activity_regularizer = {};                       // on the result of each projection, as in Keras
+  /// Given: queries and keys get rotary position embeddings (rotary_embedding) of angles place / rope_scaling_factor /
+  /// rope_max_wavelength^(2 i / key_dim), as in LLaMA with 10000. Elements i and i + key_dim / 2 are a pair. Places are
+  /// numbered from 0 on, behind those of a KeyValueCache from its length on.
+  std::optional<double> rope_max_wavelength = {};
+  double rope_scaling_factor = 1;  // places count as closer by this factor
   static constexpr auto ranges() {
-    return std::array{Allowed::share_below_one("dropout"), Allowed::positive("value_dim")};
+    return std::array{Allowed::share_below_one("dropout"),
+                      Allowed::positive("value_dim rope_max_wavelength rope_scaling_factor")};
   }
 };
 

@@ -196,7 +196,7 @@ Generated Generator::operator()(const Tensor& prompt, GenerateOptions options,
   check_options(op, options);
   check_prompt(prompt);
   State& state = *state_;
-  const auto& [batch, max_length] = state.cache.options();
+  const std::int64_t batch = state.cache.options().batch, max_length = state.cache.options().max_length;
   require(prompt.shape()[0] == batch && prompt.shape()[1] + options.max_tokens <= max_length, op, ": prompts ",
           prompt.spec(), " and ", options.max_tokens, " tokens more do not fit a Generator of ", batch,
           " sequences of up to ", max_length, " tokens");
@@ -211,6 +211,7 @@ Generated Generator::operator()(const Tensor& prompt, GenerateOptions options,
   const auto [top_k, is_greedy, has_nucleus] = choice_of(options);
   const double temperature = is_greedy ? 1 : options.temperature;
   state.cache.reset();
+  state.cache.reserve(prompt.shape()[1] + options.max_tokens);
   Tensor token = state.begin(prompt, counts, top_k, is_greedy, has_nucleus, temperature, options.top_p);
   for (std::int64_t made = 1;; ++made) {
     sequences.add(token);

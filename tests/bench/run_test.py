@@ -108,7 +108,8 @@ class Limits(unittest.TestCase):
         for name, flops, narrow, traffic in (("mlp_tiny", 26.2e6, 0, 0), ("mlp_big", 8.1e9, 0, 140e6),
                                              ("mlp_big_bf16", 0, 8.1e9, 140e6), ("cnn", 2.83e9, 0, 0),
                                              ("gpt", 42e9, 0, 0), ("jacobian", 14.8e9, 0, 21e6),
-                                             ("adamw_update", 0, 0, 671e6)):
+                                             ("adamw_update", 0, 0, 671e6), ("generate", 60.8e6, 0, 121.6e6),
+                                             ("generate_b8", 486.5e6, 0, 151e6)):
             limit = workloads.WORKLOADS[name].limit
             for got, expected in ((limit.flops, flops), (limit.narrow_flops, narrow), (limit.bytes, traffic)):
                 self.assertLessEqual(abs(got - expected), 0.01 * expected, name)

@@ -556,5 +556,41 @@ TEST(OwnStrategy, AddsAsItSays) {
                                 {"gave 1 tensors for 2 replicas"});
 }
 
+TEST(Strategy, TakesAndGivesVectorsMapsAndStructs) {
+  struct Batch {
+    Tensor x;
+    std::vector<Tensor> more;
+  };
+  struct Made {
+    Loss loss;
+    Gradients gradients;
+  };
+  const Variable w(constant(2.0f), "w");
+  const auto losses = function([&](const Batch& batch) {
+    GradientTape tape;
+    Tensor sum = batch.x;
+    for (const Tensor& each : batch.more) sum = sum + each;
+    const Loss loss = Loss::mean(w * sum);
+    return Made{loss, tape.gradient(loss, Variables{w})};
+  });
+  const auto parts = function([](const std::vector<Tensor>& all) {
+    return std::pair{std::vector<Tensor>{all[1], all[0] * 2}, std::map<std::string, Tensor>{{"sum", all[0] + all[1]}}};
+  });
+  const Tensor a = random::normal({8, 3}, {.seed = 1}), b = random::normal({8, 3}, {.seed = 2});
+  const MirroredStrategy one({.devices = {cpu(0)}, .micro_shards = 4});
+  const MirroredStrategy two({.devices = {cpu(0), cpu(1)}, .micro_shards = 4});
+  const Batch batch{a, {b, a}};
+  const Made of_one = one.run(losses, batch), of_two = two.run(losses, batch);
+  EXPECT_EQ(of_one.loss.item(), of_two.loss.item());
+  EXPECT_NEAR(of_two.loss.item(), losses(batch).loss.item(), 1e-5);
+  EXPECT_EQ(of_one.gradients[0].item(), of_two.gradients[0].item());
+  const auto [vector, map] = two.run(parts, std::vector<Tensor>{a, b});
+  ASSERT_EQ(vector.size(), 2u);
+  EXPECT_TRUE(bitwise_equal(vector[0].concat(), b));
+  EXPECT_TRUE(bitwise_equal(vector[1].concat(), a * 2));
+  EXPECT_TRUE(bitwise_equal(map.at("sum").concat(), a + b));
+  expect_error<InvalidArgument>([&] { two.run(parts, std::vector<Tensor>{a, b.rows(0, 4)}); }, {"rows"});
+}
+
 }  // namespace
 }  // namespace gradus

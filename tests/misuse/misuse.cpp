@@ -265,7 +265,7 @@ int main() {
   // says: a Variable is its value within: take a Tensor, or capture it
   function([](Variable& a) { return a * 2; })(v);
 #elif CASE == 72
-  // says: Tensors, numbers, bools, enums, tuples of them; capture others
+  // says: Tensors, numbers, enums, vectors and structs of them; capture others
   function([](const Sequential& m, Tensor a) { return m(a); })(model, x);
 #elif CASE == 73
   // says: the function that was given takes other arguments
@@ -351,5 +351,25 @@ int main() {
 #elif CASE == 98
   // says: conv1d, conv2d, conv3d
   conv(x, x);
+#elif CASE == 99
+  // says: floating numbers and Variables in a struct: make the field a Tensor
+  struct Rate {
+    Tensor value;
+    double rate;
+  };
+  function([](const Rate& r) { return r.value; })(Rate{x, 0.1});
+#elif CASE == 100
+  // says: it gives Tensors, Loss, Gradients, vectors or structs of them
+  struct Counted {
+    Tensor value;
+    int count;
+  };
+  function([](Tensor a) { return Counted{a, 1}; })(x);
+#elif CASE == 101
+  // says: a field cannot become a PerReplica: give Tensors in a tuple or vector
+  struct Sums {
+    Tensor rows, columns;
+  };
+  MirroredStrategy().run([](Tensor a) { return Sums{a, a}; }, x);
 #endif
 }

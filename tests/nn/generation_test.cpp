@@ -35,45 +35,194 @@ Sequential decoder() {
   model.build({i32, {any_size, any_size}});
   return model;
 }
+/// A block as LLaMA has it.
+struct GatedBlock {
+  RMSNormalization before{}, between{};
+  GroupedQueryAttention attention{6, 4, 2, {.causal = true, .use_bias = false, .rope_max_wavelength = 10000}};
+  Dense gate{48, silu, {.use_bias = false}}, up{48, linear, {.use_bias = false}}, down{24, linear, {.use_bias = false}};
+  Tensor operator()(Tensor x) const {
+    x = x + attention(before(x));
+    const Tensor y = between(x);
+    return x + down(gate(y) * up(y));
+  }
+};
+Sequential gated_decoder() {
+  set_seed(5);
+  Sequential model{Embedding(vocabulary, 24), Model<GatedBlock>(GatedBlock()), Model<GatedBlock>(GatedBlock()),
+                   RMSNormalization(), Dense(vocabulary, linear, {.use_bias = false})};
+  model.build({i32, {any_size, any_size}});
+  return model;
+}
+/// Learned positions, and rotary ones.
+const std::vector<Sequential>& decoders() {
+  static const std::vector<Sequential> all{decoder(), gated_decoder()};
+  return all;
+}
+/// All memory at once, and as it is needed.
+std::vector<KeyValueCacheOptions> memories(std::int64_t batch) {
+  return {{.batch = batch, .max_length = 40},
+          {.batch = batch, .max_length = 40, .initial_length = 1},
+          {.batch = batch, .max_length = 40, .initial_length = 3, .growth = 1.3}};
+}
 Tensor tokens(std::int64_t batch, std::int64_t time) {
   return random::integers({batch, time}, {.high = vocabulary, .seed = 5});
 }
 
+void expect_whole_bits(const Sequential& model, const KeyValueCacheOptions& options,
+                       const std::vector<std::int64_t>& parts, bool compiled) {
+  KeyValueCache cache(options);
+  const auto direct = [&](const Tensor& x) { return call_with_cache(model, x, cache); };
+  const auto traced = function(direct);
+  std::int64_t all = 0, begin = 0;
+  for (const std::int64_t part : parts) all += part;
+  const Tensor x = tokens(2, all), whole = model(x, inference);
+  for (const std::int64_t part : parts) {
+    const Tensor piece = slice(x, {0, begin}, {2, part});
+    const Tensor y = compiled ? traced(piece) : direct(piece);
+    EXPECT_EQ(y.to_vector<float>(), slice(whole, {0, begin, 0}, {2, part, vocabulary}).to_vector<float>())
+        << part << " places from " << begin << (compiled ? ", compiled" : "") << ", at first "
+        << options.initial_length;
+    begin += part;
+  }
+  EXPECT_EQ(cache.lengths().to_vector<std::int32_t>(), std::vector<std::int32_t>(2, static_cast<int>(all)));
+}
+
 TEST(KeyValueCaches, HaveTheBitsOfWholeSequences) {
-  const Sequential model = decoder();
-  for (const bool compiled : {false, true})
-    for (const std::vector<std::int64_t>& parts :
-         {std::vector<std::int64_t>{1, 1, 1, 1, 1, 1}, {5, 1, 2}, {1, 7}, {30, 1, 1, 3}}) {
-      KeyValueCache cache({.batch = 2, .max_length = 40});
-      const auto direct = [&](const Tensor& x) { return call_with_cache(model, x, cache); };
-      const auto traced = function(direct);
-      std::int64_t all = 0;
-      for (const std::int64_t part : parts) all += part;
-      const Tensor x = tokens(2, all), whole = model(x, inference);
-      std::int64_t begin = 0;
-      for (const std::int64_t part : parts) {
-        const Tensor piece = slice(x, {0, begin}, {2, part});
-        const Tensor y = compiled ? traced(piece) : direct(piece);
-        EXPECT_EQ(y.to_vector<float>(), slice(whole, {0, begin, 0}, {2, part, vocabulary}).to_vector<float>())
-            << part << " places from " << begin << (compiled ? ", compiled" : "");
-        begin += part;
-      }
-      EXPECT_EQ(cache.lengths().to_vector<std::int32_t>(), std::vector<std::int32_t>(2, static_cast<int>(all)));
-    }
+  for (const Sequential& model : decoders())
+    for (const KeyValueCacheOptions& options : memories(2))
+      for (const bool compiled : {false, true})
+        for (const std::vector<std::int64_t>& parts :
+             {std::vector<std::int64_t>{1, 1, 1, 1, 1, 1}, {5, 1, 2}, {1, 7}, {30, 1, 1, 3}})
+          expect_whole_bits(model, options, parts, compiled);
 }
 
 TEST(KeyValueCaches, CountPlacesForEachSequence) {
-  const Sequential model = decoder();
-  KeyValueCache cache({.batch = 2, .max_length = 20});
-  const Tensor x = tokens(2, 5), next = tokens(2, 1);
-  call_with_cache(model, x, cache, {.counts = constant({5, 3})});
-  const Tensor y = call_with_cache(model, next, cache);
-  const Tensor short_one = concat({slice(x, {1, 0}, {1, 3}), slice(next, {1, 0}, {1, 1})}, 1);
-  EXPECT_EQ(y[1].to_vector<float>(), model(short_one, inference)[0].rows(3, 4).to_vector<float>());
-  const Tensor long_one = concat({slice(x, {0, 0}, {1, 5}), slice(next, {0, 0}, {1, 1})}, 1);
-  EXPECT_EQ(y[0].to_vector<float>(), model(long_one, inference)[0].rows(5, 6).to_vector<float>());
+  const Tensor x = tokens(2, 5), next = tokens(2, 1), last = tokens(2, 2);
+  for (const Sequential& model : decoders())
+    for (const KeyValueCacheOptions& options : memories(2))
+      for (const bool compiled : {false, true}) {
+        KeyValueCache cache(options);
+        const auto direct = [&](const Tensor& part, const Tensor& counts) {
+          return call_with_cache(model, part, cache, {.counts = counts});
+        };
+        const auto traced = function(direct);
+        const auto call = [&](const Tensor& part, const Tensor& counts) {
+          return compiled ? traced(part, counts) : direct(part, counts);
+        };
+        call(x, constant({5, 3}));
+        const Tensor y = call(next, constant({1, 1})), z = call(last, constant({2, 2}));
+        for (const int row : {0, 1}) {
+          const std::int64_t count = row == 0 ? 5 : 3;
+          const Tensor sequence =
+              concat({slice(x, {row, 0}, {1, count}), slice(next, {row, 0}, {1, 1}), slice(last, {row, 0}, {1, 2})}, 1);
+          const Tensor whole = model(sequence, inference)[0];
+          EXPECT_EQ(y[row].to_vector<float>(), whole.rows(count, count + 1).to_vector<float>());
+          EXPECT_EQ(z[row].to_vector<float>(), whole.rows(count + 1, count + 3).to_vector<float>());
+        }
+        cache.reset();
+        EXPECT_EQ(call(x, constant({5, 5})).to_vector<float>(), model(x, inference).to_vector<float>());
+      }
+}
+
+TEST(KeyValueCaches, AreTracedAsOftenAsTheLogarithmOfTheLength) {
+  const Sequential model = gated_decoder();
+  KeyValueCache cache({.batch = 1, .max_length = 40, .initial_length = 2});
+  const auto next = function([&](const Tensor& x) { return call_with_cache(model, x, cache); });
+  std::vector<std::int64_t> capacities;
+  for (int k = 0; k < 40; ++k) {
+    next(tokens(1, 1));
+    if (capacities.empty() || capacities.back() != cache.capacity()) capacities.push_back(cache.capacity());
+  }
+  EXPECT_EQ(capacities, (std::vector<std::int64_t>{2, 4, 8, 16, 32, 40}));
+  const Explanation explanation = next.explain();
+  ASSERT_EQ(explanation.retraces.size(), 5u);
+  for (const Retrace& retrace : explanation.retraces)
+    EXPECT_EQ(retrace.reason, "the cache of keys and values has grown");
+  EXPECT_EQ(explanation.variants, 1);
   cache.reset();
-  EXPECT_EQ(call_with_cache(model, x, cache).to_vector<float>(), model(x, inference).to_vector<float>());
+  for (int k = 0; k < 20; ++k) next(tokens(1, 1));
+  EXPECT_EQ(next.explain().retraces.size(), 5u);
+}
+
+TEST(KeyValueCaches, GrowWithinFunctionsThatAreTracedAlong) {
+  const Sequential model = gated_decoder();
+  const Tensor x = tokens(1, 12), whole = model(x, inference);
+  KeyValueCache cache({.batch = 1, .max_length = 12, .initial_length = 2});
+  const auto one = function([&](const Tensor& part) { return call_with_cache(model, part, cache); });
+  const auto two = function([&](const Tensor& a, const Tensor& b) { return std::vector<Tensor>{one(a), one(b)}; });
+  for (std::int64_t k = 0; k < 12; k += 2) {
+    const std::vector<Tensor> made = two(slice(x, {0, k}, {1, 1}), slice(x, {0, k + 1}, {1, 1}));
+    for (std::int64_t i : {0, 1})
+      EXPECT_EQ(made[static_cast<std::size_t>(i)].to_vector<float>(),
+                whole[0].rows(k + i, k + i + 1).to_vector<float>())
+          << k + i;
+  }
+  EXPECT_EQ(cache.capacity(), 12);
+}
+
+TEST(KeyValueCaches, MakeRoomWhenAsked) {
+  const Sequential model = gated_decoder();
+  const Tensor x = tokens(1, 10), whole = model(x, inference);
+  KeyValueCache cache({.batch = 1, .max_length = 10, .initial_length = 4});
+  call_with_cache(model, slice(x, {0, 0}, {1, 3}), cache);
+  cache.reserve(9);
+  EXPECT_EQ(cache.capacity(), 9);
+  EXPECT_EQ(call_with_cache(model, slice(x, {0, 3}, {1, 7}), cache).to_vector<float>(),
+            whole[0].rows(3, 10).to_vector<float>());
+  expect_error<OutOfRange>([&] { cache.reserve(11); }, {"max_length is 10", "a larger one"});
+}
+
+TEST(KeyValueCaches, ThatHaveToGrowWhereNothingCanBeginAgainSayHowToMendIt) {
+  const Sequential model = gated_decoder();
+  KeyValueCache cache({.batch = 1, .max_length = 8, .initial_length = 2});
+  const auto longer = [&] { return call_with_cache(model, tokens(1, 3), cache); };
+  expect_error<InvalidArgument>([&] { cond(constant(true), longer, longer); }, {"reserve", ".initial_length"});
+  KeyValueCache small({.batch = 1, .max_length = 8, .initial_length = 2});
+  const auto next = function([&](const Tensor& x) { return call_with_cache(model, x, small); });
+  expect_error<InvalidArgument>([&] { next.stablehlo({{i32, {1, 1}}}); }, {"branch"});
+}
+
+TEST(KeyValueCaches, ThatAreFullSayHowToMendIt) {
+  const Sequential model = gated_decoder();
+  for (const std::int64_t initial : {4, 1})
+    for (const bool compiled : {false, true}) {
+      KeyValueCache cache({.batch = 1, .max_length = 4, .initial_length = initial});
+      const auto direct = [&](const Tensor& x) { return call_with_cache(model, x, cache); };
+      const auto traced = function(direct);
+      const auto call = [&](const Tensor& x) { return compiled ? traced(x) : direct(x); };
+      call(tokens(1, 3));
+      expect_error<OutOfRange>(
+          [&] { call(tokens(1, 2)).to_vector<float>(); },
+          {"outside [0, 4)", "is full: make it with a larger max_length, or begin again by reset()"});
+      cache.reset();
+      EXPECT_EQ(call(tokens(1, 4)).to_vector<float>(), model(tokens(1, 4), inference).to_vector<float>());
+    }
+}
+
+/// Against the formula of the paper, with angles in f64.
+TEST(RotaryEmbeddings, OfAttentionLayersTurnQueriesAndKeys) {
+  set_seed(8);
+  const GroupedQueryAttention layer(6, 2, 1, {.causal = true, .rope_max_wavelength = 500, .rope_scaling_factor = 2});
+  const Tensor x = random::normal({2, 7, 5}, {.seed = 1}), y = layer(x);
+  std::vector<double> cosines, sines;
+  for (int place = 0; place < 7; ++place)
+    for (int i = 0; i < 3; ++i) {
+      const double angle = place / 2.0 / std::pow(500, i / 3.0);
+      cosines.push_back(std::cos(angle)), sines.push_back(std::sin(angle));
+    }
+  const auto table = [](const std::vector<double>& values) { return cast(from_values(values, {7, 3}), f32); };
+  Variables all = layer.variables();
+  const auto project = [&](std::size_t k, std::int64_t heads) {
+    return split_heads(
+        matmul(x, reshape(all[2 * k].value(), {5, heads * 6})) + reshape(all[2 * k + 1].value(), {heads * 6}), heads);
+  };
+  const auto turned = [&](const Tensor& part) { return rotary_embedding(part, table(cosines), table(sines)); };
+  const Tensor made = join_heads(
+      scaled_dot_product_attention(turned(project(0, 2)), turned(project(1, 1)), project(2, 1), {.causal = true}));
+  const Tensor wanted = matmul(made, reshape(all[6].value(), {12, 5})) + all[7].value();
+  EXPECT_LT(reduce_max(abs(y - wanted)).item(), 1e-5);
+  EXPECT_THROW(MultiHeadAttention(2, 5, {.rope_max_wavelength = 10000}), InvalidArgument);
+  EXPECT_THROW(MultiHeadAttention(2, 4, {.rope_max_wavelength = 0}), InvalidArgument);
 }
 
 TEST(KeyValueCaches, KeepMasks) {
@@ -106,20 +255,22 @@ TEST(KeyValueCaches, RefuseWhatTheyCannotServe) {
   call_with_cache(attention, x, cache);
   expect_error<OutOfRange>([&] { call_with_cache(attention, x, cache).to_vector<float>(); }, {"outside [0, 4)"});
   EXPECT_THROW(KeyValueCache({.batch = 0}), InvalidArgument);
+  EXPECT_THROW(KeyValueCache({.growth = 1}), InvalidArgument);
 }
 
 TEST(Generation, IsThatOfWholeSequences) {
-  const Sequential model = decoder();
-  const Tensor prompt = tokens(2, 4);
-  const Generated made = generate(model, prompt, {.max_tokens = 9, .temperature = 0});
-  EXPECT_EQ(made.tokens.shape(), (Shape{2, 13}));
-  Tensor all = prompt;
-  for (int k = 0; k < 9; ++k) {
-    const Tensor logits = model(all, inference);
-    const Tensor last = slice(logits, {0, all.shape()[1] - 1, 0}, {2, 1, vocabulary});
-    all = concat({all, cast(argmax(last, -1), i32)}, 1);
+  for (const Sequential& model : decoders()) {
+    const Tensor prompt = tokens(2, 4);
+    const Generated made = generate(model, prompt, {.max_tokens = 9, .temperature = 0});
+    EXPECT_EQ(made.tokens.shape(), (Shape{2, 13}));
+    Tensor all = prompt;
+    for (int k = 0; k < 9; ++k) {
+      const Tensor logits = model(all, inference);
+      const Tensor last = slice(logits, {0, all.shape()[1] - 1, 0}, {2, 1, vocabulary});
+      all = concat({all, cast(argmax(last, -1), i32)}, 1);
+    }
+    EXPECT_EQ(made.tokens.to_vector<std::int32_t>(), all.to_vector<std::int32_t>());
   }
-  EXPECT_EQ(made.tokens.to_vector<std::int32_t>(), all.to_vector<std::int32_t>());
 }
 
 TEST(Generation, EndsWithAStopAndKeepsLengths) {
