@@ -193,7 +193,9 @@ Layout lay_out(std::span<const Interval> intervals) {
   std::vector<std::size_t> order(intervals.size());
   std::iota(order.begin(), order.end(), 0);
   Layout in_order = first_fit(intervals, order);
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return intervals[i].bytes; });
+  const auto bytes_of = [&](std::size_t i) { return intervals[i].bytes; };
+  if (std::ranges::is_sorted(order, std::greater<>(), bytes_of)) return in_order;
+  std::ranges::stable_sort(order, std::greater<>(), bytes_of);
   Layout by_size = first_fit(intervals, order);
   const std::int64_t looked_at = by_size.looked_at + in_order.looked_at;
   Layout& best = by_size.bytes <= in_order.bytes ? by_size : in_order;

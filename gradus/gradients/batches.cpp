@@ -64,7 +64,7 @@ class Sums {
     std::size_t carry = 2, joined = 2 + static_cast<std::size_t>(std::ranges::count(places, 0));
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (places[i] == 0) {
-        sums.emplace_back(results[carry++]);
+        sums.emplace_back(results[carry++], is_of_lookups_[i]);
         continue;
       }
       Shape shape = sources_[i].shape();
@@ -109,10 +109,14 @@ class Sums {
     }
     fits_ = true;
     places_.clear();
+    is_of_lookups_.clear();
     const RegionTrace trace(op, specs, [&](In part) {
       const auto [loss, gradients] = of(masked.take(part));
-      for (std::size_t i = 0; i < gradients.size(); ++i)
-        places_.push_back(places_of(gradients.own_mean(i), sources_[i], rows));
+      for (std::size_t i = 0; i < gradients.size(); ++i) {
+        const GradientPart mean = gradients.own_mean(i);
+        places_.push_back(places_of(mean, sources_[i], rows));
+        is_of_lookups_.push_back(mean.is_of_lookups());
+      }
       is_total_ = loss.is_sum();
       require(!loss.is_sum_with_penalty(), op, ": ", penalty_of_parts);
       return Tensors{loss.own_value(), loss.own_weight()};
@@ -162,6 +166,7 @@ class Sums {
   std::int64_t total_;
   std::vector<Spec> loss_specs_;
   std::vector<std::int64_t> places_;                           // per variable
+  std::vector<bool> is_of_lookups_;                            // per variable: read by gathers of rows alone
   bool is_total_ = false;                                      // true for a Loss::sum
   bool fits_ = true;                                           // all parts read as many places as places_ says
   std::map<std::int64_t, std::vector<std::int64_t>> layouts_;  // places_ by the rows of a part

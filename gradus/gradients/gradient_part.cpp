@@ -1,6 +1,7 @@
 /// Rows of one index are found by sorting the indices. They are added in the order of their places, as scatter_add
 /// does, so a sum has the same bits in either form.
 #include "gradus/gradients/gradient_part.h"
+#include <algorithm>
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -20,10 +21,10 @@ namespace {
 /// Of tables with fewer rows the whole gradient is cheap.
 constexpr std::int64_t many_rows = 4096;
 
-/// The scatter of whole rows that `term` is and that waits to be computed, or null.
-const ScatterAdd* scatter_of_rows(const Tensor& term) {
+/// True if `term` is a scatter of whole rows that waits to be computed.
+bool is_scatter_of_rows(const Tensor& term) {
   const ScatterAdd* scatter = term.node()->op.as<ScatterAdd>();
-  return scatter && scatter->axis == -term.shape().rank() && scatter->extent >= many_rows ? scatter : nullptr;
+  return scatter && scatter->axis == -term.shape().rank();
 }
 
 Shape with_rows(Shape shape, std::int64_t rows) {
@@ -67,13 +68,15 @@ AddedRows joined(const std::vector<AddedRows>& all) {
 }  // namespace
 
 GradientPart GradientPart::sum_of(In terms) {
-  std::vector<AddedRows> rows;
-  for (const Tensor& term : terms)
-    if (scatter_of_rows(term)) rows.push_back(added_by(term));
-  if (rows.size() == terms.size()) return {std::move(rows), terms[0].shape()[0]};
+  const bool is_of_lookups = std::ranges::all_of(terms, is_scatter_of_rows);
+  if (is_of_lookups && terms[0].node()->op.as<ScatterAdd>()->extent >= many_rows) {
+    std::vector<AddedRows> rows;
+    for (const Tensor& term : terms) rows.push_back(added_by(term));
+    return {std::move(rows), terms[0].shape()[0]};
+  }
   GradientSum sum;
   for (const Tensor& term : terms) sum.add(term);
-  return {sum.unrounded(), terms[0].dtype()};
+  return {sum.unrounded(), terms[0].dtype(), is_of_lookups};
 }
 
 GradientPart GradientPart::of_rows(const AddedRows& rows, std::int64_t extent) {
@@ -102,14 +105,14 @@ AddedRows GradientPart::summed() const {
 }
 
 GradientPart GradientPart::map(const Formula& f) const {
-  if (!is_rows()) return GradientPart(f(whole()));
+  if (!is_rows()) return GradientPart(f(whole()), is_of_lookups_);
   AddedRows rows = summed();
   rows.values = f(rows.values);
   return {{std::move(rows)}, extent_};
 }
 
 GradientPart GradientPart::map_linear(const Formula& f) const {
-  if (!is_rows()) return GradientPart(f(whole()));
+  if (!is_rows()) return GradientPart(f(whole()), is_of_lookups_);
   GradientPart result = *this;
   for (AddedRows& rows : result.rows_) rows.values = f(rows.values);
   return result;
@@ -117,7 +120,8 @@ GradientPart GradientPart::map_linear(const Formula& f) const {
 
 /// The other's sum is made first, but for narrow rows: they would be rounded.
 GradientPart GradientPart::operator+(const GradientPart& other) const {
-  if (!is_rows() || !other.is_rows()) return {widened(unrounded()) + widened(other.unrounded()), dtype()};
+  if (!is_rows() || !other.is_rows())
+    return {widened(unrounded()) + widened(other.unrounded()), dtype(), is_of_lookups() && other.is_of_lookups()};
   std::vector<AddedRows> rows = rows_;
   if (other.rows_.size() == 1 || is_narrow(dtype())) rows.insert(rows.end(), other.rows_.begin(), other.rows_.end());
   else rows.push_back(other.summed());

@@ -19,7 +19,8 @@ class GradientPart {
   /// Empty.
   GradientPart() = default;
   /// A gradient in full.
-  explicit GradientPart(const Tensor& whole) : GradientPart(whole, whole.dtype()) {}
+  explicit GradientPart(const Tensor& whole, bool is_of_lookups = false)
+      : GradientPart(whole, whole.dtype(), is_of_lookups) {}
   /// The sum of these terms, at least one, in their order. It is held as rows if all terms are gradients of a gather of
   /// whole rows, and the table has many. That depends on the table alone, so it is the same whether or not the number
   /// of places is known. Narrow floats are rounded once, by whole() or summed().
@@ -29,6 +30,9 @@ class GradientPart {
 
   /// True if it is held as rows.
   bool is_rows() const { return !rows_.empty(); }
+  /// True if it is of lookups alone: the variable was read by gathers of its rows and by nothing else, however many
+  /// rows it has. A row that no lookup read, or whose terms cancel, is 0.
+  bool is_of_lookups() const { return is_rows() || is_of_lookups_; }
   /// The gradient in full. For rows, and for several terms in a narrow type, each call makes it anew.
   Tensor whole() const;
   /// For rows: the sums of all values at one index, in the order in which the whole gradient adds them.
@@ -60,12 +64,14 @@ class GradientPart {
 
  private:
   GradientPart(std::vector<AddedRows> rows, std::int64_t extent) : rows_(std::move(rows)), extent_(extent) {}
-  GradientPart(Tensor unrounded, DType dtype) : whole_(std::move(unrounded)), dtype_(dtype) {}
+  GradientPart(Tensor unrounded, DType dtype, bool is_of_lookups)
+      : whole_(std::move(unrounded)), dtype_(dtype), is_of_lookups_(is_of_lookups) {}
   /// whole() of several terms in a narrow type, before it is rounded.
   Tensor unrounded() const;
 
   Tensor whole_;  // unrounded
   DType dtype_ = f32;
+  bool is_of_lookups_ = false;  // of whole_
   std::vector<AddedRows> rows_;
   std::int64_t extent_ = 0;  // n
 };

@@ -87,7 +87,7 @@ void GradientsView::join_shards() const {
       return are_sums_ || of_total_ ? cast(x, wide) : weighed(cast(x, wide), weight_);
     };
     if (auto rows = rows_over_shards(part.is_rows() ? part.map(summand) : part)) part = std::move(*rows);
-    else part = GradientPart(sum_of_gradients(summand(part.whole())));
+    else part = GradientPart(sum_of_gradients(summand(part.whole())), part.is_of_lookups());
   }
   if (!of_total_) weight_ = sum_over_shards(weight_);
   are_sums_ = true;

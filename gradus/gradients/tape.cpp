@@ -180,7 +180,8 @@ std::vector<GradientPart> GradientTape::of_variables(const Tensor& target, const
     VariableCell& cell = *sources.cells()[i];
     GradientPart part =
         sums[i] ? std::move(*sums[i]) : GradientPart(unconnected(cell.spec, "variable " + cell.name, options));
-    gradients.push_back(cell.mask_cell() ? GradientPart(cell.masked(part.whole())) : std::move(part));
+    gradients.push_back(cell.mask_cell() ? GradientPart(cell.masked(part.whole()), part.is_of_lookups())
+                                         : std::move(part));
   }
   state.end_gradient();
   return gradients;

@@ -8,6 +8,7 @@
 #include "gradus/ops/gather_ops.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/matmul_ops.h"
+#include "gradus/ops/signal_parts.h"
 #include "gradus/ops/views.h"
 
 namespace gradus::onnx {
@@ -213,6 +214,16 @@ std::string write_transpose(GraphWriter& out, const Transpose& transpose, const 
   return out.node("Transpose", {x}, {GraphWriter::integers("perm", order)});
 }
 
+/// ONNX's inverse is divided by the number of points.
+std::string write_fourier(GraphWriter& out, const Fourier& fourier, const std::string& x, const Spec& spec) {
+  const std::string y =
+      out.node("DFT", {x},
+               {GraphWriter::integer("inverse", fourier.inverse), GraphWriter::integer("onesided", fourier.onesided)});
+  if (!fourier.inverse) return y;
+  const scalar::Literal points(static_cast<double>(spec.shape[-2]));
+  return out.node("Mul", {y, out.scalar(spec.dtype, points.bits_as(spec.dtype))});
+}
+
 std::string exchanged(GraphWriter& out, const std::string& x, int rank) {
   std::vector<std::int64_t> order;
   for (int d = 0; d < rank; ++d) order.push_back(d);
@@ -243,6 +254,7 @@ std::string write_value(GraphWriter& out, const Graph& graph, const Value& v, co
     return out.node(
         "CumSum", {in[0], out.reshape(out.integers({sums->axis}), {})},
         {GraphWriter::integer("exclusive", sums->exclusive), GraphWriter::integer("reverse", sums->reverse)});
+  if (const auto* fourier = op.as<Fourier>()) return write_fourier(out, *fourier, in[0], specs[0]);
   if (const auto* product = op.as<Matmul>())
     return out.node("MatMul", {product->transpose_a ? exchanged(out, in[0], specs[0].shape.rank()) : in[0],
                                product->transpose_b ? exchanged(out, in[1], specs[1].shape.rank()) : in[1]});

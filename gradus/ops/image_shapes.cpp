@@ -14,6 +14,7 @@
 #include "gradus/ops/layout.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_bounds.h"
 #include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
 #include "gradus/tensor/derived_dimension.h"
@@ -33,7 +34,8 @@ void check_known_size(std::string_view op, const Tensor& x) {
 Tensor differences(const Tensor& x, int axis) {
   const int at = x.shape().normalized(axis);
   const std::int64_t fewer = dimension::subtract(x.shape()[at], 1);
-  require_not_negative(fewer, text("differences of neighbours: dimension ", at, " of ", x.spec(), " is empty"));
+  require_not_negative(
+      fewer, [&] { return text("differences of neighbours: dimension ", at, " of ", x.spec(), " is empty"); });
   return slice_within(x, at, 1, fewer) - slice_within(x, at, 0, fewer);
 }
 
@@ -162,8 +164,8 @@ Tensor pad_to_bounding_box(const Tensor& image, std::int64_t offset_height, std:
   const std::int64_t below = left_of(target_height, offset_height, image.shape()[-3]);
   const std::int64_t right = left_of(target_width, offset_width, image.shape()[-2]);
   for (const std::int64_t n : {below, right}) {
-    require(dimension::symbols_in(n) > 0 || dimension::is_never_negative(n), does_not_fit());
-    require_not_negative(n, does_not_fit());
+    if (dimension::symbols_in(n) == 0 && !dimension::is_never_negative(n)) throw InvalidArgument(does_not_fit());
+    require_not_negative(n, does_not_fit);
   }
   const auto rank = static_cast<std::size_t>(image.shape().rank());
   Paddings paddings(rank, {0, 0});

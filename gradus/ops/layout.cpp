@@ -11,6 +11,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_bounds.h"
 #include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"
 
@@ -21,7 +22,8 @@ constexpr std::int64_t longest = std::int64_t{1} << 40;  // of paddings and repe
 
 /// `count` elements of x from `begin` on along `axis`, in that order or reversed.
 Tensor piece(const Tensor& x, int axis, std::int64_t begin, std::int64_t count, bool reversed) {
-  require_not_negative(begin, text("pad: a padding of ", count, " is longer than dimension ", axis, " of ", x.spec()));
+  require_not_negative(
+      begin, [&] { return text("pad: a padding of ", count, " is longer than dimension ", axis, " of ", x.spec()); });
   const Tensor part = slice_axis(x, axis, begin, count, "pad");
   return reversed ? reverse(part, {axis}) : part;
 }
@@ -97,8 +99,9 @@ Tensor cropped(const Tensor& x, const Paddings& paddings) {
     const std::int64_t front = before < 0 ? -before : 0, back = after < 0 ? -after : 0;
     if (front + back == 0) continue;
     const std::int64_t length = dimension::subtract(out.shape()[i], front + back);
-    require_not_negative(
-        length, text("pad: negative paddings take ", front + back, " elements from dimension ", i, " of ", x.spec()));
+    require_not_negative(length, [&] {
+      return text("pad: negative paddings take ", front + back, " elements from dimension ", i, " of ", x.spec());
+    });
     out = slice_within(out, i, front, length);
   }
   return out;
@@ -161,7 +164,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
   std::int64_t begin = 0;
   for (std::int64_t size : sizes) {
     const std::int64_t length = size == -1 ? rest : size;
-    require_not_negative(length, text("split: the sizes are more than dimension ", at, " of ", x.spec()));
+    require_not_negative(length,
+                         [&] { return text("split: the sizes are more than dimension ", at, " of ", x.spec()); });
     out.push_back(slice_axis(x, at, begin, length, "split"));
     begin = dimension::add(begin, length);
   }

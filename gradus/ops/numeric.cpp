@@ -12,6 +12,7 @@
 #include "gradus/ops/creation.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_bounds.h"
 #include "gradus/ops/sort.h"
 #include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
@@ -259,8 +260,9 @@ Tensor diff(const Tensor& x, int n, int axis) {
       const std::int64_t size = y.shape()[at];
       if (size == 0) break;
       const std::int64_t fewer = dimension::subtract(size, 1);
-      require_not_negative(fewer,
-                           text("diff: dimension ", at, " of ", x.spec(), " has fewer than ", k + 1, " elements"));
+      require_not_negative(fewer, [&] {
+        return text("diff: dimension ", at, " of ", x.spec(), " has fewer than ", k + 1, " elements");
+      });
       y = slice_within(y, at, 1, fewer) - slice_within(y, at, 0, fewer);
     }
     return y;

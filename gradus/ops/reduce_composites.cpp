@@ -7,6 +7,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_bounds.h"
 
 namespace gradus {
 namespace {
@@ -33,7 +34,7 @@ Tensor neighbours(std::string_view op, const Tensor& x, Tensor (*compare)(const 
   const std::int64_t n = x.shape().size();
   if (n == 0 || n == 1) return fill({}, 1, boolean);
   const std::int64_t pairs = dimension::subtract(n, 1);
-  require_not_negative(pairs, text(op, ": ", x.spec(), " has no elements"));
+  require_not_negative(pairs, [&] { return text(op, ": ", x.spec(), " has no elements"); });
   const Tensor flat = reshape(x, {n});
   return reduce_all(compare(slice_within(flat, 0, 1, pairs), slice_within(flat, 0, 0, pairs)));
 }

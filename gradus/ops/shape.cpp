@@ -6,6 +6,7 @@
 #include "gradus/graph/mask.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/size_bounds.h"
 #include "gradus/ops/size_choice.h"
 #include "gradus/ops/views.h"
 #include "gradus/ops/widened.h"
@@ -25,9 +26,11 @@ void require_sizes(std::string_view op, const Shape& shape) {
 /// The axis, counted from the end.
 int from_end(const Tensor& x, int axis) { return x.shape().normalized(axis) - x.shape().rank(); }
 
-std::string outside(std::string_view op, std::int64_t begin, std::int64_t size, int axis, const Tensor& x) {
-  return text(op, ": [", dimension::to_text(begin), ", ", dimension::to_text(dimension::add(begin, size)),
-              ") is outside dimension ", x.shape().normalized(axis), " of ", x.spec());
+auto outside(std::string_view op, std::int64_t begin, std::int64_t size, int axis, const Tensor& x) {
+  return [=, &x] {
+    return text(op, ": [", dimension::to_text(begin), ", ", dimension::to_text(dimension::add(begin, size)),
+                ") is outside dimension ", x.shape().normalized(axis), " of ", x.spec());
+  };
 }
 
 std::int64_t fraction_of(std::int64_t elements, std::int64_t known, const Tensor& x, const Shape& shape) {
@@ -231,8 +234,8 @@ std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
     return text("split: dimension ", at, " of ", x.spec(), " is ", dimension::to_text(whole),
                 ", which is no multiple of ", parts, " parts");
   };
-  require(whole < 0 || size * parts == whole, is_no_multiple());
-  require_not_negative(dimension::subtract(dimension::multiply(size, parts), whole), is_no_multiple());
+  if (whole >= 0 && size * parts != whole) throw InvalidArgument(is_no_multiple());
+  require_not_negative(dimension::subtract(dimension::multiply(size, parts), whole), is_no_multiple);
   std::vector<Tensor> out;
   for (int k = 0; k < parts; ++k) out.push_back(slice_within(x, at, dimension::multiply(size, k), size));
   return out;
@@ -330,9 +333,9 @@ Tensor Tensor::operator[](std::int64_t index) const {
   require(shape().rank() > 0, "x[", index, "]: ", spec(), " has no dimension to index");
   const std::int64_t size = shape()[0];
   const std::int64_t at = index >= 0 ? index : dimension::subtract(size, -index);
-  require_not_negative(at, text("x[", index, "]: outside dimension 0 of ", spec()));
-  require_not_negative(dimension::subtract(size, dimension::add(at, 1)),
-                       text("x[", index, "]: outside dimension 0 of ", spec()));
+  const auto outside = [&] { return text("x[", index, "]: outside dimension 0 of ", spec()); };
+  require_not_negative(at, outside);
+  require_not_negative(dimension::subtract(size, dimension::add(at, 1)), outside);
   Shape rest = shape();
   rest.erase(0);
   return reshape(slice_axis(*this, 0, at, 1, "x[i]"), rest);

@@ -1,5 +1,5 @@
-/// Fourier transforms as matrix products. Composite lengths are transformed along each factor, with a rotation between
-/// (Cooley and Tukey 1965), so that 4096 points cost three products of 16 columns.
+/// Fourier transforms: of lengths with small factors a primitive, of others a product with a matrix or a convolution of
+/// 2^k points. Complex tensors are [..., n, 2].
 #include "gradus/ops/signal.h"
 #include <algorithm>
 #include <array>
@@ -15,117 +15,89 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/signal_parts.h"
+#include "gradus/ops/size_bounds.h"
 #include "gradus/ops/widened.h"
 #include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
 
-constexpr std::int64_t most_at_once = 32;                           // points of one matrix, if the length has factors
-constexpr std::int64_t most_without_factors = 256;                  // points of one matrix, if it has none
+constexpr std::int64_t most_by_matrix = 256;                        // points of a length with a large factor
 constexpr std::int64_t most_host_elements = std::int64_t{1} << 26;  // of what is made on the host
 
-/// Parts of a complex tensor [..., n]; an empty imaginary part is 0.
-struct Complex {
-  Tensor re, im;
-};
+/// [..., 1]: the real (0) or imaginary (1) part.
+Tensor part_of(const Tensor& x, std::int64_t which) { return slice_within(x, -1, which, 1); }
 
-Complex map(const Complex& x, const std::function<Tensor(const Tensor&)>& f) {
-  return {f(x.re), x.im.defined() ? f(x.im) : Tensor()};
+Tensor complex_product(const Tensor& x, const Tensor& y) {
+  const Tensor a = part_of(x, 0), b = part_of(x, 1), c = part_of(y, 0), d = part_of(y, 1);
+  return concat({a * c - b * d, a * d + b * c}, -1);
+}
+Tensor conjugate(const Tensor& x) { return concat({part_of(x, 0), -part_of(x, 1)}, -1); }
+
+/// The first n points, zeros behind what there is: [..., n, parts].
+Tensor fitted_signal(const Tensor& x, std::int64_t n) {
+  const std::int64_t length = x.shape()[-2];
+  if (n <= length) return slice_within(x, -2, 0, n);
+  std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()));
+  paddings[paddings.size() - 2] = {0, n - length};
+  return pad(x, paddings);
 }
 
-/// exp(sign 2 pi i r c / n) for rows r and columns c. The product is taken modulo n, so that angles are exact.
-Complex rotations(std::int64_t rows, std::int64_t columns, std::int64_t n, double sign, DType t) {
-  std::vector<double> re, im;
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t c = 0; c < columns; ++c) {
-      const double angle = 2 * std::numbers::pi * static_cast<double>(r * c % n) / static_cast<double>(n);
-      re.push_back(std::cos(angle));
-      im.push_back(sign * std::sin(angle));
+/// exp(sign 2 pi i k t / n) as a matrix from the parts of t to those of k: [2 n, 2 n].
+Tensor by_matrix(const Tensor& x, double sign) {
+  const std::int64_t n = x.shape()[-2];
+  std::vector<double> matrix(static_cast<std::size_t>(4 * n * n));
+  for (std::int64_t t = 0; t < n; ++t)
+    for (std::int64_t k = 0; k < n; ++k) {
+      const double angle = 2 * std::numbers::pi * static_cast<double>(t * k % n) / static_cast<double>(n);
+      const auto at = [&](std::int64_t from, std::int64_t to) -> double& {
+        return matrix[static_cast<std::size_t>((2 * t + from) * 2 * n + 2 * k + to)];
+      };
+      at(0, 0) = at(1, 1) = std::cos(angle);
+      at(0, 1) = sign * std::sin(angle);
+      at(1, 0) = -at(0, 1);
     }
-  const Shape shape{rows, columns};
-  return {cast(from_values(re, shape), t), cast(from_values(im, shape), t)};
+  Shape flat = x.shape();
+  flat.erase(flat.rank() - 1);
+  flat.set(-1, 2 * n);
+  return reshape(matmul(reshape(x, flat), cast(from_values(matrix, {2 * n, 2 * n}), x.dtype())), x.shape());
 }
 
-/// x (a + ib) with `times` as the product.
-template <class Product> Complex multiplied(const Complex& x, const Complex& by, Product times) {
-  if (!x.im.defined()) return {times(x.re, by.re), times(x.re, by.im)};
-  return {times(x.re, by.re) - times(x.im, by.im), times(x.re, by.im) + times(x.im, by.re)};
-}
-
-/// The largest factor of n up to its root and most_at_once; 1 if there is none.
-std::int64_t factor_of(std::int64_t n) {
-  std::int64_t found = 1;
-  for (std::int64_t f = 2; f <= most_at_once && f * f <= n; ++f)
-    if (n % f == 0) found = f;
-  return found;
-}
-
-Complex transformed(const Complex& x, std::int64_t n, double sign);
-
-Complex elementwise_product(const Complex& x, const Complex& y) {
-  return multiplied(x, y, [](auto& p, auto& q) { return p * q; });
-}
-
-/// Lengths without small factors, as a convolution of 2^k points (Bluestein 1970): k t = (k^2 + t^2 - (k - t)^2) / 2.
-Complex chirped(const Complex& x, std::int64_t n, double sign) {
-  const DType t = x.re.dtype();
+/// As a convolution of 2^k points (Bluestein 1970): k t = (k^2 + t^2 - (k - t)^2) / 2.
+Tensor chirped(const Tensor& x, double sign) {
+  const std::int64_t n = x.shape()[-2];
   std::int64_t m = 1;
   while (m < 2 * n - 1) m *= 2;
-  std::vector<double> re(static_cast<std::size_t>(m)), im(re.size());
+  std::vector<double> values(static_cast<std::size_t>(2 * m));
   for (std::int64_t i = 0; i < n; ++i) {
     const double angle = std::numbers::pi * static_cast<double>(i * i % (2 * n)) / static_cast<double>(n);
     for (const std::int64_t place : {i, (m - i) % m}) {
-      re[static_cast<std::size_t>(place)] = std::cos(angle);
-      im[static_cast<std::size_t>(place)] = sign * std::sin(angle);
+      values[static_cast<std::size_t>(2 * place)] = std::cos(angle);
+      values[static_cast<std::size_t>(2 * place + 1)] = sign * std::sin(angle);
     }
   }
-  const Complex chirp{cast(from_values(re, {m}), t), cast(from_values(im, {m}), t)};
-  const auto first = [n](const Tensor& part) { return slice_axis(part, -1, 0, n, "dft"); };
-  const Complex rotation = map(chirp, first), filter{chirp.re, -chirp.im};
-  Complex y = map(elementwise_product(x, rotation), [m](const Tensor& part) { return fitted(part, m); });
-  y = elementwise_product(transformed(y, m, -1), transformed(filter, m, -1));
-  y = map(transformed(y, m, 1), [&](const Tensor& part) { return first(part) / static_cast<double>(m); });
-  return elementwise_product(y, rotation);
+  const Tensor chirp = cast(from_values(values, {m, 2}), x.dtype()), rotation = slice_within(chirp, -2, 0, n);
+  const Tensor spectrum = apply(Fourier{}, fitted_signal(complex_product(x, rotation), m));
+  const Tensor y = apply(Fourier{.inverse = true}, complex_product(spectrum, apply(Fourier{}, conjugate(chirp))));
+  return complex_product(slice_within(y, -2, 0, n) / static_cast<double>(m), rotation);
 }
 
-/// Along the last axis, of length n, not divided. n = a b: element a-major t = b t1 + t2 goes to k = k1 + a k2.
-Complex transformed(const Complex& x, std::int64_t n, double sign) {
-  const DType t = x.re.dtype();
-  const std::int64_t a = n <= most_at_once ? 1 : factor_of(n);
-  if (a == 1 && n > most_without_factors) return chirped(x, n, sign);
-  if (a == 1) return multiplied(x, rotations(n, n, n, sign, t), [](auto& p, auto& q) { return matmul(p, q); });
-  const std::int64_t b = n / a;
-  const auto split_into = [](std::int64_t rows, std::int64_t columns) {
-    return [=](const Tensor& part) {
-      Shape shape = part.shape();
-      shape.set(-1, rows);
-      shape.push_back(columns);
-      return reshape(part, shape);
-    };
-  };
-  const auto exchanged = [](const Tensor& part) { return transpose(part); };
-  Complex y = transformed(map(map(x, split_into(a, b)), exchanged), a, sign);  // [..., t2, k1]
-  y = elementwise_product(y, rotations(b, a, n, sign, t));
-  y = transformed(map(y, exchanged), b, sign);  // [..., k1, k2]
-  return map(y, [&](const Tensor& part) {
-    Shape shape = part.shape();
-    shape.erase(shape.rank() - 1);
-    shape.set(-1, n);
-    return reshape(transpose(part), shape);
-  });
+/// The transform of complex numbers, not divided.
+Tensor transformed(const Tensor& x, bool inverse) {
+  const std::int64_t n = x.shape()[-2];
+  if (is_fourier_length(n)) return apply(Fourier{.inverse = inverse}, x);
+  return n <= most_by_matrix ? by_matrix(x, inverse ? 1 : -1) : chirped(x, inverse ? 1 : -1);
 }
+
+Tensor as_complex(const Tensor& x) { return x.shape()[-1] == 2 ? x : concat({x, zeros_like(x)}, -1); }
 
 /// The whole spectrum of a real signal of n points from its first half.
-Complex mirrored(const Complex& half, std::int64_t n) {
+Tensor mirrored(const Tensor& half, std::int64_t n) {
   const std::int64_t rest = n - (n / 2 + 1);
-  const auto behind = [&](const Tensor& part) { return reverse(slice_axis(part, -1, 1, rest, "dft"), {-1}); };
   if (rest == 0) return half;
-  return {concat({half.re, behind(half.re)}, -1),
-          half.im.defined() ? concat({half.im, -behind(half.im)}, -1) : Tensor()};
+  return concat({half, conjugate(reverse(slice_axis(half, half.shape().rank() - 2, 1, rest, "dft"), {-2}))}, -2);
 }
 
-/// The axis of the signal goes last, the parts become tensors; and back.
 Tensor moved(const Tensor& x, int from, int to) {
   std::vector<int> order;
   for (int i = 0; i < x.shape().rank(); ++i)
@@ -133,31 +105,26 @@ Tensor moved(const Tensor& x, int from, int to) {
   order.insert(order.begin() + to, from);
   return transpose(x, order);
 }
-Complex parts_of(const Tensor& x, int axis) {
-  const auto part = [&](std::int64_t k) {
-    const Tensor of = squeeze(slice_within(x, -1, k, 1), {-1});
-    return moved(of, axis, of.shape().rank() - 1);
-  };
-  return {part(0), x.shape()[-1] == 2 ? part(1) : Tensor()};
-}
-Tensor joined(const Complex& y, int axis, bool is_real) {
-  const auto back = [&](const Tensor& part) { return expand_dims(moved(part, part.shape().rank() - 1, axis), -1); };
-  if (is_real) return back(y.re);
-  return concat({back(y.re), back(y.im.defined() ? y.im : zeros_like(y.re))}, -1);
+
+/// The first half of the spectrum of a real signal.
+Tensor half_spectrum(const Tensor& x) {
+  const std::int64_t n = x.shape()[-2];
+  if (is_fourier_length(n)) return apply(Fourier{.onesided = true}, x);
+  return slice_within(transformed(as_complex(x), false), -2, 0, n / 2 + 1);
 }
 
 /// dft along `axis` (not negative) of length n.
 Tensor spectrum(const Tensor& x, int axis, std::int64_t n, const DftOptions& options) {
-  const DType t = x.dtype() == f64 ? f64 : f32;
-  Complex parts = parts_of(cast(x, t), axis);
+  const int last = x.shape().rank() - 2;
   const bool from_half = options.inverse && options.onesided;
-  parts = map(parts, [&](const Tensor& part) { return fitted(part, from_half ? n / 2 + 1 : n); });
-  if (from_half) parts = mirrored(parts, n);
-  Complex y = transformed(parts, n, options.inverse ? 1 : -1);
-  if (options.inverse) y = map(y, [&](const Tensor& part) { return part / static_cast<double>(n); });
-  if (options.onesided && !options.inverse)
-    y = map(y, [&](const Tensor& part) { return slice_axis(part, -1, 0, n / 2 + 1, "dft"); });
-  return cast(joined(y, axis, from_half), x.dtype());
+  const Tensor signal =
+      fitted_signal(moved(cast(x, x.dtype() == f64 ? f64 : f32), axis, last), from_half ? n / 2 + 1 : n);
+  Tensor y;
+  if (options.onesided && !options.inverse) y = half_spectrum(signal);
+  else y = transformed(from_half ? mirrored(as_complex(signal), n) : as_complex(signal), options.inverse);
+  if (from_half) y = part_of(y, 0);
+  if (options.inverse) y = y / static_cast<double>(n);
+  return cast(moved(y, last, axis), x.dtype());
 }
 
 void check_signal(std::string_view op, const Tensor& x) {
@@ -174,6 +141,41 @@ Tensor fitted(const Tensor& x, std::int64_t n) {
   paddings.back() = {0, n - length};
   return pad(x, paddings);
 }
+
+// ---------------------------------------------------------------- the primitive
+
+bool is_fourier_length(std::int64_t n) {
+  for (std::int64_t factor = 2; factor <= most_fourier_factor; ++factor)
+    while (n > 1 && n % factor == 0) n /= factor;
+  return n == 1;
+}
+
+Spec Fourier::infer(Specs in) const {
+  require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
+  const Spec& x = in[0];
+  require((x.dtype == f32 || x.dtype == f64) && x.shape.rank() >= 2, name,
+          ": expected f32 or f64 [..., n, parts], got ", x);
+  require(x.shape[-1] == (onesided ? 1 : 2) && !(onesided && inverse), name, ": got ", x, ", expected ",
+          onesided ? "one part, and no inverse" : "two parts");
+  require(is_fourier_length(x.shape[-2]), name, ": ", dimension::to_text(x.shape[-2]),
+          " points have a prime factor above ", most_fourier_factor);
+  Spec y = x;
+  y.shape.set(-1, 2);
+  if (onesided) y.shape.set(-2, x.shape[-2] / 2 + 1);
+  return y;
+}
+
+/// The transposed map: that of the conjugate rotations. What is left out of a half has a cotangent of 0.
+Tensors Fourier::vjp(In in, const Tensor&, const Tensor& dy) const {
+  if (!onesided) return {apply(Fourier{.inverse = !inverse}, dy)};
+  return {part_of(apply(Fourier{.inverse = true}, fitted_signal(dy, in[0].shape()[-2])), 0)};
+}
+
+Tensor Fourier::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+
+int Fourier::carries(Specs, int, int along) const { return along <= -3 ? along : 0; }
+
+// ---------------------------------------------------------------- transforms of signals
 
 Tensor dft(const Tensor& x, DftOptions options) {
   const HostFloats floats;
@@ -214,10 +216,10 @@ Tensor stft(const Tensor& signal, StftOptions options) {
     return text("stft: frames of ", dimension::to_text(length), " elements in steps of ", options.frame_step,
                 " do not fit into ", signal.spec());
   };
-  require(length >= 0 || Context::current(), too_long());
-  require(length != 0 && (n < 0 || length <= n) && options.frame_step > 0, too_long());
+  const bool is_open = length < 0 && Context::current();
+  if ((length <= 0 && !is_open) || (n >= 0 && length > n) || options.frame_step <= 0) throw InvalidArgument(too_long());
   const std::int64_t room = dimension::subtract(n, length);
-  require_not_negative(room, too_long());
+  require_not_negative(room, too_long);
   require(!options.onesided || signal.shape()[-1] == 1, "stft: onesided is of real signals, but ", signal.spec(),
           " is complex");
   const std::int64_t frames = dimension::add(dimension::floor_divide(room, options.frame_step), 1);

@@ -1,4 +1,5 @@
 /// Sorting: the primitive gives the indices, a gather the elements.
+#include "gradus/ops/size_bounds.h"
 #include "gradus/ops/sort.h"
 #include "gradus/ops/sort_ops.h"
 #include <limits>
@@ -89,7 +90,7 @@ TopK top_k(const Tensor& x, std::int64_t k, const TopKOptions& options) {
   require(k >= 0 && (n < 0 || k <= n), "top_k: k is ", k, ", but dimension ", at, " of ", x.spec(), " has ",
           dimension::to_text(n), " elements");
   require_not_negative(dimension::subtract(n, k),
-                       text("top_k: k is ", k, ", more than dimension ", at, " of ", x.spec()));
+                       [&] { return text("top_k: k is ", k, ", more than dimension ", at, " of ", x.spec()); });
   return ordered("top_k", x, at, k, options.largest);
 }
 

@@ -1,4 +1,5 @@
 /// Strided slices: the view, its gradient, and the reading of begins and ends.
+#include "gradus/ops/size_bounds.h"
 #include "gradus/ops/strided.h"
 #include "gradus/ops/strided_ops.h"
 #include <algorithm>
@@ -105,8 +106,10 @@ Stretch stretch_of_symbolic(const Tensor& x, int axis, const Range& range, std::
   if (length < 0 && dimension::symbols_in(length) == 0) return {};
   const std::int64_t size = dimension::ceil_divide(length, step);
   for (const std::int64_t part : {first, length, dimension::subtract(n, end)})
-    require_not_negative(part, text(op, ": [", dimension::to_text(first), ", ", dimension::to_text(end),
-                                    ") is outside dimension ", axis, " of ", x.spec()));
+    require_not_negative(part, [&] {
+      return text(op, ": [", dimension::to_text(first), ", ", dimension::to_text(end), ") is outside dimension ", axis,
+                  " of ", x.spec());
+    });
   if (range.step > 0) return {first, size, step, false};
   const std::int64_t steps = dimension::multiply(dimension::subtract(size, 1), step);
   return {dimension::subtract(dimension::subtract(end, 1), steps), size, step, true};

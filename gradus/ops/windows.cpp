@@ -35,7 +35,7 @@ std::int64_t count_windows(std::string_view op, const Spec& x, int i, std::int64
                 dimension::to_text(padded), " (padding included) of spatial dimension ", i, " of ", x);
   };
   if (padded >= 0) {
-    require(padded >= reach, too_small());
+    if (padded < reach) throw InvalidArgument(too_small());
   } else {
     require_not_negative(room, too_small());
   }

@@ -20,6 +20,7 @@ struct OptimizerSettings {
   bool use_ema = false;                                                       // keep moving averages of the variables
   double ema_momentum = 0.99;                                                 // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                   // in steps; 0: never
+  bool lazy = false;                                                          // tables: only rows with a gradient
   std::vector<std::pair<std::string, std::string>> said = {};                 // the class, and all options as text
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("learning_rate weight_decay clipnorm global_clipnorm clipvalue"),
@@ -44,6 +45,15 @@ struct ParameterGroupOptions {
 /// Adagrad and Adadelta, and for Adagrad's slot, unless weights decay or averages are written back. Everything else
 /// (other slots, averages, the variable under the other optimizers) is updated in full, though a gradient in full is
 /// never made. Outside of a `function` such a step is computed at once.
+///
+/// With `.lazy = true` a step changes only the rows that have a gradient, of every variable that the step reads by
+/// lookups (gather, Embedding) and by nothing else, whatever its size. Such a row has an element other than 0 (or NaN)
+/// in its gradient after all sums: over places, shards and parts of a batch, and after clipping. It is updated by the
+/// ordinary formulas, with the t of all steps; decay and average included. All other rows keep variable, slots and
+/// average bit for bit: moments do not fade, weights do not decay. So a step costs what its rows cost. This is
+/// TensorFlow Addons' LazyAdam and PyTorch's SparseAdam for every optimizer but Lamb. Where averages are written back
+/// (ema_overwrite_frequency), that goes for all rows. Other variables take the ordinary step: those of dense layers,
+/// tables that are also factors of a product, and tables that are read within a branch or a loop.
 class Optimizer {
  public:
   Optimizer(const Optimizer& other);

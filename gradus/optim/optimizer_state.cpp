@@ -93,7 +93,8 @@ bool same_group(const ParameterGroup& a, const ParameterGroup& b) {
 
 /// All but what the first group has.
 auto of_all_groups(const OptimizerSettings& s) {
-  return std::tie(s.clipnorm, s.global_clipnorm, s.clipvalue, s.use_ema, s.ema_momentum, s.ema_overwrite_frequency);
+  return std::tie(s.clipnorm, s.global_clipnorm, s.clipvalue, s.use_ema, s.ema_momentum, s.ema_overwrite_frequency,
+                  s.lazy);
 }
 
 }  // namespace

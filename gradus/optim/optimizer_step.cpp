@@ -10,6 +10,7 @@
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/reduce.h"
 #include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/widened.h"
 #include "gradus/optim/optimizer_state.h"
@@ -64,8 +65,9 @@ class StepFormulas {
     const Tensor old = setup_.bound[i];
     Tensors before{old};
     for (const Variable& slot : values_.kept[i]) before.push_back(slot);
-    const Tensors next =
-        gradient.is_rows() ? after_rows(before, gradient.summed(), one) : after(before, gradient.whole(), one);
+    const Tensors next = setup_.settings.lazy && gradient.is_of_lookups() ? after_touched(before, gradient, one)
+                         : gradient.is_rows()                             ? after_rows(before, gradient.summed(), one)
+                                                                          : after(before, gradient.whole(), one);
     changes.add(setup_.bound[i], step_.kept(next[0], before[0]));
     for (std::size_t k = 1; k < next.size(); ++k) changes.add(values_.kept[i][k - 1], step_.kept(next[k], before[k]));
   }
@@ -121,6 +123,34 @@ class StepFormulas {
     const In slots = slots_of_rule(all);
     const Tensor w = setup_.rule->variable_after(decayed(before[0], one), slots, one.shared);
     return averaged(before, {w, Tensors(slots.begin(), slots.end())});
+  }
+
+  /// The lazy step: only rows whose gradient has an element other than 0 change. Whether it is kept as rows or in full
+  /// does not matter.
+  Tensors after_touched(In before, const GradientPart& gradient, const OneUpdate& one) const {
+    Tensors all;
+    if (gradient.is_rows()) {
+      const AddedRows rows = gradient.summed();
+      const Tensor touched = where(have_gradient(rows.values, false), rows.indices, fill_like(rows.indices, -1));
+      Tensors old;
+      for (const Tensor& x : before) old.push_back(rows_at(x, touched));
+      const Tensors next = after(old, rows.values, one);
+      for (std::size_t k = 0; k < before.size(); ++k) all.push_back(update_rows(before[k], touched, next[k]));
+    } else {
+      const Tensor whole = gradient.whole(), touched = have_gradient(whole, true);
+      const Tensors next = after(before, whole, one);
+      for (std::size_t k = 0; k < before.size(); ++k) all.push_back(where(touched, next[k], before[k]));
+    }
+    if (step_.overwrite.defined()) all[0] = where(step_.overwrite, cast(all.back(), all[0].dtype()), all[0]);
+    return all;
+  }
+
+  /// One boolean for each row of x.
+  static Tensor have_gradient(const Tensor& x, bool keeps_dimensions) {
+    const Tensor is_other = not_equal(x, fill_like(x, 0));
+    std::vector<int> within;
+    for (int axis = 1; axis < x.shape().rank(); ++axis) within.push_back(axis);
+    return within.empty() ? is_other : reduce_any(is_other, {.axis = within, .keepdims = keeps_dimensions});
   }
 
   StepParts parts_of(const Tensor& finite) const {
@@ -190,7 +220,7 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& all_finite) 
     const Variable& variable = gradients.variables()[i];
     const std::size_t place = s.place_of(variable), group = s.memberships[place].group;
     GradientPart mean = gradients.mean(i);
-    if (divides_state()) mean = GradientPart(mean.whole());  // slots are cut across rows
+    if (divides_state()) mean = GradientPart(mean.whole(), mean.is_of_lookups());  // slots are cut across rows
     if (trace) mean.for_each_tensor([&](Tensor& part) { part = trace->given(part); });
     by_rows = by_rows || mean.is_rows();
     formulas.update(

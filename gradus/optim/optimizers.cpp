@@ -138,7 +138,9 @@ struct AdamaxRule final : UpdateRule {
 
 struct LambRule final : UpdateRule {
   Betas o;
-  explicit LambRule(const AdamOptions& options) : o("Lamb", options) {}
+  explicit LambRule(const AdamOptions& options) : o("Lamb", options) {
+    require(!options.lazy, "Lamb: lazy is given, but its norms are over the whole variable; take AdamW");
+  }
   std::string_view name() const override { return "lamb"; }
   std::vector<Slot> slots() const override { return {{"momentum"}, {"velocity"}}; }
   Shared share(const StepNumbers& step, In) const override {
@@ -237,6 +239,7 @@ OptimizerSettings settings_of(std::string_view optimizer, const auto& o) {
           .use_ema = o.use_ema,
           .ema_momentum = o.ema_momentum,
           .ema_overwrite_frequency = o.ema_overwrite_frequency,
+          .lazy = o.lazy,
           .said = std::move(said)};
 }
 

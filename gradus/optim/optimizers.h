@@ -7,6 +7,8 @@
 ///   clipvalue                each element to [-clipvalue, clipvalue]; at most one of the three; 0: off
 ///   use_ema                  keeps e = ema_momentum * e + (1 - ema_momentum) * w; the first step copies w
 ///   ema_overwrite_frequency  writes e into w after every so many steps; 0: only finalize_variable_values() does
+///   lazy                     changes only the rows of a table that have a gradient in this step (see Optimizer); other
+///                            rows keep w, slots and e. Not for Lamb, whose norms are over the whole variable
 /// Defaults are Keras's. Options out of range are an InvalidArgument that names them.
 #pragma once
 #include "gradus/base/other_names.h"
@@ -25,6 +27,7 @@ struct SGDOptions {
   bool use_ema = false;                                                       // keep moving averages of the variables
   double ema_momentum = 0.99;                                                 // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                   // in steps; 0: never
+  bool lazy = false;                                                          // tables: only rows with a gradient
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("learning_rate"), Allowed::share("momentum"),
                       Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
@@ -49,6 +52,7 @@ struct AdamOptions {
   bool use_ema = false;                                                       // keep moving averages of the variables
   double ema_momentum = 0.99;                                                 // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                   // in steps; 0: never
+  bool lazy = false;                                                          // tables: only rows with a gradient
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("learning_rate epsilon"), Allowed::share_below_one("beta_1 beta_2"),
                       Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
@@ -73,6 +77,7 @@ struct AdamWOptions {
   bool amsgrad = false, use_ema = false;                                     // as for Adam; keep moving averages
   double ema_momentum = 0.99;                                                // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                  // in steps; 0: never
+  bool lazy = false;                                                         // tables: only rows with a gradient
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("learning_rate epsilon"), Allowed::share_below_one("beta_1 beta_2"),
                       Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
@@ -121,6 +126,7 @@ struct RMSpropOptions {
   bool use_ema = false;                                                       // keep moving averages of the variables
   double ema_momentum = 0.99;                                                 // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                   // in steps; 0: never
+  bool lazy = false;                                                          // tables: only rows with a gradient
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("learning_rate epsilon"),
                       Allowed::share_below_one("rho"),
@@ -147,6 +153,7 @@ struct AdagradOptions {
   bool use_ema = false;                                                       // keep moving averages of the variables
   double ema_momentum = 0.99;                                                 // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                   // in steps; 0: never
+  bool lazy = false;                                                          // tables: only rows with a gradient
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("learning_rate epsilon initial_accumulator_value"),
                       Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
@@ -170,6 +177,7 @@ struct AdadeltaOptions {
   bool use_ema = false;                                                       // keep moving averages of the variables
   double ema_momentum = 0.99;                                                 // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                   // in steps; 0: never
+  bool lazy = false;                                                          // tables: only rows with a gradient
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("learning_rate epsilon"), Allowed::share_below_one("rho"),
                       Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
@@ -196,6 +204,7 @@ struct FtrlOptions {
   bool use_ema = false;                                                       // keep moving averages of the variables
   double ema_momentum = 0.99;                                                 // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                   // in steps; 0: never
+  bool lazy = false;                                                          // tables: only rows with a gradient
   static constexpr auto ranges() {
     return std::array{Allowed::positive("learning_rate"),
                       Allowed{"learning_rate_power", -Allowed::infinity, 0, true},
@@ -226,6 +235,7 @@ struct LionOptions {
   bool use_ema = false;                                                       // keep moving averages of the variables
   double ema_momentum = 0.99;                                                 // decay rate of the averages
   std::int64_t ema_overwrite_frequency = 0;                                   // in steps; 0: never
+  bool lazy = false;                                                          // tables: only rows with a gradient
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("learning_rate"), Allowed::share_below_one("beta_1 beta_2"),
                       Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),

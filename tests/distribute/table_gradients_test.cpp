@@ -87,10 +87,12 @@ struct Way {
   std::function<Optimizer()> optimizer;
 };
 const std::vector<Way>& ways() {
-  static const std::vector<Way> all = {{"SGD", [] { return SGD({.learning_rate = 0.1}); }},
-                                       {"Adam", [] { return Adam({.global_clipnorm = 0.1}); }},
-                                       {"Adagrad", [] { return Adagrad({.learning_rate = 0.1, .clipvalue = 0.01}); }},
-                                       {"Lamb", [] { return Lamb({.learning_rate = 1e-2}); }}};
+  static const std::vector<Way> all = {
+      {"SGD", [] { return SGD({.learning_rate = 0.1}); }},
+      {"Adam", [] { return Adam({.global_clipnorm = 0.1}); }},
+      {"Adagrad", [] { return Adagrad({.learning_rate = 0.1, .clipvalue = 0.01}); }},
+      {"Lamb", [] { return Lamb({.learning_rate = 1e-2}); }},
+      {"lazy AdamW", [] { return AdamW({.weight_decay = 0.1, .use_ema = true, .lazy = true}); }}};
   return all;
 }
 

@@ -15,6 +15,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
+#include "gradus/ops/spectral.h"
 #include "tests/onnx/sample_models.h"
 #include "tests/test_directory.h"
 
@@ -94,6 +95,9 @@ const Case cases[] = {
        const Tensor chosen = cond(reduce_sum(last) > 0, [&] { return last * 2; }, [&] { return last - 1; });
        return Tensors{last, all, chosen};
      }},
+    {"spectra",
+     {{f32, {any_size, 12}}},
+     [](auto in) { return Tensors{rfft(in[0]), ifft(rfft(in[0])), irfft(rfft(in[0]))}; }},
     {"products",
      {{f32, {any_size, 3}}, {f32, {4, 3}}},
      [](auto in) { return Tensors{matmul(in[0], transpose(in[1])), einsum("ij,kj->ik", {in[0], in[1]})}; }},

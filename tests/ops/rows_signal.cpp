@@ -64,6 +64,24 @@ std::vector<Row> transforms() {
     const auto n = static_cast<std::int64_t>(x.size());
     return transform(std::move(x), n, -1);
   }));
+  Row lengths = dft_row(
+      "of many lengths", {},
+      {{2, 3, 2}, {1, 4, 2}, {3, 64, 2}, {1, 30, 2}, {1, 105, 2}, {1, 93, 2}, {1, 250, 2}, {1, 74, 2}}, [](auto x) {
+        const auto n = static_cast<std::int64_t>(x.size());
+        return transform(std::move(x), n, -1);
+      });
+  lengths.covers = {"fourier"};
+  rows.push_back(std::move(lengths));
+  Row halves = dft_row("real, of many lengths", {.onesided = true},
+                       {{2, 1, 1}, {1, 2, 1}, {3, 64, 1}, {1, 30, 1}, {1, 15, 1}, {1, 62, 1}, {1, 500, 1}, {1, 74, 1}},
+                       [](auto x) {
+                         const auto n = static_cast<std::int64_t>(x.size());
+                         auto y = transform(std::move(x), n, -1);
+                         y.resize(static_cast<std::size_t>(n / 2 + 1));
+                         return y;
+                       });
+  halves.covers = {"fourier"};
+  rows.push_back(std::move(halves));
   rows.push_back(dft_row("of a prime length", {}, {{1, 257, 1}, {1, 13, 1}}, [](auto x) {
     const auto n = static_cast<std::int64_t>(x.size());
     return transform(std::move(x), n, -1);

@@ -3,8 +3,10 @@
 #include <cstring>
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <functional>
 #include <map>
+#include <numbers>
 #include "gradus/graph/region.h"
 #include "gradus/ops/attention_ops.h"
 #include "gradus/ops/concat.h"
@@ -18,6 +20,7 @@
 #include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/scatter_ops.h"
+#include "gradus/ops/signal_parts.h"
 #include "gradus/ops/solve.h"
 #include "gradus/ops/solve_ops.h"
 #include "gradus/ops/sort.h"
@@ -474,6 +477,27 @@ Numbers attention(const Value& v, const std::vector<const Array*>& in) {
   return evaluate(attention_definition(v.op, specs).graph(), inputs)[0];
 }
 
+/// Sums over all points, each number rounded to the dtype at the end.
+Numbers fourier(const Value& v, const std::vector<const Array*>& in) {
+  const Fourier& op = *v.op.as<Fourier>();
+  const Shape& shape = in[0]->spec.shape;
+  const auto n = static_cast<std::size_t>(shape[-2]), parts = static_cast<std::size_t>(shape.back());
+  const auto made = static_cast<std::size_t>(v.spec.shape[-2]);
+  Numbers result;
+  for (std::size_t row = 0; row < count(shape) / (n * parts); ++row)
+    for (std::size_t k = 0; k < made; ++k) {
+      std::complex<double> sum = 0;
+      for (std::size_t t = 0; t < n; ++t) {
+        const double* at = in[0]->values.data() + (row * n + t) * parts;
+        const double angle = 2 * std::numbers::pi * static_cast<double>(k * t % n) / static_cast<double>(n);
+        sum += std::complex<double>(at[0], parts == 2 ? at[1] : 0) * std::polar(1.0, op.inverse ? angle : -angle);
+      }
+      result.push_back(scalar::wrapped(sum.real(), v.spec.dtype).v);
+      result.push_back(scalar::wrapped(sum.imag(), v.spec.dtype).v);
+    }
+  return result;
+}
+
 Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
   static const std::map<std::string_view, Numbers (*)(const Value&, const std::vector<const Array*>&)> kernels{
       {"matmul", matmul},
@@ -493,6 +517,7 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"triangular_solve", triangular_solve},
       {"cholesky", cholesky},
       {"linear_recurrence", linear_recurrence},
+      {"fourier", fourier},
       {"igamma", igamma},
       {"betainc", betainc},
       {"zeta", zeta},

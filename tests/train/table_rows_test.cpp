@@ -29,15 +29,19 @@ void expect_same(const Variables& a, const Variables& b) {
 }
 
 Gradients in_full(const Gradients& gradients) {
-  std::vector<Tensor> whole;
-  for (std::size_t i = 0; i < gradients.size(); ++i) whole.push_back(gradients[i]);
+  std::vector<GradientPart> whole;
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    whole.emplace_back(gradients[i], gradients.mean(i).is_of_lookups());
   return Gradients(gradients.variables(), whole, gradients.weight());
 }
 
 std::vector<Optimizer> optimizers() {
-  return {SGD({.learning_rate = 0.5}), Adagrad({.learning_rate = 0.1}), Adam({.learning_rate = 0.02}),
+  return {SGD({.learning_rate = 0.5}),
+          Adagrad({.learning_rate = 0.1}),
+          Adam({.learning_rate = 0.02}),
           RMSprop({.learning_rate = 0.01, .use_ema = true, .ema_overwrite_frequency = 2}),
-          AdamW({.learning_rate = 0.02, .weight_decay = 0.1})};
+          AdamW({.learning_rate = 0.02, .weight_decay = 0.1}),
+          AdamW({.learning_rate = 0.02, .weight_decay = 0.1, .use_ema = true, .lazy = true})};
 }
 
 TEST(FitOfRows, IsTheLoopByHandInFull) {

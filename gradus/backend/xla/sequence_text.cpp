@@ -3,6 +3,7 @@
 #include "gradus/backend/xla/lowering.h"
 #include "gradus/base/numbered.h"
 #include "gradus/ops/cumulative_ops.h"
+#include "gradus/ops/signal_parts.h"
 #include "gradus/ops/sort_ops.h"
 
 namespace gradus::xla {
@@ -68,8 +69,44 @@ HloValue write_linear_recurrence(const Site& s) {
   return out.convert(end[0], s.spec().dtype);
 }
 
+/// "tensor<2x3xcomplex<f32>>".
+std::string complex_type(const Spec& of_part) {
+  const std::string type = tensor_type(of_part), element(element_type(of_part.dtype));
+  return text(type.substr(0, type.size() - element.size() - 1), "complex<", element, ">>");
+}
+
+/// The inverse, which is not divided here, is the transform of exchanged parts.
+HloValue write_fourier(const Site& s) {
+  const Fourier& op = *s.v.op.as<Fourier>();
+  HloWriter& out = s.out();
+  const HloValue& x = s.in[0];
+  const int last = x.rank() - 1;
+  Shape shape = x.shape();
+  shape.erase(last);
+  if (s.spec().shape.size() == 0) return out.constant(s.spec().dtype, 0, s.spec().shape);
+  const auto part = [&](int which) { return out.reshape(out.slice_along(x, last, which, 1), shape); };
+  const Spec of_part{x.dtype(), shape};
+  const HloValue first = part(op.inverse ? 1 : 0);
+  const HloValue second = op.onesided ? out.zeros_like(first) : part(op.inverse ? 0 : 1);
+  const std::string type = complex_type(of_part), number = out.fresh(), spectrum = out.fresh();
+  out.line(text(number, " = \"stablehlo.complex\"(", first.name, ", ", second.name, ") : (", tensor_type(of_part), ", ",
+                tensor_type(of_part), ") -> ", type));
+  out.line(text(spectrum, " = \"stablehlo.fft\"(", number, ") <{fft_length = array<i64: ", shape.back(),
+                ">, fft_type = #stablehlo<fft_type FFT>}> : (", type, ") -> ", type));
+  const auto made = [&](std::string_view which) {
+    Shape longer = shape;
+    longer.push_back(1);
+    return out.reshape(
+        out.define(of_part, text("stablehlo.", which, " ", spectrum, " : (", type, ") -> ", tensor_type(of_part))),
+        longer);
+  };
+  const HloValue re = made("real"), im = made("imag");
+  const HloValue y = op.inverse ? out.concatenate({im, re}, last) : out.concatenate({re, im}, last);
+  return op.onesided ? out.slice_along(y, last - 1, 0, s.spec().shape[-2]) : y;
+}
+
 constexpr std::array sequence_table{Row{"argsort", write_argsort}, Row{"cumsum", write_cumsum},
-                                    Row{"linear_recurrence", write_linear_recurrence}};
+                                    Row{"linear_recurrence", write_linear_recurrence}, Row{"fourier", write_fourier}};
 
 }  // namespace
 

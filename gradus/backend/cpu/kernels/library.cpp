@@ -34,6 +34,7 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"cholesky", library::bind_cholesky, library::run_cholesky},
       {"attention", library::bind_attention, library::run_attention},
       {"attention_gradient", library::bind_attention_gradient, library::run_attention_gradient},
+      {"fourier", library::bind_fourier, library::run_fourier},
       {"linear_recurrence", library::bind_linear_recurrence, library::run_linear_recurrence},
       {"igamma", library::bind_incomplete, library::run_igamma},
       {"betainc", library::bind_incomplete, library::run_betainc},

@@ -6,6 +6,7 @@
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/kernels/sum_of.h"
+#include "gradus/base/divide.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumulative_ops.h"
 
@@ -22,6 +23,31 @@ struct Join {
   int target;
 };
 void for_each_vector(const Join& join, const auto& visit) { visit(join.parts); }
+
+/// Rows of fewer bytes are made column by column: a call for each few bytes took 15 ns.
+constexpr std::int64_t short_row = 128;
+
+/// `bytes` at a time, which is a constant where it is one number.
+template <std::int64_t known>
+void copy_column(const std::byte* from, std::byte* to, std::int64_t bytes, std::int64_t step, std::int64_t rows) {
+  const std::int64_t each = known > 0 ? known : bytes;
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::memcpy(to + row * step, from + row * each, static_cast<std::size_t>(each));
+}
+
+/// Whole rows of the result.
+void join_rows(const KernelArguments* arguments, const Join& join, std::int64_t first, std::int64_t last) {
+  auto* const target = static_cast<std::byte*>(arguments->slots[join.target]) + first * join.row_bytes;
+  for (const Join::Part& part : join.parts) {
+    const auto* const from = static_cast<const std::byte*>(arguments->slots[part.slot]) + first * part.bytes;
+    const auto copy = part.bytes == 4    ? copy_column<4>
+                      : part.bytes == 8  ? copy_column<8>
+                      : part.bytes == 2  ? copy_column<2>
+                      : part.bytes == 16 ? copy_column<16>
+                                         : copy_column<0>;
+    copy(from, target + part.begin, part.bytes, join.row_bytes, last - first);
+  }
+}
 
 }  // namespace
 
@@ -45,9 +71,11 @@ BoundThunk bind_concat(const Graph& graph, int value, Symbols symbols) {
   return bound;
 }
 
-/// Over the bytes of the result.
-void run_concat(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  const auto& join = *static_cast<const Join*>(arguments->data);
+namespace {
+
+/// Bytes [begin, end) of the result, which may be parts of rows.
+void join_bytes(const KernelArguments* arguments, const Join& join, std::int64_t begin, std::int64_t end) {
+  if (begin >= end) return;
   auto* target = static_cast<std::byte*>(arguments->slots[join.target]);
   std::int64_t row = begin / join.row_bytes, column = begin % join.row_bytes;
   auto part = std::ranges::upper_bound(join.parts, column, {}, &Join::Part::begin) - 1;
@@ -62,6 +90,18 @@ void run_concat(const KernelArguments* arguments, std::int64_t begin, std::int64
     column = 0;
     ++row;
   }
+}
+
+}  // namespace
+
+/// Over the bytes of the result.
+void run_concat(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& join = *static_cast<const Join*>(arguments->data);
+  const std::int64_t first = divide_up(begin, join.row_bytes), last = end / join.row_bytes;
+  if (join.row_bytes > short_row || first >= last) return join_bytes(arguments, join, begin, end);
+  join_bytes(arguments, join, begin, first * join.row_bytes);
+  join_rows(arguments, join, first, last);
+  join_bytes(arguments, join, last * join.row_bytes, end);
 }
 
 namespace {
