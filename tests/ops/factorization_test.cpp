@@ -97,6 +97,24 @@ TEST_P(ManyRows, SingularMatricesHaveNoInverseAndNoDeterminant) {
   EXPECT_TRUE(std::isnan(cholesky(-eye(n, t))[n - 1][n - 1].item()));
 }
 
+/// Past the range of the type, where the determinant itself is infinite or 0.
+TEST_P(ManyRows, LogarithmsOfDeterminantsNeedNoDeterminant) {
+  for (const double scale : {1e-3, 1.0, 1e3}) {
+    const Tensor a = normal({2, n, n}, t, 14) * scale, definite = matmul(a, transpose(a));
+    const auto [sign, size] = slogdet(a);
+    const auto [sign_of_square, size_of_square] = slogdet(definite);
+    EXPECT_TRUE(reduce_all(equal(sign_of_square, 1)).item() != 0);
+    EXPECT_TRUE(reduce_all(equal(abs(sign), 1)).item() != 0);
+    const double wanted = (slogdet(cast(a[0], f64)).log_abs_determinant * 2).item();
+    EXPECT_NEAR(size[0].item() * 2, wanted, 1e-3 * std::abs(wanted));
+    EXPECT_NEAR(size_of_square[0].item(), wanted, 0.05 * std::abs(wanted));
+  }
+  const auto [none, least] = slogdet(zeros({n, n}, t));
+  EXPECT_EQ(none.item(), 0);
+  EXPECT_EQ(least.item(), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(slogdet(eye(n, t)).log_abs_determinant.item(), 0);
+}
+
 /// Exchanges alone: row i of the matrix is row (i + shift) of the identity, of which the sign is known.
 TEST_P(ManyRows, DeterminantsOfPermutationsAreSigns) {
   for (const std::int64_t shift : {std::int64_t{0}, std::int64_t{1}, n / 2}) {
@@ -107,8 +125,7 @@ TEST_P(ManyRows, DeterminantsOfPermutationsAreSigns) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, ManyRows,
-                         testing::Combine(testing::Values(f32, f64), testing::Values(8, 65, 129, 257)),
+INSTANTIATE_TEST_SUITE_P(Sizes, ManyRows, testing::Combine(testing::Values(f32, f64), testing::Values(8, 65, 129, 257)),
                          [](const auto& of) { return text(std::get<0>(of.param), "x", std::get<1>(of.param)); });
 
 /// Of order 2, past one block: against differences of the first gradient.

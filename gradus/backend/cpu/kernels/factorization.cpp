@@ -1,6 +1,8 @@
 /// Blocked LU with exchanges of rows, Cholesky's factor, triangular systems, inverses.
 #include "gradus/backend/cpu/kernels/factorization.h"
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <numeric>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/cpu/tiles/table.h"
@@ -257,15 +259,49 @@ void find_order(const std::int64_t* pivots, std::int64_t n, std::int64_t panel, 
   for (std::int64_t k = 0; k < n; ++k) std::swap(order[k], order[k / panel * panel + pivots[k]]);
 }
 
-/// Of U's diagonal, elements `step` apart, with the sign of the exchanges; 0 if one is, whatever the others are.
-template <class T>
-T product_of_pivots(const T* u, std::int64_t step, const std::int64_t* pivots, std::int64_t n, std::int64_t panel) {
-  T product = 1;
-  for (std::int64_t k = 0; k < n; ++k) {
-    if (u[k * step] == 0) return 0;
-    product *= pivots[k] == k % panel ? u[k * step] : -u[k * step];
+/// U's diagonal, elements `step` apart, with the sign of the exchanges.
+template <class T> struct Pivots {
+  const T* u;
+  std::int64_t step;
+  const std::int64_t* places;
+  std::int64_t n, panel;
+  T operator[](std::int64_t k) const { return places[k] == k % panel ? u[k * step] : -u[k * step]; }
+  bool has_zero() const {
+    for (std::int64_t k = 0; k < n; ++k)
+      if (u[k * step] == 0) return true;
+    return false;
   }
+};
+
+/// 0 if one is, whatever the others are.
+template <class T> T product_of(const Pivots<T>& pivots) {
+  if (pivots.has_zero()) return 0;
+  T product = 1;
+  for (std::int64_t k = 0; k < pivots.n; ++k) product *= pivots[k];
   return product;
+}
+
+/// x, a normal number, without its power of two: from 3/4 to 3/2; the power is added to `exponent`. Infinity and NaN
+/// stay.
+template <class T> T without_power(T x, std::int64_t& exponent) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  constexpr int digits = std::numeric_limits<T>::digits - 1;
+  constexpr Bits mask = (Bits{1} << (8 * sizeof(T) - 1 - digits)) - 1, bias = mask / 2;
+  const Bits bits = std::bit_cast<Bits>(x), power = bits >> digits & mask;
+  if (power == mask) return x;
+  const bool is_upper = (bits >> (digits - 1) & 1) != 0;  // from 3/2 on
+  const Bits kept = is_upper ? bias - 1 : bias;
+  exponent += static_cast<std::int64_t>(power) - static_cast<std::int64_t>(kept);
+  return std::bit_cast<T>((bits & ~(mask << digits)) | kept << digits);
+}
+
+template <class T> void write_scaled_product(const Pivots<T>& pivots, T* y) {
+  T factor = 1;
+  std::int64_t exponent = 0;
+  const bool is_zero = pivots.has_zero();
+  for (std::int64_t k = 0; !is_zero && k < pivots.n; ++k)
+    factor = without_power(factor * without_power(pivots[k], exponent), exponent);
+  y[0] = is_zero ? T(0) : factor, y[1] = static_cast<T>(is_zero ? 0 : exponent);
 }
 
 /// What is needed for a computation that takes its memory from `shared` and `own`.
@@ -565,20 +601,24 @@ template <class T> RoomBytes Ways<T>::room_for_determinant(const Sizes& sizes) {
   });
 }
 template <class T>
-void Ways<T>::determinant(const Sizes& sizes, const T* a, T* y, Room shared, Room own, const Team& team) {
+void Ways<T>::determinant(const Sizes& sizes, bool scaled, const T* a, T* y, Room shared, Room own, const Team& team) {
   const std::int64_t n = sizes.n;
+  const auto write = [&](const auto& e, std::int64_t panel) {
+    const Pivots<T> pivots{e.row(0), e.pitch() + 1, e.pivots(), n, panel};
+    if (scaled) write_scaled_product(pivots, y);
+    else *y = product_of(pivots);
+  };
   if (sizes.is_block()) {
     const SmallElimination<T> e(own, n, n, false);
     e.set(a);
     e.run();
-    *y = product_of_pivots(e.row(0), e.pitch() + 1, e.pivots(), n, std::max<std::int64_t>(n, 1));
-    return;
+    return write(e, n);
   }
   const Elimination<T> e(shared, n, n);
   Multiplier<T> multiply(own);
   e.set(a, team);
   e.run(false, multiply, team);
-  if (team.worker() == 0) *y = product_of_pivots(e.row(0), e.pitch() + 1, e.pivots(), n, panel_columns(n));
+  if (team.worker() == 0) write(e, panel_columns(n));
 }
 
 template struct Ways<float>;

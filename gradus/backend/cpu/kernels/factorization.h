@@ -61,8 +61,9 @@ template <class T> struct Ways {
   static RoomBytes room_for_inverse(const Sizes&);
   static void inverse(const Sizes&, const T* a, T* y, Room shared, Room own, const Team&);
   static RoomBytes room_for_determinant(const Sizes&);
-  /// y: one number; 0 if a pivot is.
-  static void determinant(const Sizes&, const T* a, T* y, Room shared, Room own, const Team&);
+  /// y: one number; 0 if a pivot is. Scaled: two, y[0] * 2^y[1], the first from 3/4 to 3/2 unless it is 0, infinite or
+  /// NaN.
+  static void determinant(const Sizes&, bool scaled, const T* a, T* y, Room shared, Room own, const Team&);
 };
 extern template struct Ways<float>;
 extern template struct Ways<double>;

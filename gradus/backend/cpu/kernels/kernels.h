@@ -46,6 +46,7 @@ void run_update_rows(const KernelArguments* arguments, std::int64_t begin, std::
 BoundThunk bind_argsort(const Graph& graph, int value, Symbols symbols);
 void run_argsort(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_det(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
+BoundThunk bind_scaled_det(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 void run_det(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_adjugate(const Graph& graph, int value, Symbols symbols);
 void run_adjugate(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);

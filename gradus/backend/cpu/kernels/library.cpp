@@ -27,6 +27,7 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"update_rows", library::bind_update_rows, library::run_update_rows},
       {"argsort", library::bind_argsort, library::run_argsort},
       {"det", library::bind_det, library::run_det, nullptr, true},
+      {"scaled_det", library::bind_scaled_det, library::run_det, nullptr, true},
       {"adjugate", library::bind_adjugate, library::run_adjugate},
       {"inverse", library::bind_inverse, library::run_inverse, nullptr, true},
       {"solve", library::bind_solve, library::run_solve, nullptr, true},

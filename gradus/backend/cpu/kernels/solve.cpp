@@ -68,7 +68,7 @@ template <class T> void factor(const Call& call, const T* a, const T*, T* y, Roo
 }
 template <class T>
 void find_determinant(const Call& call, const T* a, const T*, T* y, Room shared, Room own, const Team& team) {
-  Ways<T>::determinant(call.sizes, a, y, shared, own, team);
+  Ways<T>::determinant(call.sizes, call.result == 2, a, y, shared, own, team);
 }
 template <class T> void invert(const Call& call, const T* a, const T*, T* y, Room shared, Room own, const Team& team) {
   Ways<T>::inverse(call.sizes, a, y, shared, own, team);
@@ -111,11 +111,14 @@ void run_cholesky(const KernelArguments* arguments, std::int64_t begin, std::int
   run_each(arguments, begin, end, {}, factor_each);
 }
 
-BoundThunk bind_det(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+namespace {
+/// For so many numbers of each matrix.
+BoundThunk bind_determinants(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options,
+                             std::int64_t result) {
   const Value& v = graph[value];
   const Call call{.dtype = v.spec.dtype,
                   .sizes = {graph[v.in[0]].spec.shape.evaluated(symbols).back(), 0},
-                  .result = 1,
+                  .result = result,
                   .own_begin = 0,
                   .lower = false,
                   .matrix = storage_of(graph, v.in[0]),
@@ -124,6 +127,14 @@ BoundThunk bind_det(const Graph& graph, int value, Symbols symbols, const Librar
                   .shared_slot = options.shared_slot};
   return bind_call(call, count_of(graph, value, symbols), Ways<float>::room_for_determinant,
                    Ways<double>::room_for_determinant, run_together<find_determinants>);
+}
+}  // namespace
+
+BoundThunk bind_det(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind_determinants(graph, value, symbols, options, 1);
+}
+BoundThunk bind_scaled_det(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind_determinants(graph, value, symbols, options, 2);
 }
 void run_det(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   run_each(arguments, begin, end, {}, find_determinants);
