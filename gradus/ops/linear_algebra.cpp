@@ -64,6 +64,22 @@ Tensors Det::vjp(In in, const Tensor&, const Tensor& dy) const {
 Tensor Det::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
 int Det::carries(Specs, int, int along) const { return along < -2 ? along + 2 : 0; }
 
+Spec ScaledDet::infer(Specs in) const {
+  Spec out = spec_of_matrices(name, in);
+  out.shape.erase(-1);
+  out.shape.set(-1, 2);
+  return out;
+}
+
+/// With f the factor, df = f tr(x^-1 dx).
+Tensors ScaledDet::vjp(In in, const Tensor& y, const Tensor& dy) const {
+  const Tensor scale = unstack(y, -1)[0] * unstack(dy, -1)[0];
+  return {expand_dims(expand_dims(scale, -1), -1) * transpose(apply(Inverse{}, in[0]))};
+}
+
+Tensor ScaledDet::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+int ScaledDet::carries(Specs, int, int along) const { return along < -2 ? along + 1 : 0; }
+
 Spec Adjugate::infer(Specs in) const { return spec_of_matrices(name, in); }
 
 Tensors Adjugate::vjp(In in, const Tensor& y, const Tensor& dy) const {

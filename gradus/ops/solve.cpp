@@ -1,11 +1,13 @@
 /// Gradients of solutions are solutions: with y = A^-1 b, db = A^-T dy and dA = -db y'.
 #include "gradus/ops/solve.h"
 #include "gradus/ops/solve_ops.h"
+#include <numbers>
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/linear_algebra.h"
+#include "gradus/ops/linear_algebra_ops.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/diagonals.h"
@@ -129,8 +131,9 @@ Tensor logdet(const Tensor& matrix) {
 
 SignAndLogDet slogdet(const Tensor& x) {
   require_floating(x, "slogdet");
-  const Tensor value = det(widened(x));
-  return {cast(sign(value), x.dtype()), cast(log(abs(value)), x.dtype())};
+  const std::vector<Tensor> scaled = unstack(apply(ScaledDet{}, widened(x)), -1);
+  const Tensor size = log(abs(scaled[0])) + scaled[1] * std::numbers::ln2;
+  return {cast(sign(scaled[0]), x.dtype()), cast(size, x.dtype())};
 }
 
 Tensor lstsq(const Tensor& matrix, const Tensor& rhs, double l2_regularizer) {

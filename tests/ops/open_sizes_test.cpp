@@ -58,7 +58,6 @@ const char* const knowing[] = {
     "rfft",
     "separable_conv2d",
     "set_diag",
-    "slogdet",
     "space_to_batch_nd",
     "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",

@@ -147,7 +147,7 @@ std::vector<Row> systems() {
                const auto [sign, size] = slogdet(beside_one(in[0]));
                return sign * size;
              },
-             {{{2, 3, 3}}, {{1, 1}}}, {}),
+             {{{2, 3, 3}}, {{1, 1}}}, {"scaled_det"}),
       system("lstsq", [](In in) { return lstsq(in[0], in[1], 0.5); }, {{{2, 4, 2}, {2, 4, 1}}, {{2, 3}, {2, 2}}}, {}),
       system("tensor_diag", [](In in) { return tensor_diag(in[0]); }, {{{2, 3}}, {{4}}, {{0}}}, {}),
       system("tensor_diag_part", [](In in) { return tensor_diag_part(in[0]); }, {{{2, 3, 2, 3}}, {{4, 4}}}, {}),

@@ -330,6 +330,18 @@ Numbers det(const Value&, const std::vector<const Array*>& in) {
   return result;
 }
 
+/// Factor and power of two.
+Numbers scaled_det(const Value&, const std::vector<const Array*>& in) {
+  Numbers result;
+  for (const Numbers& a : matrices(*in[0])) {
+    int exponent = 0;
+    double factor = std::frexp(determinant(a, static_cast<std::size_t>(in[0]->spec.shape.back())), &exponent);
+    if (std::abs(factor) < 0.75) factor *= 2, --exponent;
+    result.insert(result.end(), {factor, factor == 0 ? 0.0 : exponent});
+  }
+  return result;
+}
+
 void append(Numbers& all, const Numbers& more) { all.insert(all.end(), more.begin(), more.end()); }
 
 /// Determinants without one row and one column, with their signs.
@@ -511,6 +523,7 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"update_rows", update_rows},
       {"argsort", argsort},
       {"det", det},
+      {"scaled_det", scaled_det},
       {"adjugate", adjugate},
       {"inverse", inverse},
       {"solve", solve},

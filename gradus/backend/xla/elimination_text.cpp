@@ -1,5 +1,6 @@
 /// Linear systems, by loops over columns that work on all matrices at once, and by StableHLO's own triangular solving.
 #include <array>
+#include <numbers>
 #include "gradus/backend/xla/lowering.h"
 #include "gradus/base/numbered.h"
 #include "gradus/ops/solve_ops.h"
@@ -128,21 +129,53 @@ HloValue write_cholesky(const Site& s) {
   return out.reshape(out.select(is_lower, factor, out.zeros_like(x)), s.spec().shape);
 }
 
-HloValue write_det(const Site& s) {
-  HloWriter& out = s.out();
-  if (s.in[0].shape().size() == 0) return out.number(1, s.spec().dtype, s.spec().shape);
-  const HloValue x = flat(out, s.in[0]);
+/// Takes the pivots of x: [matrices, n, n], negated where rows are exchanged, one after the other; where one of a
+/// matrix is 0, the results are. Results are [matrices, 1, 1].
+template <class Take> HloValues over_pivots(HloWriter& out, const HloValue& x, const HloValues& start, Take take) {
   const Shape one{x.shape()[0], 1, 1};
-  const HloValue start = out.number(1, x.dtype(), one), never = out.constant(boolean, 0, one);
-  const HloValues end = out.for_loop(x.shape()[1], {x, start, never}, [&](const HloValue& k, const HloValues& now) {
+  HloValues first{x, out.constant(boolean, 0, one)};
+  first.insert(first.end(), start.begin(), start.end());
+  const HloValues end = out.for_loop(x.shape()[1], first, [&](const HloValue& k, const HloValues& now) {
     const Pivoted step = pivoted(out, now[0], k);
     const HloValue stays = out.compare("EQ", step.place, out.broadcast(k, one));
     const HloValue factor = out.select(stays, step.pivot, out.same("negate", {step.pivot}));
     const HloValue is_zero = out.compare("EQ", step.pivot, out.zeros_like(step.pivot));
-    return HloValues{eliminated(out, step, k, rows_below(out, step.matrix, k)), out.multiply(now[1], factor),
-                     out.either(now[2], is_zero)};
+    HloValues next{eliminated(out, step, k, rows_below(out, step.matrix, k)), out.either(now[1], is_zero)};
+    const HloValues taken = take(HloValues(now.begin() + 2, now.end()), factor);
+    next.insert(next.end(), taken.begin(), taken.end());
+    return next;
   });
-  return out.reshape(out.select(end[2], out.zeros_like(end[1]), end[1]), s.spec().shape);
+  HloValues results;
+  for (std::size_t i = 2; i < end.size(); ++i) results.push_back(out.select(end[1], out.zeros_like(end[i]), end[i]));
+  return results;
+}
+
+HloValue write_det(const Site& s) {
+  HloWriter& out = s.out();
+  if (s.in[0].shape().size() == 0) return out.number(1, s.spec().dtype, s.spec().shape);
+  const HloValue x = flat(out, s.in[0]);
+  const HloValue start = out.number(1, x.dtype(), {x.shape()[0], 1, 1});
+  const auto take = [&](const HloValues& now, const HloValue& pivot) { return HloValues{out.multiply(now[0], pivot)}; };
+  return out.reshape(over_pivots(out, x, {start}, take)[0], s.spec().shape);
+}
+
+/// Here the factor is a sign, and the exponent no whole number.
+HloValue write_scaled_det(const Site& s) {
+  HloWriter& out = s.out();
+  const DType t = s.spec().dtype;
+  Shape each = s.spec().shape;
+  each.set(-1, 1);
+  const int last = each.rank() - 1;
+  if (s.in[0].shape().size() == 0) return out.concatenate({out.number(1, t, each), out.number(0, t, each)}, last);
+  const HloValue x = flat(out, s.in[0]);
+  const Shape one{x.shape()[0], 1, 1};
+  const HloValue octave = out.number(1 / std::numbers::ln2, t, one);
+  const auto take = [&](const HloValues& now, const HloValue& pivot) {
+    const HloValue size = out.multiply(out.same("log", {out.same("abs", {pivot})}), octave);
+    return HloValues{out.multiply(now[0], out.same("sign", {pivot})), out.add(now[1], size)};
+  };
+  const HloValues end = over_pivots(out, x, {out.number(1, t, one), out.number(0, t, one)}, take);
+  return out.concatenate({out.reshape(end[0], each), out.reshape(end[1], each)}, last);
 }
 
 /// The matrix and the unit matrix beside it, which becomes the inverse.
@@ -160,8 +193,8 @@ HloValue write_inverse(const Site& s) {
   return out.reshape(out.slice_along(end, 2, n, n), s.spec().shape);
 }
 
-/// As the processor's adjugate (backend/cpu/kernels/dense.cpp), which has the equations: exchanges of rows and columns,
-/// L and U in the place of the matrix, and no division by the last pivot.
+/// As the processor's adjugate (backend/cpu/kernels/adjugate.cpp), which has the equations: exchanges of rows and
+/// columns, L and U in the place of the matrix, and no division by the last pivot.
 class AdjugateText {
  public:
   explicit AdjugateText(const Site& s) : s_(s), out_(s.out()), x_(flat(out_, s.in[0])), n_(x_.shape()[1]) {}
@@ -256,9 +289,11 @@ class AdjugateText {
 
 HloValue write_adjugate(const Site& s) { return AdjugateText(s).write(); }
 
-constexpr std::array elimination_table{Row{"solve", write_solve},       Row{"triangular_solve", write_triangular_solve},
-                                       Row{"cholesky", write_cholesky}, Row{"det", write_det},
-                                       Row{"inverse", write_inverse},   Row{"adjugate", write_adjugate}};
+constexpr std::array elimination_table{
+    Row{"solve", write_solve},          Row{"triangular_solve", write_triangular_solve},
+    Row{"cholesky", write_cholesky},    Row{"det", write_det},
+    Row{"inverse", write_inverse},      Row{"adjugate", write_adjugate},
+    Row{"scaled_det", write_scaled_det}};
 
 }  // namespace
 

@@ -26,12 +26,13 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"scatter", library::bind_scatter, library::run_scatter},
       {"update_rows", library::bind_update_rows, library::run_update_rows},
       {"argsort", library::bind_argsort, library::run_argsort},
-      {"det", library::bind_det, library::run_det},
+      {"det", library::bind_det, library::run_det, nullptr, true},
+      {"scaled_det", library::bind_scaled_det, library::run_det, nullptr, true},
       {"adjugate", library::bind_adjugate, library::run_adjugate},
-      {"inverse", library::bind_inverse, library::run_inverse},
-      {"solve", library::bind_solve, library::run_solve},
-      {"triangular_solve", library::bind_triangular_solve, library::run_triangular_solve},
-      {"cholesky", library::bind_cholesky, library::run_cholesky},
+      {"inverse", library::bind_inverse, library::run_inverse, nullptr, true},
+      {"solve", library::bind_solve, library::run_solve, nullptr, true},
+      {"triangular_solve", library::bind_triangular_solve, library::run_triangular_solve, nullptr, true},
+      {"cholesky", library::bind_cholesky, library::run_cholesky, nullptr, true},
       {"attention", library::bind_attention, library::run_attention},
       {"attention_gradient", library::bind_attention_gradient, library::run_attention_gradient},
       {"fourier", library::bind_fourier, library::run_fourier},
@@ -51,7 +52,7 @@ std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step&
   const LibraryKernel& kernel = library_kernel((*graph)[value].op->library_kernel);
   std::vector<Thunk> thunks;
   Thunk& thunk = thunks.emplace_back(Thunk{.run = kernel.run, .label = std::string((*graph)[value].op->name)});
-  if (kernel.second) thunk.shared_slot = out.slots++;
+  if (kernel.second || kernel.shares_memory) thunk.shared_slot = out.slots++;
   thunk.bind = [graph = std::move(graph), value, bind = kernel.bind, shared_slot = thunk.shared_slot,
                 names = options.disable, target = options.target](std::span<const std::int64_t> symbols) {
     return bind(*graph, value, symbols, {names, shared_slot, target});

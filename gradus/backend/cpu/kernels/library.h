@@ -14,8 +14,8 @@ struct LibraryOptions {
 };
 
 /// Binds a kernel for given symbols, the text of an ErrorWord included. Kernels that can work in ways which can be
-/// disabled, or in two parts, take options. The workers of two parts share memory in a slot, without which the kernel
-/// must not run.
+/// disabled, in two parts or together take options. The workers of these share memory in a slot, without which the
+/// kernel must not run.
 class LibraryBind {
  public:
   using Plain = BoundThunk (*)(const Graph&, int value, std::span<const std::int64_t> symbols);
@@ -39,6 +39,7 @@ struct LibraryKernel {
   LibraryBind bind;
   KernelFunction run;
   KernelFunction second = nullptr;  // for some sizes: what is done when all of the first part is
+  bool shares_memory = false;       // without a second part, too: of a team that works together
 };
 /// InternalError if there is none of this name.
 const LibraryKernel& library_kernel(std::string_view name);

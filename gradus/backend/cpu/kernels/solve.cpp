@@ -1,117 +1,151 @@
-/// Solutions of linear systems, and Cholesky's factor. A matrix is one thread's.
+/// Solutions of linear systems, Cholesky's factor, determinants and inverses.
 #include "gradus/ops/solve.h"
-#include "gradus/ops/solve_ops.h"
 #include <algorithm>
-#include <cmath>
-#include "gradus/backend/cpu/kernels/elimination.h"
-#include "gradus/backend/cpu/kernels/kernels.h"
-#include "gradus/backend/cpu/run/data_image.h"
+#include "gradus/backend/cpu/kernels/factor_calls.h"
+#include "gradus/ops/solve_ops.h"
 
 namespace gradus::library {
-namespace {
 
-struct Systems {
-  DType dtype;
-  std::int64_t n, columns;  // of the matrix, and of the right side
-  bool lower;               // of triangular ones
-  int matrix, rhs, target;  // slots
-};
+using namespace factors;
 
-BoundThunk bind_systems(const Graph& graph, int value, Symbols symbols, bool lower) {
-  const Value& v = graph[value];
-  const Shape shape = graph[v.in[0]].spec.shape.evaluated(symbols);
-  const Shape result = v.spec.shape.evaluated(symbols);
-  const std::int64_t n = shape.back(), columns = result.back(), size = size_of(v.spec.dtype);
-  std::int64_t count = result.size() == 0 ? 0 : 1;
-  for (int i = 0; i < shape.rank() - 2; ++i) count *= shape[i];
-  BoundThunk bound{.extent = count};
-  bound.bytes = (shape.size() + 2 * result.size()) * size;
-  bound.flops = 2 * shape.size() * (n + columns);
-  bound.worker_scratch = n * (n + columns) * size;
-  const int rhs = storage_of(graph, v.in.back());
-  bound.image = image_of<Systems>;
-  bound.data =
-      std::make_shared<Systems>(Systems{v.spec.dtype, n, columns, lower, storage_of(graph, v.in[0]), rhs, value});
+BoundThunk factors::bind_call(Call call, std::int64_t count, RoomBytes (*room_f32)(const Sizes&),
+                              RoomBytes (*room_f64)(const Sizes&), KernelFunction together) {
+  constexpr std::int64_t fewest_rows = 192, most_matrices = 8;  // of a matrix that is a team's
+  const RoomBytes room = (call.dtype == f64 ? room_f64 : room_f32)(call.sizes);
+  const std::int64_t n = call.sizes.n, elements = count * (n * n + 2 * n * call.sizes.columns);
+  BoundThunk bound{.extent = call.result == 0 ? 0 : count};
+  bound.bytes = elements * size_of(call.dtype);
+  bound.flops = 2 * count * n * n * (n + call.sizes.columns);
+  bound.worker_scratch = room.shared + room.own;
+  call.own_begin = room.shared;
+  if (n >= fewest_rows && count <= most_matrices) {
+    bound.together = together;
+    bound.shared_scratch = room.shared;
+    bound.nested_meetings = count * 2 * divide_up(n, block_rows);
+  }
+  bound.data = std::make_shared<Call>(call);
+  bound.image = image_of<Call>;
   return bound;
 }
 
-/// Calls visit(matrix, right side, target, scratch) with pointers to elements for each system: f32 or f64.
-template <class Visit>
-void for_each_system(const KernelArguments* arguments, std::int64_t begin, std::int64_t end, Visit visit) {
-  const auto& of = *static_cast<const Systems*>(arguments->data);
-  const auto call = [&]<class T>(T) {
-    for (std::int64_t i = begin; i < end; ++i)
-      visit(of, static_cast<const T*>(arguments->slots[of.matrix]) + i * of.n * of.n,
-            static_cast<const T*>(arguments->slots[of.rhs]) + i * of.n * of.columns,
-            static_cast<T*>(arguments->slots[of.target]) + i * of.n * of.columns, static_cast<T*>(arguments->scratch));
-  };
-  if (of.dtype == f64) call(double{});
-  else call(float{});
+namespace {
+
+/// Of matrices [..., n, n] the number.
+std::int64_t count_of(const Shape& shape) {
+  std::int64_t count = 1;
+  for (int i = 0; i < shape.rank() - 2; ++i) count *= shape[i];
+  return count;
 }
 
-/// y, which holds the right side, of a matrix of which one triangle is read; rows of the matrix are `stride` apart.
+/// [..., n, n] and [..., n, columns].
+Call systems(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options, bool lower) {
+  const Value& v = graph[value];
+  const Shape matrix = graph[v.in[0]].spec.shape.evaluated(symbols), result = v.spec.shape.evaluated(symbols);
+  return {.dtype = v.spec.dtype,
+          .sizes = {matrix.back(), result.back()},
+          .result = matrix.back() * result.back(),
+          .own_begin = 0,
+          .lower = lower,
+          .matrix = storage_of(graph, v.in[0]),
+          .rhs = storage_of(graph, v.in.back()),
+          .target = value,
+          .shared_slot = options.shared_slot};
+}
+std::int64_t count_of(const Graph& graph, int value, Symbols symbols) {
+  return count_of(graph[graph[value].in[0]].spec.shape.evaluated(symbols));
+}
+
 template <class T>
-void substitute(const T* a, T* y, std::int64_t n, std::int64_t columns, std::int64_t stride, std::int64_t y_stride,
-                bool lower) {
-  for (std::int64_t step = 0; step < n; ++step) {
-    const std::int64_t i = lower ? step : n - 1 - step;
-    for (std::int64_t k = lower ? 0 : i + 1; k < (lower ? i : n); ++k)
-      for (std::int64_t j = 0; j < columns; ++j) y[i * y_stride + j] -= a[i * stride + k] * y[k * y_stride + j];
-    for (std::int64_t j = 0; j < columns; ++j) y[i * y_stride + j] /= a[i * stride + i];
-  }
+void solve_one(const Call& call, const T* a, const T* b, T* y, Room shared, Room own, const Team& team) {
+  Ways<T>::solve(call.sizes, a, b, y, shared, own, team);
+}
+template <class T>
+void solve_triangle(const Call& call, const T* a, const T* b, T* y, Room shared, Room own, const Team& team) {
+  Ways<T>::triangular_solve(call.sizes, call.lower, a, b, y, shared, own, team);
+}
+template <class T> void factor(const Call& call, const T* a, const T*, T* y, Room shared, Room own, const Team& team) {
+  Ways<T>::cholesky(call.sizes, a, y, shared, own, team);
+}
+template <class T>
+void find_determinant(const Call& call, const T* a, const T*, T* y, Room shared, Room own, const Team& team) {
+  Ways<T>::determinant(call.sizes, call.result == 2, a, y, shared, own, team);
+}
+template <class T> void invert(const Call& call, const T* a, const T*, T* y, Room shared, Room own, const Team& team) {
+  Ways<T>::inverse(call.sizes, a, y, shared, own, team);
+}
+constexpr auto solve_each = [](auto&&... of) { solve_one(of...); };
+constexpr auto solve_triangles = [](auto&&... of) { solve_triangle(of...); };
+constexpr auto factor_each = [](auto&&... of) { factor(of...); };
+constexpr auto find_determinants = [](auto&&... of) { find_determinant(of...); };
+constexpr auto invert_each = [](auto&&... of) { invert(of...); };
+
+template <auto compute> void run_together(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_each(arguments, begin, end, {arguments->member}, compute);
 }
 
 }  // namespace
 
-BoundThunk bind_solve(const Graph& graph, int value, Symbols symbols) {
-  return bind_systems(graph, value, symbols, false);
+BoundThunk bind_solve(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind_call(systems(graph, value, symbols, options, false), count_of(graph, value, symbols),
+                   Ways<float>::room_for_solve, Ways<double>::room_for_solve, run_together<solve_each>);
 }
-
 void run_solve(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  for_each_system(arguments, begin, end, []<class T>(const Systems& of, const T* a, const T* b, T* y, T* both) {
-    const std::int64_t n = of.n, k = of.columns, width = n + k;
-    for (std::int64_t i = 0; i < n; ++i) {
-      std::copy(a + i * n, a + (i + 1) * n, both + i * width);
-      std::copy(b + i * k, b + (i + 1) * k, both + i * width + n);
-    }
-    for (std::int64_t at = 0; at < n; ++at) {
-      exchange(both, width, pivot_of(both, n, width, at), at);
-      for (std::int64_t i = at + 1; i < n; ++i) eliminate(both, width, i, at, at + 1);
-    }
-    substitute(both, both + n, n, k, width, width, false);
-    for (std::int64_t i = 0; i < n; ++i) std::copy(both + i * width + n, both + (i + 1) * width, y + i * k);
-  });
+  run_each(arguments, begin, end, {}, solve_each);
 }
 
-BoundThunk bind_triangular_solve(const Graph& graph, int value, Symbols symbols) {
-  return bind_systems(graph, value, symbols, graph[value].op.as<TriangularSolve>()->lower);
+BoundThunk bind_triangular_solve(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  const bool lower = graph[value].op.as<TriangularSolve>()->lower;
+  return bind_call(systems(graph, value, symbols, options, lower), count_of(graph, value, symbols),
+                   Ways<float>::room_for_triangular_solve, Ways<double>::room_for_triangular_solve,
+                   run_together<solve_triangles>);
 }
-
 void run_triangular_solve(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  for_each_system(arguments, begin, end, []<class T>(const Systems& of, const T* a, const T* b, T* y, T*) {
-    if (y != b) std::copy(b, b + of.n * of.columns, y);
-    substitute(a, y, of.n, of.columns, of.n, of.columns, of.lower);
-  });
+  run_each(arguments, begin, end, {}, solve_triangles);
 }
 
-BoundThunk bind_cholesky(const Graph& graph, int value, Symbols symbols) {
-  return bind_systems(graph, value, symbols, true);
+BoundThunk bind_cholesky(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind_call(systems(graph, value, symbols, options, true), count_of(graph, value, symbols),
+                   Ways<float>::room_for_cholesky, Ways<double>::room_for_cholesky, run_together<factor_each>);
 }
-
 void run_cholesky(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  for_each_system(arguments, begin, end, []<class T>(const Systems& of, const T* a, const T*, T* y, T*) {
-    const std::int64_t n = of.n;
-    for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t j = 0; j < n; ++j) {
-        if (j > i) {
-          y[i * n + j] = 0;
-          continue;
-        }
-        T rest = a[i * n + j];
-        for (std::int64_t k = 0; k < j; ++k) rest -= y[i * n + k] * y[j * n + k];
-        y[i * n + j] = i == j ? std::sqrt(rest) : rest / y[j * n + j];
-      }
-  });
+  run_each(arguments, begin, end, {}, factor_each);
+}
+
+namespace {
+/// For so many numbers of each matrix.
+BoundThunk bind_determinants(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options,
+                             std::int64_t result) {
+  const Value& v = graph[value];
+  const Call call{.dtype = v.spec.dtype,
+                  .sizes = {graph[v.in[0]].spec.shape.evaluated(symbols).back(), 0},
+                  .result = result,
+                  .own_begin = 0,
+                  .lower = false,
+                  .matrix = storage_of(graph, v.in[0]),
+                  .rhs = storage_of(graph, v.in[0]),
+                  .target = value,
+                  .shared_slot = options.shared_slot};
+  return bind_call(call, count_of(graph, value, symbols), Ways<float>::room_for_determinant,
+                   Ways<double>::room_for_determinant, run_together<find_determinants>);
+}
+}  // namespace
+
+BoundThunk bind_det(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind_determinants(graph, value, symbols, options, 1);
+}
+BoundThunk bind_scaled_det(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind_determinants(graph, value, symbols, options, 2);
+}
+void run_det(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_each(arguments, begin, end, {}, find_determinants);
+}
+
+BoundThunk bind_inverse(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind_call(systems(graph, value, symbols, options, false), count_of(graph, value, symbols),
+                   Ways<float>::room_for_inverse, Ways<double>::room_for_inverse, run_together<invert_each>);
+}
+void run_inverse(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_each(arguments, begin, end, {}, invert_each);
 }
 
 }  // namespace gradus::library

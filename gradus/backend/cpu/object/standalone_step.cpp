@@ -65,6 +65,9 @@ void report_failure(const KernelArguments* arguments, std::int64_t index, std::i
   failure = {arguments->thunk, index, value};
 }
 
+/// Nobody is met: a step has one thread.
+void TeamMember::meet() const {}
+
 bool standalone::run_jobs(const object::Table<object::JobEntry>& jobs, const std::int64_t* dimensions, void** slots,
                           std::byte* memory, Failure& failure) {
   KernelArguments arguments{slots, dimensions, nullptr, nullptr, reinterpret_cast<ErrorWord*>(&failure), 0};

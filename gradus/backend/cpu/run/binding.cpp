@@ -14,7 +14,7 @@ namespace {
 // The cost model, in nanoseconds.
 constexpr double bytes_per_ns = ThreadRates().bytes / 1e9, flops_per_ns = ThreadRates().flops / 1e9;
 constexpr double fork_ns = 2000, barrier_ns = 300;
-constexpr double worth_dividing_ns = 1500;
+constexpr double worth_dividing_ns = 1500, worth_working_together_ns = 50000;
 /// Of one thread between two meetings: from there on a team is worth it although some of it may be late.
 constexpr double long_section_ns = 1e6;
 constexpr double worth_taking_over_ns = 8000,
@@ -90,6 +90,10 @@ class Binder {
   Job job_of(int t) const {
     const BoundThunk& b = thunks_[t];
     Job job = whole_job_of(t);
+    if (is_together(b, job)) {
+      job.run = b.together, job.controls = true, job.team = bound_->threads;
+      return job;
+    }
     if (b.in_turns && is_divided(job)) job.run = b.in_turns, job.extent = b.turns, job.grain = 1, job.in_turns = true;
     if (is_shared(job)) {
       const auto grains = static_cast<double>(divide_up(job.extent, job.grain));
@@ -123,6 +127,11 @@ class Binder {
     job.run = run_measured;
     job.data = &bound_->measured[t];
     return job;
+  }
+  /// Whether a team works on each grain, since they are too few to be divided.
+  bool is_together(const BoundThunk& b, const Job& job) const {
+    const bool is_even = divide_up(job.extent, job.grain) % bound_->threads == 0;
+    return b.together && bound_->threads > 1 && job.cost > worth_working_together_ns && !is_even;
   }
   bool is_divided(const Job& job) const {
     return bound_->threads > 1 && job.cost > worth_dividing_ns && (job.extent > job.grain || job.in_turns);

@@ -19,7 +19,7 @@ struct Job {
   std::int64_t thunk = 0;
   double cost = 0;         // nanoseconds on one thread, estimated
   int owner = 0;           // the worker that runs it if it is not divided
-  bool controls = false;   // a branch or a loop, and
+  bool controls = false;   // a branch, a loop or work together, and
   int team = 1;            // how many workers run it together
   bool may_fail = false;   // somewhere in its stage: the error word is looked at after the stage's last job
   Cut cut = Cut::nowhere;  // if it is divided: whether others may take over some of a share, and

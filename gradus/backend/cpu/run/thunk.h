@@ -46,7 +46,7 @@ struct KernelArguments {
   const void* data;                // the thunk's own
   ErrorWord* error;
   std::int64_t thunk;                  // which one of the program this is: what an error word is set to
-  const TeamMember* member = nullptr;  // of a branch or a loop, or in turns: as whom this worker runs it
+  const TeamMember* member = nullptr;  // of a branch or a loop, in turns or together: as whom this worker runs it
   Share* share = nullptr;              // if set, of Cut::by_kernel: where its units are, of which others take over some
 };
 /// How what one worker has to do of a thunk may be cut, so that others take over some of it when they are done.
@@ -87,6 +87,9 @@ struct BoundThunk {
   /// the members before it have begun, piece after piece (TeamMember).
   KernelFunction in_turns = nullptr;
   std::int64_t turns = 0;
+  /// If set, how a team does it where grains cannot be divided evenly: every member calls it with the whole extent, and
+  /// they meet within.
+  KernelFunction together = nullptr;
   /// If set, the same over [0, rows) of the result, whose rows follow each other, for members that have rows of their
   /// own; and what one needs for so many of them, or -1 if that is too slow.
   KernelFunction by_rows = nullptr;

@@ -1,0 +1,393 @@
+/// Blocks of factorizations, compiled twice (vector_bytes.h). Each column, or each row of a panel, has a lane of its
+/// own, so the bits do not depend on the vectors' length.
+#pragma once
+#include <immintrin.h>
+#include <type_traits>
+#include <utility>
+#include "gradus/backend/cpu/kernels/factor_blocks.h"
+#include "gradus/backend/cpu/kernels/vector_bytes.h"
+
+namespace gradus::library::factors {
+namespace {
+
+/// A vector of so many bytes; of 0 bytes a single element.
+template <class T, int bytes> struct Lanes {
+  typedef T type __attribute__((vector_size(bytes), aligned(alignof(T)), may_alias));
+  static constexpr std::int64_t count = bytes / sizeof(T);
+};
+template <class T> struct Lanes<T, 0> {
+  using type = T;
+  static constexpr std::int64_t count = 1;
+};
+template <class T, int bytes> using Of = typename Lanes<T, bytes>::type;
+
+template <class T, int bytes> [[gnu::always_inline]] inline Of<T, bytes>& at(T* x) {
+  return *reinterpret_cast<Of<T, bytes>*>(x);
+}
+template <class T, int bytes> [[gnu::always_inline]] inline const Of<T, bytes>& at(const T* x) {
+  return *reinterpret_cast<const Of<T, bytes>*>(x);
+}
+
+template <class T, int bytes> [[gnu::always_inline]] inline Of<T, bytes> spread(T x) {
+  using V = Of<T, bytes>;
+  constexpr bool is_float = std::is_same_v<T, float>;
+  if constexpr (bytes == 0) return x;
+#ifdef __AVX512F__
+  else if constexpr (bytes == 64 && is_float) return V(_mm512_set1_ps(x));
+  else if constexpr (bytes == 64) return V(_mm512_set1_pd(x));
+#endif
+  else if constexpr (bytes == 32 && is_float) return V(_mm256_set1_ps(x));
+  else if constexpr (bytes == 32) return V(_mm256_set1_pd(x));
+  else if constexpr (is_float) return V(_mm_set1_ps(x));
+  else return V(_mm_set1_pd(x));
+}
+
+/// sum -= a * b, rounded once.
+template <class T, int bytes>
+[[gnu::always_inline]] inline void subtract_product(Of<T, bytes>& sum, const Of<T, bytes>& a, const Of<T, bytes>& b) {
+  using V = Of<T, bytes>;
+  constexpr bool is_float = std::is_same_v<T, float>;
+  if constexpr (bytes == 0 && is_float) sum = __builtin_fmaf(-a, b, sum);
+  else if constexpr (bytes == 0) sum = __builtin_fma(-a, b, sum);
+#ifdef __AVX512F__
+  else if constexpr (bytes == 64 && is_float) sum = V(_mm512_fnmadd_ps(__m512(a), __m512(b), __m512(sum)));
+  else if constexpr (bytes == 64) sum = V(_mm512_fnmadd_pd(__m512d(a), __m512d(b), __m512d(sum)));
+#endif
+  else if constexpr (bytes == 32 && is_float) sum = V(_mm256_fnmadd_ps(__m256(a), __m256(b), __m256(sum)));
+  else if constexpr (bytes == 32) sum = V(_mm256_fnmadd_pd(__m256d(a), __m256d(b), __m256d(sum)));
+  else if constexpr (is_float) sum = V(_mm_fnmadd_ps(__m128(a), __m128(b), __m128(sum)));
+  else sum = V(_mm_fnmadd_pd(__m128d(a), __m128d(b), __m128d(sum)));
+}
+
+/// A lane a bit: where a and b are equal.
+template <class T>
+[[gnu::always_inline]] inline unsigned equal_lanes(const Of<T, vector_bytes>& a, const Of<T, vector_bytes>& b) {
+  constexpr bool is_float = std::is_same_v<T, float>;
+#ifdef __AVX512F__
+  if constexpr (is_float) return _mm512_cmp_ps_mask(__m512(a), __m512(b), _CMP_EQ_OQ);
+  else return _mm512_cmp_pd_mask(__m512d(a), __m512d(b), _CMP_EQ_OQ);
+#else
+  if constexpr (is_float)
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(__m256(a), __m256(b), _CMP_EQ_OQ)));
+  else return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(__m256d(a), __m256d(b), _CMP_EQ_OQ)));
+#endif
+}
+
+template <class T> constexpr std::int64_t lanes = Lanes<T, vector_bytes>::count;
+template <class T> [[gnu::always_inline]] inline T magnitude(T x) { return x < 0 ? -x : x; }
+
+/// A triangular system in the order in which rows are solved: strides are negative for an upper triangle.
+template <class T> struct Ordered {
+  const T* a;
+  std::int64_t n, row, column;
+  bool unit;
+  T *y, *negated;
+  std::int64_t pitch, negated_pitch;
+};
+
+/// `rows` rows after those that are done, for so many vectors of columns.
+template <class T, int bytes, int vectors, int rows>
+[[gnu::always_inline]] inline void solve_rows(const Ordered<T>& s, std::int64_t column, std::int64_t done) {
+  using V = Of<T, bytes>;
+  constexpr std::int64_t count = Lanes<T, bytes>::count;
+  V sums[std::size_t{rows}][std::size_t{vectors}];
+  T* const y = s.y + column;
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) sums[r][v] = at<T, bytes>(y + (done + r) * s.pitch + v * count);
+  const T* const a = s.a + done * s.row;
+  for (std::int64_t k = 0; k < done; ++k) {
+    V known[std::size_t{vectors}];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) known[v] = at<T, bytes>(y + k * s.pitch + v * count);
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; ++r) {
+      const V factor = spread<T, bytes>(a[r * s.row + k * s.column]);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) subtract_product<T, bytes>(sums[r][v], factor, known[v]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+    for (int q = 0; q < r; ++q) {
+      const V factor = spread<T, bytes>(a[r * s.row + (done + q) * s.column]);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) subtract_product<T, bytes>(sums[r][v], factor, sums[q][v]);
+    }
+    if (!s.unit) {
+      const V divisor = spread<T, bytes>(a[r * s.row + (done + r) * s.column]);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sums[r][v] = sums[r][v] / divisor;
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) at<T, bytes>(y + (done + r) * s.pitch + v * count) = sums[r][v];
+    if (s.negated) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v)
+        at<T, bytes>(s.negated + column + (done + r) * s.negated_pitch + v * count) = -sums[r][v];
+    }
+  }
+}
+
+/// Strips of so many vectors of columns from `column` on, while they fit; the first column that is left.
+template <class T, int bytes, int vectors>
+std::int64_t solve_strips(const Ordered<T>& s, std::int64_t column, std::int64_t columns) {
+  constexpr std::int64_t width = vectors * Lanes<T, bytes>::count;
+  constexpr int rows = 4;
+  for (; column + width <= columns; column += width) {
+    std::int64_t done = 0;
+    for (; done + rows <= s.n; done += rows) solve_rows<T, bytes, vectors, rows>(s, column, done);
+    for (; done < s.n; ++done) solve_rows<T, bytes, vectors, 1>(s, column, done);
+  }
+  return column;
+}
+
+template <class T>
+void solve(const Triangle<T>& t, T* y, std::int64_t columns, std::int64_t pitch, T* negated,
+           std::int64_t negated_pitch) {
+  Ordered<T> s{t.a, t.n, t.row, t.column, t.unit, y, negated, pitch, negated_pitch};
+  if (!t.lower) {
+    const std::int64_t last = t.n - 1;
+    s.a += last * (t.row + t.column), s.row = -t.row, s.column = -t.column;
+    s.y += last * pitch, s.pitch = -pitch;
+    if (negated) s.negated += last * negated_pitch, s.negated_pitch = -negated_pitch;
+  }
+  std::int64_t column = 0;
+  if constexpr (vector_bytes > 32) column = solve_strips<T, vector_bytes, 2>(s, column, columns);
+  column = solve_strips<T, vector_bytes, 1>(s, column, columns);
+  if constexpr (vector_bytes > 32) column = solve_strips<T, 32, 1>(s, column, columns);
+  column = solve_strips<T, 16, 1>(s, column, columns);
+  solve_strips<T, 0, 1>(s, column, columns);
+}
+
+/// The first element of the largest magnitude, or the last NaN.
+template <class T> std::int64_t largest_of(const T* x, std::int64_t n) {
+  using V = Of<T, vector_bytes>;
+  constexpr unsigned all = (1U << lanes<T>)-1;
+  V most = {};
+  unsigned numbers = all;
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) {
+    const V value = at<T, vector_bytes>(x + i), size = value < 0 ? -value : value;
+    most = size > most ? size : most;
+    numbers &= equal_lanes<T>(value, value);
+  }
+  T largest = 0;
+  for (std::int64_t lane = 0; lane < lanes<T>; ++lane) largest = most[lane] > largest ? most[lane] : largest;
+  bool has_nan = numbers != all;
+  for (; i < n; ++i) {
+    largest = magnitude(x[i]) > largest ? magnitude(x[i]) : largest;
+    has_nan |= x[i] != x[i];
+  }
+  if (has_nan)
+    for (i = n - 1;; --i)
+      if (x[i] != x[i]) return i;
+  const V wanted = spread<T, vector_bytes>(largest), negative = -wanted;
+  for (i = 0; i + lanes<T> <= n; i += lanes<T>) {
+    const V value = at<T, vector_bytes>(x + i);
+    if (const unsigned found = equal_lanes<T>(value, wanted) | equal_lanes<T>(value, negative))
+      return i + __builtin_ctz(found);
+  }
+  while (i + 1 < n && magnitude(x[i]) != largest) ++i;
+  return i;
+}
+
+/// row -= sum over k of c[k] * (row k of t), in order of k, for n elements and up to a vector more.
+template <class T, int vectors>
+[[gnu::always_inline]] inline std::int64_t subtract_rows(T* row, const T* t, std::int64_t pitch, const T* c,
+                                                         std::int64_t count, std::int64_t i, std::int64_t n) {
+  using V = Of<T, vector_bytes>;
+  constexpr std::int64_t width = vectors * lanes<T>;
+  for (; i + width < n + lanes<T>; i += width) {
+    V sums[std::size_t{vectors}];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) sums[v] = at<T, vector_bytes>(row + i + v * lanes<T>);
+    for (std::int64_t k = 0; k < count; ++k) {
+      const V factor = spread<T, vector_bytes>(c[k]);
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v)
+        subtract_product<T, vector_bytes>(sums[v], factor, at<T, vector_bytes>(t + k * pitch + i + v * lanes<T>));
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) at<T, vector_bytes>(row + i + v * lanes<T>) = sums[v];
+  }
+  return i;
+}
+
+template <class T>
+void factor_columns(T* t, std::int64_t m, std::int64_t all, std::int64_t pitch, std::int64_t first, std::int64_t count,
+                    std::int64_t* pivots) {
+  for (std::int64_t j = first; j < first + count; ++j) {
+    T* const row = t + j * pitch;
+    for (std::int64_t k = first; k < j; ++k)
+      for (std::int64_t i = k + 1; i < j; ++i) subtract_product<T, 0>(row[i], t[k * pitch + i], row[k]);
+    const T* const before = t + first * pitch;
+    const std::int64_t i = subtract_rows<T, 8>(row, before, pitch, row + first, j - first, j, m);
+    subtract_rows<T, 1>(row, before, pitch, row + first, j - first, i, m);
+    const std::int64_t pivot = j + largest_of(row + j, m - j);
+    pivots[j] = pivot;
+    for (std::int64_t r = 0; pivot != j && r < all; ++r) std::swap(t[r * pitch + j], t[r * pitch + pivot]);
+    const auto divisor = spread<T, vector_bytes>(row[j]);
+    for (std::int64_t k = j + 1; k < m; k += lanes<T>)
+      at<T, vector_bytes>(row + k) = at<T, vector_bytes>(row + k) / divisor;
+  }
+}
+
+/// Without a branch, which nobody could foresee.
+template <class T>
+[[gnu::always_inline]] inline void take_larger(T size, std::int64_t i, T& largest, std::int64_t& pivot) {
+  const bool is_larger = (size > largest) | (size != size);
+  largest = is_larger ? size : largest;
+  pivot = is_larger ? i : pivot;
+}
+
+/// Rows [begin, end) -= factors[row] * (row k), for so many vectors from `column` on.
+template <class T, int vectors>
+[[gnu::always_inline]] inline void eliminate_vectors(T* a, std::int64_t pitch, std::int64_t k, std::int64_t begin,
+                                                     std::int64_t end, std::int64_t column, const T* factors) {
+  using V = Of<T, vector_bytes>;
+  V pivot[std::size_t{vectors}];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; ++v) pivot[v] = at<T, vector_bytes>(a + k * pitch + column + v * lanes<T>);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const V factor = spread<T, vector_bytes>(factors[i]);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v)
+      subtract_product<T, vector_bytes>(at<T, vector_bytes>(a + i * pitch + column + v * lanes<T>), factor, pivot[v]);
+  }
+}
+template <class T>
+void eliminate_rows(T* a, std::int64_t pitch, std::int64_t k, std::int64_t begin, std::int64_t end, std::int64_t column,
+                    std::int64_t width, const T* factors) {
+  for (; column + 4 * lanes<T> <= width; column += 4 * lanes<T>)
+    eliminate_vectors<T, 4>(a, pitch, k, begin, end, column, factors);
+  for (; column < width; column += lanes<T>) eliminate_vectors<T, 1>(a, pitch, k, begin, end, column, factors);
+}
+
+template <class T>
+void eliminate(T* a, std::int64_t n, std::int64_t width, std::int64_t pitch, T* lower, std::int64_t* pivots) {
+  T factors[block_rows];
+  for (std::int64_t k = 0; k < n; ++k) {
+    std::int64_t pivot = k;
+    T largest = magnitude(a[k * pitch + k]);
+    for (std::int64_t i = k + 1; i < n; ++i) take_larger(magnitude(a[i * pitch + k]), i, largest, pivot);
+    pivots[k] = pivot;
+    const std::int64_t column = k / lanes<T> * lanes<T>;
+    if (pivot != k) {
+      for (std::int64_t j = column; j < width; j += lanes<T>)
+        std::swap(at<T, vector_bytes>(a + k * pitch + j), at<T, vector_bytes>(a + pivot * pitch + j));
+      for (std::int64_t q = 0; lower && q < k; ++q) std::swap(lower[q * n + k], lower[q * n + pivot]);
+    }
+    const T divisor = a[k * pitch + k];
+    for (std::int64_t i = k + 1; i < n; ++i) factors[i] = a[i * pitch + k] / divisor;
+    for (std::int64_t i = k + 1; lower && i < n; ++i) lower[k * n + i] = factors[i];
+    eliminate_rows(a, pitch, k, k + 1, n, column, width, factors);
+  }
+}
+
+/// Matrices of few rows. Loops over vectors would wait for what has just been written by elements; where sizes are
+/// constants, elements stay in registers.
+template <class T>
+[[gnu::always_inline]] inline void eliminate_few_rows(T* a, std::int64_t n, std::int64_t width, std::int64_t* pivots) {
+#pragma GCC unroll 4
+  for (std::int64_t k = 0; k < n; ++k) {
+    T* const row = a + k * width;
+    std::int64_t pivot = k;
+    T largest = magnitude(row[k]);
+#pragma GCC unroll 4
+    for (std::int64_t i = k + 1; i < n; ++i) take_larger(magnitude(a[i * width + k]), i, largest, pivot);
+    pivots[k] = pivot;
+    if (pivot != k)
+      for (std::int64_t j = 0; j < width; ++j) std::swap(row[j], a[pivot * width + j]);
+#pragma GCC unroll 4
+    for (std::int64_t i = k + 1; i < n; ++i) {
+      T* const below = a + i * width;
+      const T factor = below[k] / row[k];
+      below[k] = factor;
+#pragma GCC unroll 4
+      for (std::int64_t j = k + 1; j < n; ++j) subtract_product<T, 0>(below[j], factor, row[j]);
+      for (std::int64_t j = n; j < width; ++j) subtract_product<T, 0>(below[j], factor, row[j]);
+    }
+  }
+}
+template <class T>
+[[gnu::always_inline]] inline void eliminate_few_beside(T* a, std::int64_t n, std::int64_t width,
+                                                        std::int64_t* pivots) {
+  if (width == n) return eliminate_few_rows(a, n, n, pivots);
+  if (width == n + 1) return eliminate_few_rows(a, n, n + 1, pivots);
+  eliminate_few_rows(a, n, width, pivots);
+}
+template <class T> void eliminate_few(T* a, std::int64_t n, std::int64_t width, std::int64_t* pivots) {
+  if (n == 4) return eliminate_few_beside(a, 4, width, pivots);
+  if (n == 3) return eliminate_few_beside(a, 3, width, pivots);
+  eliminate_few_rows(a, n, width, pivots);
+}
+
+template <class T> [[gnu::always_inline]] inline void invert_few_rows(const T* a, std::int64_t n, T* x) {
+#pragma GCC unroll 4
+  for (std::int64_t i = 0; i < n; ++i) {
+    T* const row = x + i * n;
+#pragma GCC unroll 4
+    for (std::int64_t j = 0; j < n; ++j) row[j] = static_cast<T>(i == j);
+#pragma GCC unroll 4
+    for (std::int64_t k = 0; k < i; ++k)
+#pragma GCC unroll 4
+      for (std::int64_t j = 0; j <= k; ++j) subtract_product<T, 0>(row[j], a[i * n + k], x[k * n + j]);
+  }
+#pragma GCC unroll 4
+  for (std::int64_t step = 0; step < n; ++step) {
+    const std::int64_t i = n - 1 - step;
+    T* const row = x + i * n;
+#pragma GCC unroll 4
+    for (std::int64_t k = n - 1; k > i; --k)
+#pragma GCC unroll 4
+      for (std::int64_t j = 0; j < n; ++j) subtract_product<T, 0>(row[j], a[i * n + k], x[k * n + j]);
+#pragma GCC unroll 4
+    for (std::int64_t j = 0; j < n; ++j) row[j] /= a[i * n + i];
+  }
+}
+template <class T> void invert_few(const T* a, std::int64_t n, T* x) {
+  if (n == 4) return invert_few_rows(a, 4, x);
+  if (n == 3) return invert_few_rows(a, 3, x);
+  invert_few_rows(a, n, x);
+}
+
+template <class T> [[gnu::always_inline]] inline T root(T x) {
+  if constexpr (std::is_same_v<T, float>) return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
+  else return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_set_sd(x), _mm_set_sd(x)));
+}
+
+template <class T> void factor_symmetric(T* u, std::int64_t n, std::int64_t pitch) {
+  const std::int64_t width = (n + lanes<T> - 1) / lanes<T> * lanes<T>;
+  for (std::int64_t k = 0; k < n; ++k) {
+    T* const row = u + k * pitch;
+    const T diagonal = root(row[k]);
+    const std::int64_t column = k / lanes<T> * lanes<T>;
+    const auto divisor = spread<T, vector_bytes>(diagonal);
+    for (std::int64_t j = column; j < width; j += lanes<T>)
+      at<T, vector_bytes>(row + j) = at<T, vector_bytes>(row + j) / divisor;
+    row[k] = diagonal;
+    for (std::int64_t j = column; j < width; j += lanes<T>)
+      eliminate_vectors<T, 1>(u, pitch, k, k + 1, j + lanes<T> < n ? j + lanes<T> : n, j, row);
+  }
+}
+
+template <class T> void factor_few(const T* a, T* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j <= i; ++j) {
+      T rest = a[i * n + j];
+      for (std::int64_t k = 0; k < j; ++k) subtract_product<T, 0>(rest, y[i * n + k], y[j * n + k]);
+      y[i * n + j] = i == j ? root(rest) : rest / y[j * n + j];
+    }
+    for (std::int64_t j = i + 1; j < n; ++j) y[i * n + j] = 0;
+  }
+}
+
+template <class T>
+constexpr BlockFunctions<T> functions{solve<T>,         factor_columns<T>, eliminate<T>, factor_symmetric<T>,
+                                      eliminate_few<T>, invert_few<T>,     factor_few<T>};
+
+}  // namespace
+}  // namespace gradus::library::factors
