@@ -17,6 +17,7 @@ import tempfile
 import time
 
 import loaded
+import ops
 import ranks
 import report
 from workloads import MODES, UNBOUND_MODES, WORKLOADS
@@ -24,6 +25,7 @@ from workloads import MODES, UNBOUND_MODES, WORKLOADS
 BENCH = pathlib.Path(__file__).resolve().parent
 ROOT = BENCH.parent
 THREADS = 2
+OPS_SECONDS, OPS_ROUNDS = 0.02, 2  # of a measure of `ops`, after as much time without a look at the clock
 FAR_BEHIND = [1.5, 1.25]  # times the best, after one round and after more: such a peer runs no more
 
 
@@ -174,7 +176,7 @@ def few_of(available, siblings_of, wanted=THREADS):
 
 def use_few_cores():
     """Every program gets the same cores, as many as threads: frameworks take all that they see."""
-    os.sched_setaffinity(0, few_of(os.sched_getaffinity(0), siblings))
+    os.sched_setaffinity(0, few_of(os.sched_getaffinity(0), siblings, THREADS))
 
 
 def compare(arguments, workloads, folder):
@@ -269,6 +271,25 @@ def measure_ranks(arguments, workloads):
     print(report.text_table(ranks.HEADER, rows))
 
 
+def measure_ops(arguments):
+    """Every op and layer that a peer has, too."""
+    peers, absent = installed_peers([peer for peer in arguments.peers if peer in ops.MODES])
+    lines, problems, rates, seconds = ops.run(arguments.gradus_bench, peers, THREADS, OPS_SECONDS,
+                                              min(arguments.rounds, OPS_ROUNDS), arguments.ops)
+    about = machine()
+    heading = (f"{about['date']}, {about['cpu']}, {about['cores']} cores, threads: {about['threads']}. The load "
+               f"average at the end was {os.getloadavg()[1]:.1f}; the sweep took {seconds / 60:.0f} minutes. A thread does "
+               f"{rates['flops'] / 1e9:.0f} GFLOP/s, and moves {rates['cached'] / 1e9:.0f} GB/s from the second cache and "
+               f"{rates['memory'] / 1e9:.0f} GB/s of memory.")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"machine": about, "rates": rates, "absent": absent,
+                                              "lines": lines, "problems": problems}, indent=1) + "\n")
+    if arguments.markdown:
+        arguments.markdown.write_text(ops.text(lines, problems, report.markdown_table, heading))
+    print(ops.text(lines, problems, report.text_table, heading))
+    sys.exit(1 if problems else 0)
+
+
 def print_profiles(arguments, workloads):
     texts = []
     for workload in workloads:
@@ -286,9 +307,12 @@ def print_profiles(arguments, workloads):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workloads", nargs="+", choices=[*WORKLOADS, *ranks.WORKLOADS], default=list(WORKLOADS),
-                        metavar="NAME", help="of " + " ".join(WORKLOADS) + "; or, by two processes, of "
-                        + " ".join(ranks.WORKLOADS))
+    parser.add_argument("--workloads", nargs="+", choices=[*WORKLOADS, *ranks.WORKLOADS, "ops"],
+                        default=list(WORKLOADS), metavar="NAME",
+                        help="of " + " ".join(WORKLOADS) + "; by two processes, of " + " ".join(ranks.WORKLOADS)
+                        + "; or ops: every op and layer by itself")
+    parser.add_argument("--ops", nargs="+", default=[], metavar="NAME", help="of the workload ops, these rows alone")
+    parser.add_argument("--threads", type=int, default=THREADS, help=f"threads, and cores, of each program ({THREADS})")
     parser.add_argument("--peers", nargs="*", choices=MODES, default=list(MODES), metavar="PEER",
                         help="of " + " ".join(MODES) + "; those not installed are left out")
     parser.add_argument("--rounds", type=int, default=5, help="pairs of runs (5)")
@@ -306,11 +330,17 @@ def parse_arguments():
 
 
 def main():
+    global THREADS
     arguments = parse_arguments()
     arguments.gradus_bench = arguments.gradus_bench.resolve()
     if not arguments.gradus_bench.exists():
         sys.exit(f"run.py: {arguments.gradus_bench} does not exist: make bench builds it")
+    THREADS = arguments.threads
     use_few_cores()
+    if "ops" in arguments.workloads:
+        if len(arguments.workloads) > 1:
+            sys.exit("run.py: ops is measured apart from other workloads")
+        return measure_ops(arguments)
     together = [workload for workload in arguments.workloads if workload in ranks.WORKLOADS]
     if together:
         if len(together) < len(arguments.workloads):
