@@ -155,8 +155,8 @@ def has_gradient(row):
     return row["gradients"] != 0 and bool(row["inputs"]) and row["inputs"][0].startswith(("f32", "spd"))
 
 
-def sweep(workers, rows, rates, seconds, rounds, names):
-    """(lines, problems) of all rows that a peer has, or of those named."""
+def sweep(workers, rows, rates, seconds, rounds, names, save):
+    """(lines, problems) of all rows that a peer has, or of those named; save(lines, problems) after each row."""
     lines, problems = [], []
     for place, row in enumerate(rows):
         if len(programs_of(row, workers)) == 2 or (names and row["name"].split()[0] not in names):
@@ -173,6 +173,7 @@ def sweep(workers, rows, rates, seconds, rounds, names):
                 problems += problems_of(row, what, answers)
                 if extent == "cached" and all(line.get("ratio", 0) <= SUSPECT for line in found):
                     break
+        save(lines, problems)
     return lines, problems
 
 
@@ -214,14 +215,14 @@ def text(lines, problems, table, about):
     return "\n\n".join(parts) + "\n"
 
 
-def run(gradus_bench, peers, threads, seconds, rounds, names):
+def run(gradus_bench, peers, threads, seconds, rounds, names, save):
     """Everything measured: (lines, problems, rates of a thread, seconds that it took)."""
     workers = start_workers(gradus_bench, peers, threads)
     began = time.time()
     try:
         offered = workers["gradus"].ask({"list": True})
         rates = offered["rates"] | {"threads": threads}
-        lines, problems = sweep(workers, offered["rows"], rates, seconds, rounds, names)
+        lines, problems = sweep(workers, offered["rows"], rates, seconds, rounds, names, save)
     finally:
         for worker in workers.values():
             worker.stop()

@@ -30,7 +30,7 @@ struct Case {
 struct Extents {
   std::int64_t small = 0, cached = 0, beyond = 0;
 };
-inline constexpr Extents elements{1024, 65536, 8'000'000}, images{2, 8, 64}, rows_of_256{4, 256, 16384},
+inline constexpr Extents elements{1024, 65536, 3'000'000}, images{2, 8, 64}, rows_of_256{4, 256, 16384},
     matrices{16, 128, 1024};
 
 /// Of the inputs in front, how many a row is differentiated by.
@@ -52,6 +52,9 @@ using Rows = std::vector<Row>;
 void add_formulas(Rows& rows);
 void add_reductions(Rows& rows);
 void add_shapes(Rows& rows);
+void add_products(Rows& rows);
+void add_signals(Rows& rows);
+void add_layers(Rows& rows);
 
 /// All rows, in the order of the report.
 Rows all_rows();

@@ -79,8 +79,8 @@ class Prepared {
  public:
   Prepared(const Row& row, std::int64_t n, bool differentiates) : row_(row), n_(n) {
     for (std::size_t i = 0; i < row.inputs.size(); ++i) inputs_.push_back(made_input(row.inputs[i], n, i));
-    if (!differentiates) return;
     const Tensor result = row.ours({inputs_, n}).tensors.front();
+    if (!differentiates) return;
     std::string extents;
     for (const std::int64_t d : result.shape()) extents += (extents.empty() ? "" : ",") + std::to_string(d);
     inputs_.push_back(made_input("f32[" + extents + "]", n, row.inputs.size()));
@@ -196,6 +196,9 @@ Rows all_rows() {
   add_formulas(rows);
   add_reductions(rows);
   add_shapes(rows);
+  add_products(rows);
+  add_signals(rows);
+  add_layers(rows);
   return rows;
 }
 
