@@ -7,7 +7,7 @@
 
 namespace gradus {
 
-/// The speed of one thread when nothing holds it up: the usual one; thread_rates() has that of this machine.
+/// The speed of one thread when nothing holds it up: the constants of the cost model.
 struct ThreadRates {
   double flops = 120e9, narrow_flops = 240e9;  // in vectors of f32; in products of 16 bits
   double bytes = 60e9;                         // read and written, from the second cache
