@@ -50,7 +50,8 @@ fuzz: setup-full build/fuzz/build.ninja
 	cmake --build build/fuzz -j $(JOBS)
 	for target in build/fuzz/bin/*_fuzz; do fuzz/run.sh $$target $(FUZZ_RUNS) || exit 1; done
 
-# Against the peers, in turn; the report is build/bench.md and .json. A few: make bench WORKLOADS="gpt cnn" PEERS="jax tf"
+# Against the peers, in turn; the report is build/bench.md and .json. A few: make bench WORKLOADS="gpt cnn" PEERS="jax tf";
+# each op and layer by itself: make bench WORKLOADS=ops
 bench: bench-peers build/release/build.ninja
 	cmake --build build/release -j $(JOBS) --target gradus_bench --target gradus_command
 	python3 bench/run.py $(if $(WORKLOADS),--workloads $(WORKLOADS)) --peers $(PEERS) --json build/bench.json \

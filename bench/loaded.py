@@ -1,7 +1,7 @@
 """Small steps beside busy processes: what Gradus takes by 2 threads, by 1, and what the peers take, under the same load.
 
-A busy process is `gradus_bench busy --threads 2`: two threads that count, on the cores that everybody has. Times are of
-single steps whose result is read. The reference is the same step of Gradus by one thread, in a loop that never waits.
+A busy process is `gradus_bench busy --threads 2`: two threads that count, on the cores that everybody has; with
+`--busy-threads 1` it keeps one core busy. Times are of single steps whose result is read. The reference is the same step of Gradus by one thread, in a loop that never waits.
 """
 import contextlib
 import statistics
@@ -35,8 +35,8 @@ def mode_of(peer, workload):
 
 
 @contextlib.contextmanager
-def busy_processes(gradus_bench, count):
-    processes = [subprocess.Popen([str(gradus_bench), "busy", "--threads", str(THREADS)]) for _ in range(count)]
+def busy_processes(gradus_bench, count, threads=THREADS):
+    processes = [subprocess.Popen([str(gradus_bench), "busy", "--threads", str(threads)]) for _ in range(count)]
     try:
         time.sleep(0.5 if count else 0)
         yield

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   add_fit(workloads);
   add_smaller(workloads);
   add_limits(workloads);
+  add_ops(workloads);
 
   CLI::App app{"Runs one workload of bench/WORKLOADS.md and prints its figures as a JSON line."};
   std::string workload;

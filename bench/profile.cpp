@@ -2,23 +2,15 @@
 #include <iomanip>
 #include <iostream>
 #include <sstream>
-#include "bench/machine.h"
 #include "gradus/base/error.h"
-#include "gradus/base/threads.h"
 #include "gradus/function/profile.h"
+#include "gradus/profile/machine_rates.h"
 
 namespace gradus::bench {
 namespace {
 
 /// What is not even one part in two hundred of the time is one row.
 constexpr double least_share = 0.005;
-
-ThreadRates rates_of(const Machine& machine) {
-  const double each = 1e9 / num_threads();
-  return {.flops = machine.flops * each,
-          .narrow_flops = machine.narrow_flops.value_or(machine.flops) * each,
-          .bytes = machine.in_place * each};
-}
 
 std::string fixed(double value, int digits) {
   std::ostringstream out;
@@ -41,8 +33,7 @@ void print_row(const KernelRow& row) {
 void print_profile(const std::string& workload, const Figures& figures) {
   require(figures.explanation.has_value(), workload, " has no one function whose kernels it measures");
   Explanation explanation = *figures.explanation;
-  const Machine machine = measure_machine();
-  explanation.rates = rates_of(machine);
+  explanation.rates.bytes = machine_rates().bytes;
   std::cout << "`" << workload << "`: " << fixed(explanation.measured_seconds * 1e6, 1) << " us a step on "
             << explanation.threads << " threads in " << explanation.kernels.size()
             << " kernels. One thread's peak: " << fixed(explanation.rates.flops / 1e9, 0) << " GFLOP/s, "

@@ -170,6 +170,11 @@ def machine_text(machine):
             f"{number(machine['copy_past_caches_gb_s'])} past the caches, {number(machine['in_place_gb_s'])} in place.")
 
 
+def load_text(others):
+    """Of a number of cores; times of a loaded machine are no records, but ratios in turn still count."""
+    return f"Other processes kept {number(others, 2)} of the machine's cores busy as the run began."
+
+
 def others_text(row):
     """The peers that are not the best, fastest first."""
     others = sorted((value, name) for name, value in row["peers"].items() if name != row["best_peer"])
@@ -180,7 +185,7 @@ def markdown(result):
     """The whole report. Growth of memory is that of the first call."""
     about, rows = result["machine"], result["rows"]
     parts = [f"{about['date']}, {about['cpu']}, {about['cores']} cores, {about['threads']} threads. "
-             + machine_text(result["limits"]),
+             + machine_text(result["limits"]) + " " + load_text(about.get("others", 0)),
              markdown_table(HEADER, map(cells, rows))]
     others = [[row["workload"], f"{row['figure']}, {row['unit']}", text] for row in rows if (text := others_text(row))]
     if others:

@@ -17,6 +17,8 @@ import tempfile
 import time
 
 import loaded
+import ops
+import ops_public
 import ranks
 import report
 from workloads import MODES, UNBOUND_MODES, WORKLOADS
@@ -24,6 +26,9 @@ from workloads import MODES, UNBOUND_MODES, WORKLOADS
 BENCH = pathlib.Path(__file__).resolve().parent
 ROOT = BENCH.parent
 THREADS = 2
+OTHERS = 0.0  # cores that others kept busy as the run began
+QUIET = 0.1  # cores that others may keep busy on a machine that counts as quiet
+OPS_SECONDS, OPS_ROUNDS = 0.02, 2  # of a measure of `ops`, after as much time without a look at the clock
 FAR_BEHIND = [1.5, 1.25]  # times the best, after one round and after more: such a peer runs no more
 
 
@@ -153,7 +158,8 @@ def installed_peers(wanted):
 
 
 def machine():
-    return {"cpu": cpu()[0], "cores": os.cpu_count(), "threads": THREADS, "date": time.strftime("%Y-%m-%d")}
+    return {"cpu": cpu()[0], "cores": os.cpu_count(), "threads": THREADS, "date": time.strftime("%Y-%m-%d"),
+            "others": OTHERS}
 
 
 def siblings(core):
@@ -172,9 +178,28 @@ def few_of(available, siblings_of, wanted=THREADS):
     return (order + doubles)[:wanted]
 
 
+def busy_cores(seconds=1.0):
+    """How many cores other processes keep busy."""
+    def busy_s():
+        ticks = [int(each) for each in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+        return (sum(ticks[:3]) + ticks[5] + ticks[6]) / os.sysconf("SC_CLK_TCK")
+    before = busy_s()
+    time.sleep(seconds)
+    return (busy_s() - before) / seconds
+
+
+def note_load():
+    """The cores that others keep busy as the run begins. Above QUIET no program waits for quiet, which would not come."""
+    others = busy_cores()
+    if others > QUIET:
+        print(f"Others keep {others:.2f} cores busy: nobody waits for quiet, and the report says so.", file=sys.stderr)
+        os.environ.update(loaded.ENVIRONMENT)
+    return others
+
+
 def use_few_cores():
     """Every program gets the same cores, as many as threads: frameworks take all that they see."""
-    os.sched_setaffinity(0, few_of(os.sched_getaffinity(0), siblings))
+    os.sched_setaffinity(0, few_of(os.sched_getaffinity(0), siblings, THREADS))
 
 
 def compare(arguments, workloads, folder):
@@ -240,7 +265,7 @@ def measure_loaded(arguments):
     wanted = [workload for workload in loaded.WORKLOADS if workload in arguments.workloads]
     runs = {}
     for busy in arguments.loaded or [0, 1, 2]:
-        with loaded.busy_processes(arguments.gradus_bench, busy):
+        with loaded.busy_processes(arguments.gradus_bench, busy, arguments.busy_threads):
             for number in range(1, arguments.rounds + 1):
                 for workload in wanted or loaded.WORKLOADS:
                     programs = [gradus(arguments.gradus_bench, workload),
@@ -255,9 +280,10 @@ def measure_loaded(arguments):
                         if line is not None:
                             runs.setdefault((workload, busy), []).append((program.name, line))
     rows = [loaded.cells(row) for row in loaded.rows_of(runs)]
+    load = report.load_text(machine()["others"]) + f" A busy process has {arguments.busy_threads} threads."
     if arguments.markdown:
-        arguments.markdown.write_text(report.markdown_table(loaded.HEADER, rows) + "\n")
-    print(report.text_table(loaded.HEADER, rows))
+        arguments.markdown.write_text(report.markdown_table(loaded.HEADER, rows) + "\n\n" + load + "\n")
+    print(report.text_table(loaded.HEADER, rows), load, sep="\n")
 
 
 def measure_ranks(arguments, workloads):
@@ -267,6 +293,30 @@ def measure_ranks(arguments, workloads):
     if arguments.markdown:
         arguments.markdown.write_text(report.markdown_table(ranks.HEADER, rows) + "\n")
     print(report.text_table(ranks.HEADER, rows))
+
+
+def measure_ops(arguments):
+    """Every op and layer that a peer has, too."""
+    peers, absent = installed_peers([peer for peer in arguments.peers if peer in ops.MODES])
+
+    def save(lines, problems):  # after each row: what was measured stays, whatever becomes of the rest
+        if arguments.json:
+            arguments.json.write_text(json.dumps({"machine": machine(), "absent": absent, "lines": lines,
+                                                  "problems": problems}, indent=1) + "\n")
+
+    lines, problems, rates, seconds = ops.run(arguments.gradus_bench, peers, THREADS, OPS_SECONDS,
+                                              min(arguments.rounds, OPS_ROUNDS), arguments.ops, save)
+    problems += ops_public.findings(row["name"] for row in ops_public.rows_of(arguments.gradus_bench))
+    save(lines, problems)
+    about = machine()
+    heading = (f"{about['date']}, {about['cpu']}, {about['cores']} cores, threads: {about['threads']}. "
+               + report.load_text(about["others"]) + f" The sweep took {seconds / 60:.0f} minutes. A thread does "
+               f"{rates['flops'] / 1e9:.0f} GFLOP/s, and moves {rates['cached'] / 1e9:.0f} GB/s from the second cache and "
+               f"{rates['memory'] / 1e9:.0f} GB/s of memory.")
+    if arguments.markdown:
+        arguments.markdown.write_text(ops.text(lines, problems, report.markdown_table, heading))
+    print(ops.text(lines, problems, report.text_table, heading))
+    sys.exit(1 if problems else 0)
 
 
 def print_profiles(arguments, workloads):
@@ -286,9 +336,12 @@ def print_profiles(arguments, workloads):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workloads", nargs="+", choices=[*WORKLOADS, *ranks.WORKLOADS], default=list(WORKLOADS),
-                        metavar="NAME", help="of " + " ".join(WORKLOADS) + "; or, by two processes, of "
-                        + " ".join(ranks.WORKLOADS))
+    parser.add_argument("--workloads", nargs="+", choices=[*WORKLOADS, *ranks.WORKLOADS, "ops"],
+                        default=list(WORKLOADS), metavar="NAME",
+                        help="of " + " ".join(WORKLOADS) + "; by two processes, of " + " ".join(ranks.WORKLOADS)
+                        + "; or ops: every op and layer by itself")
+    parser.add_argument("--ops", nargs="+", default=[], metavar="NAME", help="of the workload ops, these rows alone")
+    parser.add_argument("--threads", type=int, default=THREADS, help=f"threads, and cores, of each program ({THREADS})")
     parser.add_argument("--peers", nargs="*", choices=MODES, default=list(MODES), metavar="PEER",
                         help="of " + " ".join(MODES) + "; those not installed are left out")
     parser.add_argument("--rounds", type=int, default=5, help="pairs of runs (5)")
@@ -300,17 +353,26 @@ def parse_arguments():
     parser.add_argument("--profiles", action="store_true", help="instead: where the time of Gradus goes, by kernel")
     parser.add_argument("--loaded", nargs="*", type=int, metavar="PROCESSES",
                         help="instead: small steps beside so many busy processes of two threads each (0 1 2)")
+    parser.add_argument("--busy-threads", type=int, default=loaded.THREADS, metavar="N",
+                        help=f"threads of a busy process ({loaded.THREADS}); 1 keeps one core busy")
     parser.add_argument("--gradus-bench", type=pathlib.Path, default=ROOT / "build/release/bin/gradus_bench",
                         metavar="PROGRAM", help="another build of gradus_bench")
     return parser.parse_args()
 
 
 def main():
+    global THREADS, OTHERS
     arguments = parse_arguments()
     arguments.gradus_bench = arguments.gradus_bench.resolve()
     if not arguments.gradus_bench.exists():
         sys.exit(f"run.py: {arguments.gradus_bench} does not exist: make bench builds it")
+    THREADS = arguments.threads
+    OTHERS = note_load()
     use_few_cores()
+    if "ops" in arguments.workloads:
+        if len(arguments.workloads) > 1:
+            sys.exit("run.py: ops is measured apart from other workloads")
+        return measure_ops(arguments)
     together = [workload for workload in arguments.workloads if workload in ranks.WORKLOADS]
     if together:
         if len(together) < len(arguments.workloads):
@@ -326,6 +388,7 @@ def main():
         result = compare(arguments, arguments.workloads, folder)
     print(report.text_table(report.HEADER, [report.cells(row) for row in result["rows"]]))
     print(report.machine_text(result["limits"]))
+    print(report.load_text(result["machine"]["others"]))
     complaints = list(report.complaints(result["rows"]))
     sys.exit("\n".join(complaints) if complaints else 0)
 

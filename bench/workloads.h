@@ -25,5 +25,6 @@ void add_pipeline(Workloads& workloads);     // pipeline
 void add_fit(Workloads& workloads);          // fit
 void add_smaller(Workloads& workloads);      // channels, low_rank
 void add_limits(Workloads& workloads);       // limits, busy
+void add_ops(Workloads& workloads);          // ops
 
 }  // namespace gradus::bench

@@ -2,6 +2,7 @@
 #include "gradus/function/traced_function.h"
 #include <algorithm>
 #include <mutex>
+#include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/backend/shard_run.h"
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
@@ -298,6 +299,7 @@ Explanation TracedFunction::explain() const {
   e.name = state.setup.options.name.empty() ? "(unnamed)" : state.setup.options.name;
   e.calls = state.calls;
   e.dispatches = state.dispatches;
+  e.rates = thread_rates();
   state.variants.explain(e);
   return e;
 }

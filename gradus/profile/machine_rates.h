@@ -1,4 +1,4 @@
-/// MachineRates: what one thread of this machine can do at most, measured once.
+/// MachineRates: what one thread of this machine can do at most: thread_rates(), and memory, measured once.
 #pragma once
 
 namespace gradus {
@@ -9,7 +9,7 @@ struct MachineRates {
   double bytes = 0;         // read and written a second, in memory that no cache holds
 };
 
-/// Measured at the first call, in some 40 milliseconds.
+/// Measured at the first call, in some 30 milliseconds.
 const MachineRates& machine_rates();
 
 }  // namespace gradus

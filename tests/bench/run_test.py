@@ -13,6 +13,8 @@ import unittest.mock
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import loaded  # noqa: E402
+import ops  # noqa: E402
+import ops_public  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 import workloads  # noqa: E402
@@ -222,6 +224,66 @@ if [ "$1" = busy ]; then echo $$ >> {count}; exec sleep 60; fi
             self.assertEqual(text.read_text().count("| mlp_tiny_b16, us |"), 2)
             for process in count.read_text().split():
                 self.assertFalse(pathlib.Path("/proc", process).exists())
+
+
+class BesideOthers(unittest.TestCase):
+    def test_nobody_waits_for_quiet_on_a_machine_that_others_use(self):
+        for busy, waits in ((0.02, True), (0.9, False)):
+            with unittest.mock.patch.dict("os.environ", clear=True), \
+                    unittest.mock.patch.object(run, "busy_cores", lambda busy=busy: busy):
+                self.assertEqual(run.note_load(), busy)
+                self.assertEqual("BAR_LOADED" not in run.os.environ, waits)
+
+    def test_busy_cores_are_counted(self):
+        self.assertGreaterEqual(run.busy_cores(0.05), 0)
+        self.assertIn("0.9 of the machine's cores", report.load_text(0.9))
+
+
+def answer(us, mean=0.5, flops=None):
+    return {"median_us": us, "min_us": us, "values": [[4, mean, 1.0, 2.0]], "bytes": 1000} | (
+        {"flops": flops} if flops is not None else {})
+
+
+class Sweep(unittest.TestCase):
+    ROW = {"name": "exp", "draws": False}
+    RATES = {"flops": 1e9, "cached": 1e9, "memory": 1e8, "threads": 1}
+
+    def lines(self, extent="cached"):
+        answers = {("gradus", "eager"): answer(12), ("gradus", "function"): answer(6, flops=2000),
+                   ("torch", "eager"): answer(8), ("jax", "eager"): answer(30), ("jax", "function"): answer(5)}
+        return list(ops.lines_of(self.ROW, "value", extent, answers, self.RATES))
+
+    def test_a_line_has_the_best_peer_of_its_mode_and_the_limit(self):
+        eager, function = self.lines()
+        self.assertEqual((eager["best"], eager["ratio"]), ("torch eager", 1.5))
+        self.assertEqual((function["best"], function["ratio"]), ("jax function", 1.2))
+        self.assertAlmostEqual(function["of_limit"], 3)  # 2000 operations take 2 us
+        self.assertAlmostEqual(self.lines("beyond")[1]["of_limit"], 0.6)  # 1000 bytes of memory take 10 us
+
+    def test_slow_and_far_rows_are_found(self):
+        self.assertEqual([line["mode"] for line in ops.slow(self.lines())], ["eager"])
+        self.assertEqual([line["mode"] for line in ops.farthest(self.lines())], ["function"])
+
+    def test_values_that_disagree_and_errors_are_told(self):
+        answers = {("gradus", "function"): answer(6, flops=1), ("torch", "eager"): answer(8, mean=0.7),
+                   ("jax", "eager"): {"error": "no such op"}}
+        told = list(ops.problems_of(self.ROW, "value", answers))
+        self.assertEqual(len(told), 2)
+        self.assertIn("torch eager is 2.0e-01 apart", told[0])
+        self.assertEqual(list(ops.problems_of(self.ROW | {"draws": True}, "value", answers)), told[1:])
+
+    def test_reasons_name_what_is_missing_and_what_is_stale(self):
+        with unittest.mock.patch.object(ops_public, "public_names", lambda: {"exp", "log", "sin"}), \
+                unittest.mock.patch.object(ops_public, "reasons", lambda: {"exp": "why", "cos": "why"}):
+            told = "\n".join(ops_public.findings(["exp", "log of rows", "tan"]))
+        for text in ("sin has no row", "offers no cos", "exp has a row", "the row tan is called like no op"):
+            self.assertIn(text, told)
+
+    def test_a_program_that_never_answers_is_asked_once(self):
+        worker = ops.Worker(["false"], dict(run.os.environ))
+        self.assertIn("ended with status 1", worker.ask({})["error"])
+        self.assertTrue(worker.is_broken)
+        worker.stop()
 
 
 class Running(unittest.TestCase):

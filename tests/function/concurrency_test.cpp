@@ -1,6 +1,7 @@
 /// Independent work runs side by side: what explain() says of it, and that no bit depends on it.
 #include <gtest/gtest.h>
 #include <map>
+#include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/gradus.h"
 #include "tests/threads.h"
 
@@ -20,6 +21,7 @@ struct Towers {
 };
 
 struct Problem {
+  const ThreadRatesScope rates{ThreadRates()};  // which kernels run side by side follows from them
   Tensor x = random::normal({256, 64}, {.seed = 1}), y = random::integers({256}, {.high = 4, .seed = 2});
   Model<Towers> model;
   Problem() { model.build({f32, {any_size, 64}}); }

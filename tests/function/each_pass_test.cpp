@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 #include "gradus/backend/cpu/run/binding.h"
+#include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/backend/cpu/codegen/lower.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/function/synchronize.h"
@@ -222,6 +223,7 @@ class EachPass : public testing::TestWithParam<Row> {
 
   static constexpr int threads = 2;
   const Threads threads_{threads};
+  const ThreadRatesScope rates_{ThreadRates()};  // which kernels are shared follows from them
   Step step_;
   std::int64_t budget_ = 0;
   std::shared_ptr<const CpuProgram> usual_;  // kept: kernels are shared with it

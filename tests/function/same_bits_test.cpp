@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 #include <cstring>
 #include "gradus/backend/cpu/isa.h"
+#include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/losses.h"
 #include "gradus/ops/creation.h"
+#include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/optim/optimizers.h"
@@ -58,6 +60,51 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 TEST(SameBits, OnAnyNumberOfThreads) {
   const std::vector<float> one = train({});
   for (int threads : {2, 3, 8}) EXPECT_TRUE(same_bits(train({.threads = threads}), one)) << threads;
+}
+
+/// Rates decide which kernels are divided and run side by side, and whether there is a team at all.
+TEST(SameBits, AtAnyRatesOfTheMachine) {
+  const std::vector<float> one = train({});
+  const ThreadRates slow{.flops = 1e8, .narrow_flops = 1e8, .bytes = 1e8};
+  const ThreadRates fast{.flops = 1e15, .narrow_flops = 1e15, .bytes = 1e15};
+  const ThreadRates moves{.flops = 1e15, .narrow_flops = 1e15, .bytes = 1e9};
+  for (const ThreadRates& rates : {slow, fast, moves, ThreadRates()}) {
+    const ThreadRatesScope scope(rates);
+    for (const int threads : {2, 3}) EXPECT_TRUE(same_bits(train({.threads = threads}), one)) << rates.flops;
+  }
+}
+
+/// The same rates stand in estimates and in shares of the peak, and decide who computes.
+TEST(SameBits, TheCostModelAsksTheRatesOfTheMachine) {
+  const Threads scope(2);
+  const Tensor x = random::normal({64, 64}, {.seed = 1});
+  const auto explained = [&](const ThreadRates& rates) {
+    const ThreadRatesScope forced(rates);
+    const auto f = function([](Tensor a) { return matmul(tanh(a), a); });
+    f(x);
+    return f.explain();
+  };
+  const Explanation slow = explained({.flops = 1e8, .narrow_flops = 1e8, .bytes = 1e8});
+  const Explanation fast = explained({.flops = 1e15, .narrow_flops = 1e15, .bytes = 1e15});
+  EXPECT_EQ(slow.rates.flops, 1e8);
+  EXPECT_EQ(fast.rates.bytes, 1e15);
+  ASSERT_EQ(slow.kernels.size(), fast.kernels.size());
+  for (std::size_t k = 0; k < slow.kernels.size(); ++k) {
+    EXPECT_GT(slow.kernels[k].seconds, 1e3 * fast.kernels[k].seconds) << slow.kernels[k].name;
+    EXPECT_TRUE(slow.kernels[k].divided) << slow.kernels[k].name;
+    EXPECT_FALSE(fast.kernels[k].divided) << fast.kernels[k].name;
+  }
+}
+
+TEST(SameBits, RatesAreMeasuredOnceWithinWhatProcessorsDo) {
+  const ThreadRates& rates = thread_rates();
+  EXPECT_EQ(&rates, &thread_rates());
+  EXPECT_GT(rates.flops, 1e8);
+  EXPECT_LT(rates.flops, 2e12);  // a loop that was left out would be faster
+  EXPECT_GE(rates.narrow_flops, rates.flops / 2);
+  EXPECT_LT(rates.narrow_flops, 2e13);
+  EXPECT_GT(rates.bytes, 1e8);
+  EXPECT_LT(rates.bytes, 5e12);
 }
 
 TEST(SameBits, OpByOpAndCompiled) { EXPECT_TRUE(same_bits(train({.way = Way::eager}), train({}))); }

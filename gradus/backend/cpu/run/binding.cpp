@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/base/divide.h"
 #include "gradus/base/share.h"
 
@@ -12,9 +13,10 @@ namespace gradus {
 namespace {
 
 // The cost model, in nanoseconds.
-constexpr double bytes_per_ns = ThreadRates().bytes / 1e9, flops_per_ns = ThreadRates().flops / 1e9;
 constexpr double fork_ns = 2000, barrier_ns = 300;
 constexpr double worth_dividing_ns = 1500, worth_working_together_ns = 50000;
+/// At the usual rates: less gains nothing by threads even where a thread is four times slower, and rates are not asked.
+constexpr double worth_measuring_ns = fork_ns / 4;
 /// Of one thread between two meetings: from there on a team is worth it although some of it may be late.
 constexpr double long_section_ns = 1e6;
 constexpr double worth_taking_over_ns = 8000,
@@ -38,6 +40,7 @@ class Binder {
     refuse_what_no_memory_holds();
     for (std::int64_t d : lowered_.dimensions.all()) bound_->dimensions.push_back(extent(d));
     for (const Thunk& thunk : lowered_.thunks) bind_thunk(thunk);
+    choose_rates();
     bound_->section_of.assign(lowered_.thunks.size(), 0);
     if (lowered_.times) bound_->measured.resize(lowered_.thunks.size());
     for (const std::vector<int>& stage : schedule_.stages) add_stage(stage);
@@ -76,7 +79,16 @@ class Binder {
     bound_->images.push_back(thunk.is_second ? bound_->images.back() : b.image);
     const std::string_view subject = b.fails_as.empty() ? std::string_view(thunk.label) : b.fails_as;
     bound_->failures.push_back(b.failure.empty() ? std::string() : text(subject, ": ", b.failure));
+    bound_->moved.push_back(b.bytes);
     bound_->flops.push_back(b.flops);
+  }
+
+  /// A program that no team would run is bound without a measurement.
+  void choose_rates() {
+    double cost = 0;
+    for (const BoundThunk& b : thunks_) cost += estimated_ns(rates_, b.bytes, b.flops) + b.nested_ns;
+    if (body_) cost *= static_cast<double>(std::max<std::int64_t>(1, body_->iterations));
+    if (bound_->threads > 1 && cost > worth_measuring_ns) rates_ = thread_rates();
   }
 
   static void set_second(const BoundThunk& first, BoundThunk& second) {
@@ -114,7 +126,7 @@ class Binder {
             .extent = b.extent,
             .grain = std::max<std::int64_t>(1, b.grain),
             .thunk = t,
-            .cost = estimated_ns(b.bytes, b.flops),
+            .cost = estimated_ns(rates_, b.bytes, b.flops),
             .controls = lowered_.thunks[at(t)].controls,
             .team = b.team == bound_->threads ? b.team : 1,
             .may_fail = b.may_fail || !b.failure.empty()};
@@ -396,13 +408,10 @@ class Binder {
   std::unique_ptr<Binding> bound_ = std::make_unique<Binding>();
   Numbered<BoundThunk> thunks_;
   std::int64_t scratch_by_rows_ = 0;
+  ThreadRates rates_;
 };
 
 }  // namespace
-
-double estimated_ns(std::int64_t bytes, std::int64_t flops) {
-  return static_cast<double>(bytes) / bytes_per_ns + static_cast<double>(flops) / flops_per_ns;
-}
 
 std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const StagePlan& schedule,
                               std::span<const std::int64_t> symbols, int threads, Start start, const LoopBody* body) {

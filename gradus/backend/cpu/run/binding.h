@@ -8,9 +8,6 @@
 
 namespace gradus {
 
-/// Nanoseconds on one thread of work that moves so many bytes and does so many operations.
-double estimated_ns(std::int64_t bytes, std::int64_t flops);
-
 /// One thunk, ready to run.
 struct Job {
   KernelFunction run = nullptr;
@@ -64,7 +61,7 @@ struct Binding {
   std::vector<std::shared_ptr<const void>> data;        // kept alive
   std::vector<DataImage (*)(const void* data)> images;  // per thunk: of its data; null: of generated code, or none
   std::vector<std::string> failures;                    // per thunk
-  std::vector<std::int64_t> flops;                      // per thunk
+  std::vector<std::int64_t> moved, flops;               // per thunk: bytes, operations
   std::vector<Job> jobs;
   std::vector<MeasuredJob> measured;  // per thunk, if they are
   std::vector<Section> sections;

@@ -10,6 +10,7 @@
 #include "gradus/backend/cpu/run/executor.h"
 #include "gradus/backend/cpu/run/kernel_times.h"
 #include "gradus/backend/cpu/run/profiled_run.h"
+#include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/backend/run_listener.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
@@ -235,7 +236,8 @@ void CpuProgram::State::add_times(const Binding& binding, std::vector<Kernel>& k
     for (int i = section.first; i < section.last; ++i) {
       const Job& job = binding.jobs[at(i)];
       const auto k = static_cast<std::size_t>(lowered.thunks[at(job.thunk)].step);
-      kernels[k].seconds += job.cost * 1e-9;
+      const auto thunk = static_cast<std::size_t>(job.thunk);
+      kernels[k].seconds += estimated_ns(thread_rates(), binding.moved[thunk], binding.flops[thunk]) * 1e-9;
       if (seen[k]) continue;
       seen[k] = true;
       kernels[k].stage = together ? stage : ++stage;
