@@ -57,6 +57,8 @@ BoundThunk bind_triangular_solve(const Graph& graph, int value, Symbols symbols)
 void run_triangular_solve(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_cholesky(const Graph& graph, int value, Symbols symbols);
 void run_cholesky(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_linear_sample(const Graph& graph, int value, Symbols symbols);
+void run_linear_sample(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_linear_recurrence(const Graph& graph, int value, Symbols symbols);
 void run_linear_recurrence(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_incomplete(const Graph& graph, int value, Symbols symbols);
