@@ -2,6 +2,7 @@
 #include "gradus/compiler/first_fit.h"
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 namespace gradus {
 namespace {
@@ -22,6 +23,7 @@ void TakenMemory::find_lists(std::size_t node, int low, int high, const Interval
   Node& here = nodes_[node];
   if (interval.first <= low && high <= interval.last) {
     if (!here.at_any.empty()) lists_.push_back(&here.at_any);
+    parts_.push_back({high - low + 1, node});
     return;
   }
   if (!here.throughout.empty()) lists_.push_back(&here.throughout);
@@ -60,17 +62,42 @@ std::int64_t TakenMemory::least_offset(const Interval& interval, std::int64_t by
   return least;
 }
 
-std::int64_t TakenMemory::take(const Interval& interval, std::int64_t bytes) {
-  if (bytes == 0) return 0;
-  lists_.clear();
-  find_lists(0, 0, steps_ - 1, interval);
-  std::int64_t at = least_offset(interval, bytes);
+std::int64_t TakenMemory::first_gap(std::span<const Ranges* const> lists, std::int64_t at, std::int64_t bytes) {
   // Until no list has moved it since it was last asked.
-  for (std::size_t asked = 0, list = 0; asked < lists_.size(); list = (list + 1) % lists_.size()) {
-    const std::int64_t end = end_of_obstacle(*lists_[list], at, bytes);
+  for (std::size_t asked = 0, list = 0; asked < lists.size(); list = (list + 1) % lists.size()) {
+    const std::int64_t end = end_of_obstacle(*lists[list], at, bytes);
     asked = end == at ? asked + 1 : 0;
     at = end;
   }
+  return at;
+}
+
+/// Memory is only ever taken, so a search goes on where the last one for as many bytes, or fewer, has ended: all of
+/// them together pass each range once.
+std::int64_t TakenMemory::least_within(std::size_t node, std::int64_t bytes) {
+  auto known = gaps_.upper_bound({node, bytes});
+  const bool is_known = known != gaps_.begin() && (--known)->first.first == node;
+  of_node_.assign(1, &nodes_[node].at_any);
+  for (std::size_t above = node; above > 0;) {
+    above = (above - 1) / 2;
+    if (!nodes_[above].throughout.empty()) of_node_.push_back(&nodes_[above].throughout);
+  }
+  return gaps_[{node, bytes}] = first_gap(of_node_, is_known ? known->second : 0, bytes);
+}
+
+std::int64_t TakenMemory::take(const Interval& interval, std::int64_t bytes) {
+  if (bytes == 0) return 0;
+  lists_.clear();
+  parts_.clear();
+  find_lists(0, 0, steps_ - 1, interval);
+  std::int64_t least = least_offset(interval, bytes);
+  // Most of a long interval are its two largest parts: values of one size that many layers keep for the way back have
+  // them in common, and those are in the way of each other.
+  if (constexpr std::size_t few = 3; parts_.size() > few) {
+    std::ranges::partial_sort(parts_, parts_.begin() + 2, std::greater<>(), &Part::steps);
+    for (const Part& part : {parts_[0], parts_[1]}) least = std::max(least, least_within(part.node, bytes));
+  }
+  const std::int64_t at = first_gap(lists_, least, bytes);
   insert(0, 0, steps_ - 1, interval, {at, at + bytes});
   from_[{interval.first, bytes}] = {interval.last, at + bytes};
   until_[{interval.last, bytes}] = {interval.first, at + bytes};

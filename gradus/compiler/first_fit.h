@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 #include "gradus/compiler/plan_memory.h"
 
@@ -26,17 +27,27 @@ class TakenMemory {
   struct Node {
     Ranges throughout, at_any;
   };
+  /// A node all of whose steps are the interval's.
+  struct Part {
+    int steps;
+    std::size_t node;
+  };
   void find_lists(std::size_t node, int low, int high, const Interval& interval);
   void insert(std::size_t node, int low, int high, const Interval& interval, Range range);
   static void add(Ranges& ranges, Range range);
   /// Below it nothing fits: there was no room for as many bytes over fewer of the same steps.
   std::int64_t least_offset(const Interval& interval, std::int64_t bytes) const;
+  /// Below it `bytes` do not fit, at the latest since they were last asked for, over the steps of one node.
+  std::int64_t least_within(std::size_t node, std::int64_t bytes);
+  /// The lowest offset from `at` on at which no list is in the way.
+  std::int64_t first_gap(std::span<const Ranges* const> lists, std::int64_t at, std::int64_t bytes);
   /// Where the range that is in the way of [at, at + bytes) ends; `at` if none is.
   std::int64_t end_of_obstacle(const Ranges& ranges, std::int64_t at, std::int64_t bytes);
 
   int steps_;
   std::vector<Node> nodes_;  // the children of i are 2 i + 1 and 2 i + 2
-  std::vector<const Ranges*> lists_;
+  std::vector<const Ranges*> lists_, of_node_;
+  std::vector<Part> parts_;  // of the interval
   std::int64_t looked_at_ = 0;
   struct Known {
     int other_end;     // of the interval
@@ -44,6 +55,7 @@ class TakenMemory {
   };
   using ByBytes = std::map<std::pair<int, std::int64_t>, Known>;
   ByBytes from_, until_;  // by first or last step, and bytes: the last one that was asked for
+  std::map<std::pair<std::size_t, std::int64_t>, std::int64_t> gaps_;  // the least offset, by node and bytes
 };
 
 /// Each interval, in the order given, at the lowest offset that is free while it lives.

@@ -1,4 +1,4 @@
-/// Calls of regions give way to what they call, and attention in blocks to what it stands for.
+/// Calls of regions give way to what they call, attention in blocks and samples of images to what they stand for.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -8,6 +8,7 @@
 #include "gradus/graph/rewriter.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/attention_ops.h"
+#include "gradus/ops/sample_ops.h"
 
 namespace gradus {
 namespace {
@@ -19,11 +20,17 @@ Region called_region(const Graph&, const Value& v) {
   return v.op && v.op->inlined ? v.op->inlined(v.op.attributes()) : Region();
 }
 bool is_attention(const Value& v) { return v.op && (v.op.as<BlockedAttention>() || v.op.as<AttentionGradient>()); }
-Region attention_region(const Graph& graph, const Value& v, SumOrder order) {
-  if (!is_attention(v)) return {};
+bool is_sample(const Value& v) { return v.op && v.op.as<LinearSample>(); }
+std::vector<Spec> specs_of_operands(const Graph& graph, const Value& v) {
   std::vector<Spec> specs;
   for (int operand : v.in) specs.push_back(graph[operand].spec);
-  return attention_definition(v.op, specs, order);
+  return specs;
+}
+Region attention_region(const Graph& graph, const Value& v, SumOrder order) {
+  return is_attention(v) ? attention_definition(v.op, specs_of_operands(graph, v), order) : Region();
+}
+Region sample_region(const Graph& graph, const Value& v) {
+  return is_sample(v) ? linear_sample_definition(v.op, specs_of_operands(graph, v)) : Region();
 }
 
 class Inliner {
@@ -94,6 +101,11 @@ void compose_attention(Graph& graph, SumOrder order) {
   inline_calls(graph);
   if (std::ranges::any_of(graph.values, is_attention))
     replace_by_regions(graph, [order](const Graph& of, const Value& v) { return attention_region(of, v, order); });
+}
+
+void compose_samples(Graph& graph) {
+  inline_calls(graph);
+  if (std::ranges::any_of(graph.values, is_sample)) replace_by_regions(graph, sample_region);
 }
 
 }  // namespace gradus

@@ -20,6 +20,9 @@ void hoist(Graph& graph);
 void compose_attention(Graph& graph);
 /// Likewise for a device that adds up products in an order of its own.
 void compose_attention(Graph& graph, SumOrder order);
+/// Calls give way, and bilinear samples of images to gathers (inline.cpp): for what knows nothing else, and where
+/// "samples" is disabled.
+void compose_samples(Graph& graph);
 /// Evaluates what depends on constants alone (fold.cpp).
 void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place

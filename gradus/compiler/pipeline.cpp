@@ -21,6 +21,8 @@ constexpr GraphPass of_graphs[] = {
     {"hoist", "loop-invariant code motion: what is the same in every iteration is computed before the loop", hoist},
     {"compose", "attention becomes two products around a softmax, so scores stand in memory as a whole",
      compose_attention, true, "attention"},
+    {"gathers", "bilinear samples of images become four gathers and their weighted sum", compose_samples, true,
+     "samples"},
     {"fold", "constant folding", fold_constants},
     {"simplify", "algebraic rules that change no bit: x*1, a view of a view, a transpose that a product reads in place",
      simplify},
@@ -60,6 +62,7 @@ constexpr StepPass of_interpreted_steps[] = {
 
 constexpr Choice of_kernels[] = {
     {"attention", "attention in blocks of queries. With AMX it changes bits of bf16"},
+    {"samples", "bilinear samples read images in place, with all channels of a place at a time"},
     {"turns", "products with weights that are updated are divided by rows of the weights (split-K), as updates are"},
     {"strips", "convolutions read images in place, else their windows are packed"},
     {"depthwise", "convolutions of one channel a group have loops of their own; no bit of finite values changes"},

@@ -1,6 +1,7 @@
 /// Reading and assigning cells, and lists of them.
 #include "gradus/function/variable.h"
 #include <algorithm>
+#include <unordered_set>
 #include "gradus/base/nearest.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
@@ -300,7 +301,10 @@ std::ptrdiff_t Variables::find(const VariableCell& cell) const {
 
 Variables Variables::operator+(const Variables& more) const {
   Variables sum = *this;
-  for (const Variable& variable : more) sum.add(variable);
+  std::unordered_set<const VariableCell*> known;
+  for (const auto& cell : sum.cells()) known.insert(cell.get());
+  for (const auto& cell : more.cells())
+    if (known.insert(cell.get()).second) sum.cells_.push_back(cell);
   return sum;
 }
 

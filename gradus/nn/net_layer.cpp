@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <typeinfo>
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
@@ -46,6 +47,13 @@ void drop_circles(std::vector<NetLayer::Met>& met, const Layer& net) {
   looks_for_circles = false;
 }
 
+/// Each variable once, in their order. By halves, so that a list is copied as often as a logarithm of their number.
+Variables joined(std::span<const Variables> lists) {
+  if (lists.size() < 2) return lists.empty() ? Variables() : lists[0];
+  const std::size_t half = lists.size() / 2;
+  return joined(lists.first(half)) + joined(lists.subspan(half));
+}
+
 }  // namespace
 
 std::vector<NetLayer::Met> NetLayer::layers() const {
@@ -74,17 +82,17 @@ std::vector<std::shared_ptr<Layer>> NetLayer::children() const {
 }
 
 Variables NetLayer::variables() const {
-  Variables all;
+  std::vector<Variables> all;
   const std::vector<Met> met = layers();
   auto next = met.begin();
   const auto meet = [&](const std::string&, const Module& layer) {
     if (next == met.end() || next->layer != &layer) return;
-    all = all + next++->layer->layer_behind().variables();
+    all.push_back(next++->layer->layer_behind().variables());
   };
   visit({.layer = meet,
-         .variable = [&](const std::string&, const Variable& variable) { all.add(variable); },
+         .variable = [&](const std::string&, const Variable& variable) { all.push_back(Variables{variable}); },
          .borrowed = meet});
-  return all;
+  return joined(all);
 }
 
 void NetLayer::adopt_fields() {

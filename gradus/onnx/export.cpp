@@ -56,6 +56,7 @@ ModelFile model_of(const TensorFunction& f, const std::vector<Spec>& given, cons
   const Captured captured = capture(trace);
   Graph graph = captured.region.graph();
   compose_attention(graph);
+  compose_samples(graph);
   fold_constants(graph);
   simplify(graph);
   eliminate_common_subexpressions(graph);

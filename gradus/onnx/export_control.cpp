@@ -20,6 +20,7 @@ GraphDefinition body_of(GraphWriter& out, const Region& region, std::size_t own,
                         std::size_t passed) {
   Graph flat = region.graph();
   compose_attention(flat);
+  compose_samples(flat);
   Names inputs, outputs;
   GraphDefinition body = out.body([&] {
     GraphExporter exporter(flat, out);

@@ -1,5 +1,5 @@
 /// Grid sampling: positions become neighbours and weights along each axis, then one gather of rows per choice of
-/// neighbours.
+/// neighbours. Linear samples of images are a primitive.
 #include "gradus/ops/grid_sample.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"
@@ -9,6 +9,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/sample_ops.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -40,6 +41,9 @@ class AxisSampler {
       : options_(options), n_(n), size_(extent(n, normalized.dtype())), last_(size_ - 1) {
     position_ = options.align_corners ? (normalized + 1) * 0.5 * last_ : ((normalized + 1) * size_ - 1) * 0.5;
   }
+
+  /// In elements, within the axis unless zeros stand beyond it.
+  Tensor position() const { return padded(position_); }
 
   std::vector<Neighbour> neighbours() const {
     switch (options_.mode) {
@@ -89,13 +93,24 @@ class AxisSampler {
 Tensor weighted_by(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a * b; }
 Tensor both_inside(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : logical_and(a, b); }
 
+/// [n, channels, space...] -> [n, space..., channels], and back. Of a caller whose images have channels last, both give
+/// way to its own.
+Tensor with_channels_last(const Tensor& x) {
+  std::vector<int> order{0};
+  for (int i = 2; i < x.shape().rank(); ++i) order.push_back(i);
+  order.push_back(1);
+  return transpose(x, order);
+}
+Tensor with_channels_second(const Tensor& x) {
+  std::vector<int> order{0, x.shape().rank() - 1};
+  for (int i = 1; i + 1 < x.shape().rank(); ++i) order.push_back(i);
+  return transpose(x, order);
+}
+
 /// [n, channels, space...] -> [n * space, channels]: rows that a gather reads.
 Tensor as_rows(const Tensor& x) {
-  const Shape& shape = x.shape();
-  std::int64_t space = 1;
-  for (int i = 2; i < shape.rank(); ++i) space = dimension::multiply(space, shape[i]);
-  const Tensor last = transpose(reshape(x, {shape[0], shape[1], space}), {0, 2, 1});
-  return reshape(last, {dimension::multiply(shape[0], space), shape[1]});
+  const Tensor last = with_channels_last(x);
+  return reshape(last, merged(last.shape(), 1));
 }
 
 /// For every choice of a neighbour along each axis: what stands there, [n, places, channels], weighted.
@@ -131,6 +146,16 @@ class Choices {
   Tensor sum_;
 };
 
+/// [n, places, channels]
+Tensor sampled(const Tensor& x, const std::vector<AxisSampler>& axes, const GridSampleOptions& options, DType t) {
+  if (options.mode == Interpolation::linear && axes.size() == 2)
+    return apply(LinearSample{options.padding == GridPadding::zeros}, cast(with_channels_last(x), t),
+                 axes[0].position(), axes[1].position());
+  std::vector<std::vector<Neighbour>> neighbours;
+  for (const AxisSampler& axis : axes) neighbours.push_back(axis.neighbours());
+  return Choices(x, std::move(neighbours), t).sum();
+}
+
 void check_grid(const Tensor& x, const Tensor& grid, const GridSampleOptions& options) {
   const int k = x.shape().rank() - 2;
   require(k >= 1 && k <= 3, "grid_sample: x is ", x.spec(), ", expected [n, channels, d1 ... dk] with k of 1 to 3");
@@ -154,15 +179,13 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridSampleOptions option
   std::int64_t places = 1;
   for (int i = 1; i + 1 < grid.shape().rank(); ++i) places = dimension::multiply(places, grid.shape()[i]);
   const Tensor flat = cast(reshape(grid, {grid.shape()[0], places, k}), t);
-  std::vector<std::vector<Neighbour>> axes;
-  for (int d = 0; d < k; ++d) {
-    const Tensor normalized = squeeze(slice_within(flat, 2, k - 1 - d, 1), {2});
-    axes.push_back(AxisSampler(normalized, x.shape()[d + 2], options).neighbours());
-  }
-  const Tensor sampled = transpose(Choices(x, std::move(axes), t).sum(), {0, 2, 1});
-  Shape shape{x.shape()[0], x.shape()[1]};
+  std::vector<AxisSampler> axes;
+  for (int d = 0; d < k; ++d)
+    axes.emplace_back(squeeze(slice_within(flat, 2, k - 1 - d, 1), {2}), x.shape()[d + 2], options);
+  Shape shape{x.shape()[0]};
   for (int i = 1; i + 1 < grid.shape().rank(); ++i) shape.push_back(grid.shape()[i]);
-  return cast(reshape(sampled, shape), x.dtype());
+  shape.push_back(x.shape()[1]);
+  return cast(with_channels_second(reshape(sampled(x, axes, options, t), shape)), x.dtype());
 }
 
 Tensor affine_grid(const Tensor& theta, const std::vector<std::int64_t>& size, bool align_corners) {

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string_view>
 
 namespace gradus::heap {
 
@@ -31,7 +34,8 @@ struct Arena {
   Arena* next;
   std::byte* base;
   std::uint32_t pages;
-  bool is_small;                  // came in small pages
+  bool is_small;                  // came in small pages, not all of which are joined
+  std::int64_t joined;            // bytes from the beginning whose pages are joined, if it is small
   std::unique_ptr<Span[]> spans;  // one entry a page
 };
 
@@ -121,12 +125,15 @@ class Heap {
     release(span);
   }
 
-  void settle() {
-    if (is_settled_.load(std::memory_order_relaxed)) return;
-    const std::lock_guard lock(mutex_);
-    if (is_settled_.exchange(true, std::memory_order_relaxed)) return;
-    for (const Arena* arena = arenas_.head; arena; arena = arena->next)
-      if (arena->is_small) join_pages(*arena);
+  /// Unlocks between two huge pages: other threads allocate meanwhile, and arenas may go.
+  std::int64_t settle(std::int64_t most) {
+    std::int64_t treated = 0;
+    while (treated < most && !is_joined_.load(std::memory_order_relaxed)) {
+      const std::lock_guard lock(mutex_);
+      if (!is_settled_.exchange(true, std::memory_order_relaxed)) want_huge_pages();
+      treated += join_next_page();
+    }
+    return treated;
   }
   void trim() {
     const std::lock_guard lock(mutex_);
@@ -259,8 +266,10 @@ class Heap {
       arena->base = map(bytes);
     }
     if (!arena->base) throw std::bad_alloc();
-    arena->is_small = !is_settled_.load(std::memory_order_relaxed) && reserved_ + bytes <= most_small;
-    if (!arena->is_small) want_huge_pages(*arena);
+    arena->is_small =
+        !is_settled_.load(std::memory_order_relaxed) && reserved_ + bytes <= most_small && bytes >= huge_page_bytes;
+    arena->joined = 0;
+    if (!arena->is_small && uses_huge_pages()) want_huge_pages(*arena);
     reserved_ += bytes;
     arenas_.push(arena.get());
     Span* span = describe(*arena, 0, arena->pages);
@@ -282,11 +291,39 @@ class Heap {
   static void want_huge_pages(const Arena& arena) {
     madvise(arena.base, static_cast<std::size_t>(arena.pages * page_bytes), MADV_HUGEPAGE);
   }
-  /// Before Linux 6.1 the system does it by and by.
-  static void join_pages(const Arena& arena) {
+  static bool uses_huge_pages() {
+    static const bool uses = [] {
+      const char* const setting = std::getenv("GRADUS_HUGE_PAGES");
+      return !setting || std::string_view(setting) != "0";
+    }();
+    return uses;
+  }
+  void want_huge_pages() const {
+    for (const Arena* arena = arenas_.head; arena && uses_huge_pages(); arena = arena->next) want_huge_pages(*arena);
+  }
+
+  /// Joins the pages of the next touched huge page of a small arena, and returns its size; 0 if there is none.
+  std::int64_t join_next_page() {
+    for (Arena* arena = uses_huge_pages() ? arenas_.head : nullptr; arena; arena = arena->next)
+      while (arena->is_small) {
+        std::byte* const page = arena->base + arena->joined;
+        arena->joined += huge_page_bytes;
+        arena->is_small = arena->joined + huge_page_bytes <= arena->pages * page_bytes;
+        if (is_touched(page) && join(page)) return huge_page_bytes;
+      }
+    is_joined_.store(true, std::memory_order_relaxed);
+    return 0;
+  }
+  /// True if a part of this huge page is in memory, or the system does not say.
+  static bool is_touched(std::byte* page) {
+    std::array<unsigned char, huge_page_bytes / 4096> present{};  // a byte for each page of the system
+    if (mincore(page, huge_page_bytes, present.data()) != 0) return true;
+    return std::ranges::any_of(present, [](unsigned char byte) { return (byte & 1) != 0; });
+  }
+  /// False if the system cannot join pages at once (Linux before 6.1), but does it by and by.
+  static bool join(std::byte* page) {
     constexpr int collapse = 25;  // MADV_COLLAPSE, which the C library does not name yet
-    want_huge_pages(arena);
-    madvise(arena.base, static_cast<std::size_t>(arena.pages * page_bytes), collapse);
+    return madvise(page, huge_page_bytes, collapse) == 0 || errno != EINVAL;
   }
 
   void unmap_down_to(std::int64_t kept) {
@@ -313,6 +350,7 @@ class Heap {
   std::int64_t earlier_peak_ = 0, recent_peak_ = 0;  // of used_, in the last and in this window of freed spans
   int freed_spans_ = 0;
   std::atomic<bool> is_settled_ = false;
+  std::atomic<bool> is_joined_ = false;  // and no pages are left to join
 };
 
 constinit Heap heap;
@@ -323,7 +361,7 @@ Block* take(int size_class, int count) { return heap.take(size_class, count); }
 void give(Block* list) noexcept { heap.give(list); }
 Block* take_span(std::int64_t size) { return heap.take_span(size); }
 void give_span(Block* block) noexcept { heap.give_span(block->span); }
-void settle() noexcept { heap.settle(); }
+std::int64_t settle(std::int64_t bytes) noexcept { return heap.settle(bytes); }
 void trim() noexcept { heap.trim(); }
 void set_limit(std::int64_t bytes) noexcept { heap.set_limit(bytes); }
 std::int64_t reserved_bytes() noexcept { return heap.reserved(); }

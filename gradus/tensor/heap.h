@@ -43,11 +43,15 @@ void give(Block* list) noexcept;
 Block* take_span(std::int64_t size);
 void give_span(Block* block) noexcept;
 
-/// Declares that the process goes on computing: a program runs once more. From now on memory is made of huge pages, and
-/// existing memory, too, as far as the system joins pages. Before, the first 256 MiB are small pages. A process that
-/// computes once is faster with those, above all in a virtual machine whose host takes huge pages back as soon as they
-/// are free, and has to find memory anew for each. The first call may take some tenths of a second.
-void settle() noexcept;
+/// Declares that the process goes on computing: a program runs once more. From now on new memory is made of huge pages.
+/// Each call joins the small pages of at most `bytes`, rounded up to huge pages, of existing memory, as far as the
+/// system does so, and takes 1 to 10 ms for each huge page; once all are joined it costs one load. Memory that was
+/// never touched is left alone, and comes in huge pages when it is touched. Before the first call, the first 256 MiB
+/// are small pages. A process that computes once is faster with those, above all in a virtual machine whose host takes
+/// huge pages back as soon as they are free, and has to find memory anew for each. Returns the bytes that it has
+/// treated; 0: no small page is left. The environment's GRADUS_HUGE_PAGES=0 keeps all memory in the pages that the
+/// system chooses.
+std::int64_t settle(std::int64_t bytes = huge_page_bytes) noexcept;
 
 /// Returns the arenas without a live block to the system. This also happens when arenas hold much more than was live of
 /// late, and when they would grow past the limit.

@@ -1,8 +1,12 @@
 /// Memory of temporaries: what is written over what, what is stored anew instead of being kept, and that no bit
 /// changes.
 #include <gtest/gtest.h>
+#include <cstdlib>
+#include <cstring>
+#include "gradus/tensor/heap.h"
 #include "tests/backend_cpu/compiled.h"
 #include "tests/backend_cpu/random_graphs.h"
+#include "tests/joined_pages.h"
 
 namespace gradus {
 namespace {
@@ -136,6 +140,26 @@ TEST(Temporaries, StoredAnewHaveTheSameBits) {
   EXPECT_LE(program->temporary_bytes() + 1033 * 1033 * 4, kept->temporary_bytes());
   expect_same_bits(graph, "remake", 4);
 }
+
+#if !defined(__SANITIZE_ADDRESS__)
+/// In a process of its own, since a heap settles once.
+TEST(TemporariesDeathTest, RunsJoinThePagesOfMemoryByAndBy) {
+  if (!system_joins_pages()) GTEST_SKIP() << "this system joins no pages when it is asked to";
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const Ref<Buffer> held = Buffer::allocate(90 << 20);
+        std::memset(held->data(), 1, 90 << 20);
+        const auto program = compile(products_and_formulas("4", "4"));
+        const auto inputs = random_inputs(program->graph(), {}, 1);
+        const int runs = 5;
+        for (int i = 0; i < runs; ++i) run(*program, inputs, {});
+        const std::int64_t left = heap::settle(1 << 30);  // the first run joins none, each other one a huge page
+        std::_Exit(left >= (45 - 1 - runs) * heap::huge_page_bytes && left < 50 * heap::huge_page_bytes ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+#endif
 
 }  // namespace
 }  // namespace gradus

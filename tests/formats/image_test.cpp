@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 #include <filesystem>
+#include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <utility>
 #include "gradus/base/error.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/image.h"
@@ -90,6 +93,36 @@ TEST(Image, ResizedAsTensorFlowDoes) {
   Bytes larger(6 * 4 * 3);
   resize_image(image, 6, 4, larger.data());
   EXPECT_EQ(std::accumulate(larger.begin(), larger.end(), 0), 2124);
+}
+
+/// Pixels of up to four channels are vectors, but not at the ends of rows.
+TEST(Image, EveryNumberOfChannelsIsResizedAlike) {
+  for (const std::int64_t channels : {1, 3, 4, 5})
+    for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {2, 2}, {5, 40}, {13, 3}}) {
+      const std::int64_t rows = 6, columns = 7, row = columns * channels;
+      Bytes pixels(static_cast<std::size_t>(rows * row));
+      for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 97 + i * i % 31);
+      Bytes out(static_cast<std::size_t>(height * width * channels) + 1, 77), expected = out;
+      resize_image(picture({rows, columns, channels}, pixels), height, width, out.data());
+      const auto place = [](std::int64_t i, std::int64_t from, std::int64_t to) {
+        return (static_cast<float>(i) + 0.5f) * (static_cast<float>(from) / static_cast<float>(to)) - 0.5f;
+      };
+      for (std::int64_t i = 0; i < height * width * channels; ++i) {
+        const float y = place(i / channels / width, rows, height), x = place(i / channels % width, columns, width);
+        const auto at = [&](float r, float c) {
+          const auto within = [](float k, std::int64_t n) {
+            return std::clamp<std::int64_t>(static_cast<std::int64_t>(k), 0, n - 1);
+          };
+          const std::int64_t element = within(r, rows) * row + within(c, columns) * channels + i % channels;
+          return static_cast<float>(pixels[static_cast<std::size_t>(element)]);
+        };
+        const float top = std::floor(y), left = std::floor(x);
+        const auto across = [&](float r) { return at(r, left) + (at(r, left + 1) - at(r, left)) * (x - left); };
+        const float value = across(top) + (across(top + 1) - across(top)) * (y - top);
+        expected[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(std::lrintf(value));
+      }
+      EXPECT_EQ(out, expected) << channels << " channels, " << height << " x " << width;
+    }
 }
 
 TEST(Image, CutOffFilesAreErrors) {

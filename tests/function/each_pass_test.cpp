@@ -105,7 +105,8 @@ Step transformer_step() {
 }
 
 Step images_step() {
-  Sequential model{Conv2D(64, 3, {.padding = Padding::same, .activation = relu}),
+  Sequential model{RandomZoom(0.2),
+                   Conv2D(64, 3, {.padding = Padding::same, .activation = relu}),
                    DepthwiseConv2D(3, {.padding = Padding::same, .use_bias = false}),
                    BatchNormalization(),
                    Conv2D(64, 3, {.padding = Padding::same, .activation = relu}),
@@ -143,7 +144,7 @@ const Row rows[] = {
      0,
      {"eliminate", "attention", "lookups", "fuse", "rederive", "remake", "reuse", "concurrency", "share", "epilogues",
       "balance"}},
-    {"images", images_step, 0, {"fuse", "share", "strips", "depthwise", "winograd", "balance"}},
+    {"images", images_step, 0, {"fuse", "share", "samples", "strips", "depthwise", "winograd", "balance"}},
     {"sequences", sequences_step, 0, {"hoist", "fuse", "residuals", "share", "epilogues", "rows"}},
     {"within_a_budget", deep_step, 0.6, {"fuse", "share", "recompute"}},
 };

@@ -199,6 +199,7 @@ Row grid_row(std::string name, GridSampleOptions options) {
           .operands = {{}, {-1.3, 1.3}},
           .shapes = {{{2, 2, 3, 4}, {2, 2, 3, 2}}, {{1, 1, 2, 2}, {1, 0, 3, 2}}},
           .magnitude = 64};
+  if (options.mode == Interpolation::linear) row.covers = {"linear_sample"};
   row.operands[1].has_gradient = options.mode != Interpolation::nearest;
   row.reference = [options](Arrays in) { return sampled(in[0], in[1], options); };
   row.slack = 16;  // kinks where positions cross elements

@@ -19,6 +19,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/scatter.h"
+#include "gradus/ops/sample_ops.h"
 #include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/signal_parts.h"
 #include "gradus/ops/solve.h"
@@ -478,15 +479,21 @@ Numbers zeta(const Value& v, const std::vector<const Array*>& in) {
   const Zeta& op = *v.op.as<Zeta>();
   return each(in, [&](std::size_t i) { return hurwitz_zeta(in[0]->values[i], in[1]->values[i], op.order); });
 }
-/// By the ops that attention in blocks stands for.
-Numbers attention(const Value& v, const std::vector<const Array*>& in) {
+/// By the ops that a value stands for.
+Numbers defined(const std::vector<const Array*>& in, const std::function<Region(Specs)>& definition) {
   std::vector<Spec> specs;
   std::vector<Numbers> inputs;
   for (const Array* operand : in) {
     specs.push_back(operand->spec);
     inputs.push_back(operand->values);
   }
-  return evaluate(attention_definition(v.op, specs).graph(), inputs)[0];
+  return evaluate(definition(specs).graph(), inputs)[0];
+}
+Numbers attention(const Value& v, const std::vector<const Array*>& in) {
+  return defined(in, [&](Specs specs) { return attention_definition(v.op, specs); });
+}
+Numbers linear_sample(const Value& v, const std::vector<const Array*>& in) {
+  return defined(in, [&](Specs specs) { return linear_sample_definition(v.op, specs); });
 }
 
 /// Sums over all points, each number rounded to the dtype at the end.
@@ -534,6 +541,7 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"igamma", igamma},
       {"betainc", betainc},
       {"zeta", zeta},
+      {"linear_sample", linear_sample},
       {"attention", attention},
       {"attention_gradient", attention}};
   const auto found = kernels.find(v.op->library_kernel);

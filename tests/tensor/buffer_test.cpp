@@ -1,12 +1,18 @@
 /// Buffers: layout, reuse, exact accounts, the limit's message, frees on other threads and after a thread's end.
 #include "gradus/tensor/buffer.h"
 #include <gtest/gtest.h>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <initializer_list>
 #include <random>
 #include <thread>
 #include <vector>
 #include "gradus/base/error.h"
 #include "gradus/tensor/heap.h"
+#include "tests/environment_variables.h"
+#include "tests/joined_pages.h"
 
 namespace gradus {
 namespace {
@@ -242,21 +248,94 @@ TEST(HeapTest, MemoryIsReused) {
   }
 }
 
-TEST(HeapTest, WhatMemoryHoldsStaysWhenItsPagesAreJoined) {
-  heap::trim();
-  std::vector<Ref<Buffer>> held;
-  for (const std::int64_t bytes : {std::int64_t{40} << 20, std::int64_t{3} << 20, std::int64_t{9} << 20})
-    held.push_back(Buffer::allocate(bytes));
-  const auto each = [&](auto visit) {
-    for (std::size_t k = 0; k < held.size(); ++k)
-      for (std::int64_t i = 0; i < held[k]->bytes(); i += 1000)
-        visit(held[k]->data<std::byte>()[i], static_cast<std::byte>(k + 3));
-  };
-  each([](std::byte& at, std::byte number) { at = number; });
-  for (int times = 0; times < 2; ++times) {
-    heap::settle();
-    each([](std::byte& at, std::byte number) { ASSERT_EQ(at, number); });
+/// Buffers that hold numbers of their own, in memory of small pages as long as nothing has settled the heap.
+struct Held {
+  std::vector<Ref<Buffer>> buffers;
+  explicit Held(std::initializer_list<int> megabytes) {
+    for (const int m : megabytes) buffers.push_back(Buffer::allocate(std::int64_t{m} << 20));
+    each([](std::byte& at, std::byte number) { at = number; });
   }
+  void each(auto visit) const {
+    for (std::size_t k = 0; k < buffers.size(); ++k)
+      for (std::int64_t i = 0; buffers[k] && i < buffers[k]->bytes(); i += 1000)
+        visit(buffers[k]->data<std::byte>()[i], static_cast<std::byte>(k + 3));
+  }
+  bool is_whole() const {
+    bool whole = true;
+    each([&](std::byte& at, std::byte number) { whole = whole && at == number; });
+    return whole;
+  }
+};
+
+/// Runs `checks` in a process of its own, since a heap settles once; it exits with the number of the first that fails.
+void expect_in_new_process(const std::function<void(std::function<void(bool, int)>)>& checks) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        checks([](bool holds, int number) {
+          if (!holds) std::_Exit(number);
+        });
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(HeapDeathTest, ACallJoinsNoMorePagesThanItMay) {
+  if (!system_joins_pages()) GTEST_SKIP() << "this system joins no pages when it is asked to";
+  expect_in_new_process([](auto check) {
+    constexpr std::int64_t page = heap::huge_page_bytes;
+    const Held held{40, 3, 9};
+    std::int64_t whole = 0, calls = 0;
+    for (std::int64_t most = 1, joined = -1; joined != 0; most = most % 3 + 1, ++calls, whole += joined) {
+      joined = heap::settle(most * page - 1);
+      check(joined <= most * page, 1);
+      check(held.is_whole(), 2);
+      check(calls < 40, 3);
+    }
+    const std::int64_t reserved = heap::reserved_bytes();
+    check(whole >= 52 * page / 2 - 3 * page && whole <= reserved, 4);  // pieces at ends of arenas stay small
+    const Held later{30};                                              // of huge pages from the beginning
+    check(heap::settle() == 0, 5);
+  });
+}
+
+TEST(HeapDeathTest, MemoryThatNothingTouchedIsNotJoined) {
+  expect_in_new_process([](auto check) {
+    const Ref<Buffer> untouched = Buffer::allocate(60 << 20);  // but for the head of the buffer
+    check(heap::settle(1 << 30) <= heap::huge_page_bytes, 1);
+  });
+}
+
+TEST(HeapDeathTest, PagesAreJoinedWhileMemoryComesAndGoes) {
+  if (!system_joins_pages()) GTEST_SKIP() << "this system joins no pages when it is asked to";
+  expect_in_new_process([](auto check) {
+    Held held{20, 30, 10, 40};
+    std::atomic<bool> ends = false;
+    std::jthread other([&] {
+      while (!ends) {
+        const Held some{9, 1};
+        if (!some.is_whole()) std::_Exit(1);
+        heap::trim();
+      }
+    });
+    std::int64_t calls = 0;
+    for (; heap::settle() > 0; ++calls) {
+      check(held.is_whole(), 2);
+      check(calls < 300, 3);
+      if (calls == 3) held.buffers[1] = nullptr, heap::trim();
+    }
+    ends = true;
+    check(calls > 20, 4);
+  });
+}
+
+TEST(HeapDeathTest, JoiningIsSwitchedOff) {
+  const VariablesOfTest off{{"GRADUS_HUGE_PAGES", "0"}};
+  expect_in_new_process([](auto check) {
+    const Held held{40};
+    check(heap::settle(1 << 30) == 0, 1);
+    check(heap::settle(1 << 30) == 0, 2);
+  });
 }
 
 TEST(HeapTest, FreedBlocksServeOtherSizes) {

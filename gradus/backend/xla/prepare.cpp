@@ -21,6 +21,7 @@ class Preparation {
 
   Graph prepared(Graph graph) {
     compose_attention(graph, SumOrder::any);  // by definition: what knows blocks of attention is a processor
+    compose_samples(graph);
     run_graph_passes(graph, disable_);
     fix_sizes(graph);
     if (!is_disabled(disable_, "residuals")) keep_residuals(graph, TargetModel());  // one text for all devices

@@ -35,6 +35,7 @@ constexpr std::pair<KernelFunction, std::string_view> names[] = {
     GRADUS_NAMED(run_cholesky),
     GRADUS_NAMED(run_fourier),
     GRADUS_NAMED(run_linear_recurrence),
+    GRADUS_NAMED(run_linear_sample),
     GRADUS_NAMED(run_attention),
     GRADUS_NAMED(run_attention_gradient),
 };

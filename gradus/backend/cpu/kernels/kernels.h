@@ -60,6 +60,8 @@ BoundThunk bind_cholesky(const Graph& graph, int value, Symbols symbols, const L
 void run_cholesky(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_fourier(const Graph& graph, int value, Symbols symbols);
 void run_fourier(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_linear_sample(const Graph& graph, int value, Symbols symbols);
+void run_linear_sample(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_linear_recurrence(const Graph& graph, int value, Symbols symbols);
 void run_linear_recurrence(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_incomplete(const Graph& graph, int value, Symbols symbols);

@@ -37,6 +37,7 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"attention_gradient", library::bind_attention_gradient, library::run_attention_gradient},
       {"fourier", library::bind_fourier, library::run_fourier},
       {"linear_recurrence", library::bind_linear_recurrence, library::run_linear_recurrence},
+      {"linear_sample", library::bind_linear_sample, library::run_linear_sample},
       {"igamma", library::bind_incomplete, library::run_igamma},
       {"betainc", library::bind_incomplete, library::run_betainc},
       {"zeta", library::bind_incomplete, library::run_zeta},
