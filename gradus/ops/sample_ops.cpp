@@ -14,16 +14,16 @@ namespace gradus {
 namespace {
 
 /// One of two neighbours of every place along one axis, [n, places].
-struct Neighbour {
+struct AxisNeighbour {
   Tensor index;   // i64, within the axis
   Tensor weight;  // from 0 to 1
   Tensor inside;  // whether it counts; empty: always
 };
 
-std::array<Neighbour, 2> neighbours(const Tensor& position, std::int64_t n, bool zeros) {
+std::array<AxisNeighbour, 2> neighbours(const Tensor& position, std::int64_t n, bool zeros) {
   const Tensor last = extent(n, i64) - 1, size = extent(n, position.dtype());
   const auto at = [&](const Tensor& index, const Tensor& weight) {
-    Neighbour made{maximum(minimum(cast(stop_gradient(index), i64), last), zeros_like(last)), weight, {}};
+    AxisNeighbour made{maximum(minimum(cast(stop_gradient(index), i64), last), zeros_like(last)), weight, {}};
     if (zeros) made.inside = logical_and(index >= 0, index <= size - 1);
     return made;
   };
@@ -39,8 +39,8 @@ Tensor composed(const LinearSample& op, In in) {
   const Tensor above = iota({shape[0], 1}, i64) * extent(shape[1], i64);
   const auto columns = neighbours(in[2], shape[2], op.zeros);
   Tensor sum;
-  for (const Neighbour& row : neighbours(in[1], shape[1], op.zeros))
-    for (const Neighbour& column : columns) {
+  for (const AxisNeighbour& row : neighbours(in[1], shape[1], op.zeros))
+    for (const AxisNeighbour& column : columns) {
       const Tensor index = (above + row.index) * extent(shape[2], i64) + column.index;
       Tensor part = gather(flat, index) * expand_dims(row.weight * column.weight, -1);
       if (op.zeros) part = where(expand_dims(logical_and(row.inside, column.inside), -1), part, zeros_like(part));

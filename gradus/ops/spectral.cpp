@@ -23,7 +23,7 @@
 namespace gradus {
 namespace {
 
-constexpr std::int64_t most_by_matrix = 256;
+constexpr std::int64_t most_cosine_by_matrix = 256;
 constexpr std::int64_t most_elements = std::int64_t{1} << 24;  // of what is made on the host
 constexpr double pi = std::numbers::pi;
 
@@ -110,7 +110,7 @@ Tensor cosine_transform(std::string_view op, const Tensor& x, int type, const Dc
           x.spec(), ", transformed as ", dimension::to_text(n), ", must be known and at least ", type == 1 ? 2 : 1);
   const Tensor wide = cast(fitted(x, n), computed_in(x.dtype()));
   const CosineTransform transform{type, n, ortho};
-  return cast(n <= most_by_matrix ? by_matrix(wide, transform) : by_fourier(wide, transform), x.dtype());
+  return cast(n <= most_cosine_by_matrix ? by_matrix(wide, transform) : by_fourier(wide, transform), x.dtype());
 }
 
 Tensor shifted(const Tensor& x, const std::vector<int>& axis, bool back, std::string_view op) {

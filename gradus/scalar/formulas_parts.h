@@ -1,6 +1,5 @@
 /// Parts that the elementary functions share: the layout of the two float formats, and polynomials.
 #pragma once
-#include <limits>
 #include <initializer_list>
 #include <limits>
 #include <span>
