@@ -82,21 +82,24 @@ struct StepBlock {
     return x + down(up(before_mlp(x)));
   }
 };
+using Kept = std::vector<Tensor>;  // of each layer
 struct StepGpt {
   Embedding embed{size.vocabulary, size.width}, place{size.places, size.width};
   std::vector<StepBlock> blocks = std::vector<StepBlock>(size.layers);
   LayerNormalization last{{.epsilon = 1e-5}};
   Dense scores{size.vocabulary, linear, {.use_bias = false}};
+  std::tuple<Tensor, Kept, Kept> following(const Tensor& token, const Tensor& at, Kept keys, Kept values) const {
+    Tensor x = expand_dims(embed(token) + place(at), 0);
+    for (std::size_t i = 0; i < size.layers; ++i) x = blocks[i](x, keys[i], values[i]);
+    return {likeliest(squeeze(scores(last(x)), {1})), keys, values};
+  }
 };
-using Kept = std::vector<Tensor>;  // of each layer
 
 /// The keys and values of each layer are arguments and results: one more place at each token.
 Figures growing() {
   Model<StepGpt> model{StepGpt()};
-  const auto step = [&](const Tensor& token, const Tensor& place, Kept keys, Kept values) {
-    Tensor x = expand_dims(model->embed(token) + model->place(place), 0);
-    for (std::size_t i = 0; i < size.layers; ++i) x = model->blocks[i](x, keys[i], values[i]);
-    return std::tuple(likeliest(squeeze(model->scores(model->last(x)), {1})), keys, values);
+  const auto step = [&](const Tensor& token, const Tensor& at, const Kept& keys, const Kept& values) {
+    return model->following(token, at, keys, values);
   };
   const auto next = function(step, function_options);
   Kept keys, values;

@@ -213,9 +213,14 @@ Recording record(const Trace& trace, const Called& called) {
 std::string difference(const Recording& open, std::span<const std::int64_t> symbols, const Recording& known) {
   if (open.ways != known.ways) return "C++ branches on tensor values go another way";
   if (open.results != known.results || open.assigned != known.assigned) return "it returns or assigns something else";
-  return Comparison(evaluated(open.graph, symbols), known.graph,
-                    [&](std::size_t a, std::size_t b) { return same_input(open.inputs[a], known.inputs[b]); })
-      .run();
+  const auto same = [&](std::size_t a, std::size_t b) { return same_input(open.inputs[a], known.inputs[b]); };
+  Graph graph = evaluated(open.graph, symbols);
+  if (graph == known.graph) {  // as it mostly is; so no pass has to run
+    std::size_t k = 0;
+    while (k < known.inputs.size() && same(k, k)) ++k;
+    if (k == known.inputs.size()) return {};
+  }
+  return Comparison(std::move(graph), known.graph, same).run();
 }
 
 bool SizesSeen::contains(const std::vector<std::int64_t>& sizes) const {

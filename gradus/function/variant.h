@@ -8,7 +8,7 @@
 namespace gradus {
 
 /// What a trace with symbols did, to compare traces at further sizes with.
-struct OpenForm {
+struct OpenTrace {
   Recording recording;
   std::vector<Trace::Bound> bounds;
 };
@@ -25,7 +25,7 @@ struct Variant {
   std::atomic<int> paths{1};
   std::atomic<std::uint64_t> last_use{0};
   Trace::Choices choices;                    // of the library by sizes, for another path
-  std::unique_ptr<const OpenForm> open;      // of a pattern with symbols; else null
+  std::unique_ptr<const OpenTrace> open;     // of a pattern with symbols; else null
   SizesSeen unfit;                           // sizes of calls at which the C++ is another program
   std::atomic<std::size_t> memory_bytes{0};  // what is kept to trace it again costs a cache
 

@@ -14,7 +14,7 @@ struct VariantMaker::Run {
   std::shared_ptr<TraceMemory> memory;
   std::optional<Draft> draft;
   WatchedState watched;
-  OpenForm form;  // bounds of sizes that vary; the recording if asked for
+  OpenTrace form;  // bounds of sizes that vary; the recording if asked for
 };
 
 VariantMaker::Run VariantMaker::run(const Signature& pattern, CallRequest& request, Kept kept,
@@ -63,7 +63,7 @@ std::shared_ptr<Variant> VariantMaker::finished(Run run, const CallRequest& requ
   }
   if (variant->pattern.specs != request.signature.specs) {
     variant->memory_bytes += run.form.recording.graph.values.size() * sizeof(Value);
-    variant->open = std::make_unique<const OpenForm>(std::move(run.form));
+    variant->open = std::make_unique<const OpenTrace>(std::move(run.form));
   }
   return variant;
 }
@@ -81,7 +81,7 @@ std::variant<VariantMaker::Run, Unlike> VariantMaker::run_open(const Signature& 
   } catch (const std::exception& error) { return Unlike::by(error); }
 }
 
-std::optional<Unlike> VariantMaker::how_it_differs(const OpenForm& open, const Run& known,
+std::optional<Unlike> VariantMaker::how_it_differs(const OpenTrace& open, const Run& known,
                                                    std::span<const std::int64_t> symbols) {
   // An op that takes this size does so in another way: a slice ends where the dimension ends.
   if (const Trace::Bound* broken = Trace::broken(open.bounds, symbols))

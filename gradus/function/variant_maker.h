@@ -43,7 +43,7 @@ class VariantMaker {
   enum class Kept { draft, draft_and_recording, recording };
   Run run(const Signature& pattern, CallRequest& request, Kept kept = Kept::draft, const Recording& other = {}) const;
   std::variant<Run, Unlike> run_open(const Signature& pattern, CallRequest& request, const Run& known) const;
-  static std::optional<Unlike> how_it_differs(const OpenForm& open, const Run& known,
+  static std::optional<Unlike> how_it_differs(const OpenTrace& open, const Run& known,
                                               std::span<const std::int64_t> symbols);
   std::shared_ptr<Variant> finished(Run run, const CallRequest& request) const;
   std::shared_ptr<Variant> make_open(const Signature& pattern, CallRequest& request, std::string& reason) const;
