@@ -4,6 +4,8 @@
 #include "bench/workloads.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/gradients/micro_batches.h"
+#include "gradus/nn/embedding.h"
+#include "gradus/nn/pools.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/random.h"
 
