@@ -225,6 +225,16 @@ elif W == "adamw_update":
         def stepf(): n = nn.utils.clip_grad_norm_(ps, 1.0); opt.step(); return n
         step = torch.compile(stepf); res = timed(step, item)
     out(res, **ex)
+elif W == "table_update":
+    table, dense = nn.Embedding(1000000, 64, sparse=True), nn.Linear(64, 1)
+    x, y = torch.randint(1000000, (512, 8)), torch.rand(512, 1)
+    opts = [torch.optim.SparseAdam(list(table.parameters()), 1e-3), torch.optim.Adam(dense.parameters(), 1e-3)]
+    def step():
+        for o in opts: o.zero_grad(set_to_none=True)
+        loss = F.mse_loss(dense(table(x).mean(1)), y); loss.backward()
+        for o in opts: o.step()
+        return loss
+    out(timed(step, item))
 elif W == "eager_chain":
     a, b = torch.full((64,), 0.1), torch.full((64,), 0.9); x = torch.linspace(-1, 1, 64)
     def chain(y):

@@ -1,8 +1,11 @@
-/// What stands around the gradients of a step: accumulating them over micro-batches, and updating many parameters.
+/// What stands around the gradients of a step: accumulating them over micro-batches, updating many parameters, and few
+/// rows of a table.
 #include "bench/classifier.h"
 #include "bench/workloads.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/gradients/micro_batches.h"
+#include "gradus/nn/embedding.h"
+#include "gradus/nn/pools.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/random.h"
 
@@ -67,11 +70,24 @@ Figures adamw_update() {
   return figures;
 }
 
+/// A lazy step of Adam: 512 examples read 8 of a million rows of 64 each.
+Figures table_update() {
+  Sequential model{Embedding(1'000'000, 64), GlobalAveragePooling1D(), Dense(1)};
+  Adam optimizer({.learning_rate = 1e-3, .lazy = true});
+  const MeanSquaredError loss_function;
+  const Tensor x = random::integers({512, 8}, {.high = 1'000'000, .seed = 1}),
+               y = random::uniform({512, 1}, {.seed = 2});
+  model.build(x.spec());
+  optimizer.build(model.trainable_variables());
+  return measure_training(train_step(model, optimizer, loss_function), x, y);
+}
+
 }  // namespace
 
 void add_updates(Workloads& workloads) {
   workloads["accumulate"] = accumulate;
   workloads["adamw_update"] = adamw_update;
+  workloads["table_update"] = table_update;
 }
 
 }  // namespace gradus::bench

@@ -203,6 +203,8 @@ WORKLOADS = {
                            EARLY_LOSS),
     # Parameters and moments read and written, gradients read for their norm and again for the update.
     "adamw_update": Workload([step_ms(.60)], Limit(bytes=8 * 4 * 20_986_880)),
+    # Rows of the table and of two moments, read and written.
+    "table_update": Workload([step_us(1.0)], Limit(bytes=6 * 4 * 4096 * 64)),
     "lstm": Workload([step_ms(.60)], Limit(lstm() + dense(32, 64, 10, inputs=True))),
     "eager_chain": Workload([Figure("forward", "us/op", chain_forward, .15),
                              Figure("forward+gradient", "us/op", lambda line: line["extra"]["fwd_bwd_us_per_op"], .12)]),
@@ -218,11 +220,12 @@ WORKLOADS = {
 
 # In which modes a peer runs a workload; what is not named runs in those of "".
 MODES = {
-    "jax": {"": ["jit"], "eager_chain": ["nojit"], "generate_growing": []},
+    "jax": {"": ["jit"], "eager_chain": ["nojit"], "generate_growing": [], "table_update": []},
     "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "pipeline": ["function"], "fit": ["function"],
-           "generate": [], "generate_b8": [], "generate_growing": []},
+           "generate": [], "generate_b8": [], "generate_growing": [], "table_update": []},
     "torch": {"": ["eager", "compile"], "eager_chain": ["eager"], "cold_mlp": ["eager"], "cold_gpt": ["eager"],
-              "pipeline": ["eager"], "fit": ["eager"], "generate_growing": ["eager"], "cnn": ["eager", "channels_last", "compile"],
+              "pipeline": ["eager"], "fit": ["eager"], "generate_growing": ["eager"], "table_update": ["eager"],
+              "cnn": ["eager", "channels_last", "compile"],
               "dwsep": ["eager", "channels_last", "compile"]},
 }
 # Those that compile before a first step.

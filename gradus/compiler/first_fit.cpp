@@ -104,17 +104,52 @@ std::int64_t TakenMemory::take(const Interval& interval, std::int64_t bytes) {
   return at;
 }
 
+namespace {
+
+/// Up to so many are asked one by one, for which no memory is needed.
+constexpr std::size_t few = 16;
+
+/// One that ends before it begins, of a step without work, counts from its end on.
+Interval in_order(const Interval& i) { return {i.bytes, std::min(i.first, i.last), std::max(i.first, i.last)}; }
+std::int64_t aligned_bytes(const Interval& i) { return (i.bytes + alignment - 1) / alignment * alignment; }
+
+/// The end of one of `placed` that is in the way of [at, at + bytes) in steps of `interval`; `at` if none is.
+std::int64_t end_of_obstacle(std::span<const Interval> intervals, std::span<const std::size_t> placed,
+                             const std::vector<std::int64_t>& offsets, const Interval& interval, std::int64_t at) {
+  for (const std::size_t i : placed) {
+    const Interval other = in_order(intervals[i]);
+    const std::int64_t begin = offsets[i], end = begin + aligned_bytes(other);
+    const bool meets = other.first <= interval.last && interval.first <= other.last;
+    if (meets && begin < at + aligned_bytes(interval) && at < end) return end;
+  }
+  return at;
+}
+
+Layout first_fit_of_few(std::span<const Interval> intervals, std::span<const std::size_t> order) {
+  Layout layout{std::vector<std::int64_t>(intervals.size(), 0), 0};
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const Interval interval = in_order(intervals[order[k]]);
+    std::int64_t& at = layout.offsets[order[k]];
+    for (bool moved = interval.bytes > 0; moved; layout.looked_at += static_cast<std::int64_t>(k)) {
+      const std::int64_t next = end_of_obstacle(intervals, order.first(k), layout.offsets, interval, at);
+      moved = next != at;
+      at = next;
+    }
+    layout.bytes = std::max(layout.bytes, at + aligned_bytes(interval));
+  }
+  return layout;
+}
+
+}  // namespace
+
 Layout first_fit(std::span<const Interval> intervals, std::span<const std::size_t> order) {
+  if (intervals.size() <= few) return first_fit_of_few(intervals, order);
   int steps = 0;
-  // One that ends before it begins, of a step without work, counts from its end on.
-  const auto in_order = [](Interval i) {
-    return Interval{i.bytes, std::min(i.first, i.last), std::max(i.first, i.last)};
-  };
   for (const Interval& i : intervals) steps = std::max({steps, i.first + 1, i.last + 1});
   TakenMemory taken(steps);
   Layout layout{std::vector<std::int64_t>(intervals.size(), 0), 0};
   for (const std::size_t i : order) {
-    const std::int64_t bytes = (intervals[i].bytes + alignment - 1) / alignment * alignment;
+    const std::int64_t bytes = aligned_bytes(intervals[i]);
     layout.offsets[i] = taken.take(in_order(intervals[i]), bytes);
     layout.bytes = std::max(layout.bytes, layout.offsets[i] + bytes);
   }

@@ -6,6 +6,7 @@
 #include "gradus/ops/layout.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_bounds.h"
 #include "gradus/ops/widened.h"
 #include "gradus/ops/window_geometry.h"
 #include "gradus/tensor/derived_dimension.h"
@@ -138,8 +139,9 @@ Output output_of(std::string_view op, const Tensor& x, const Shape& kernel, cons
     return {input == 0 ? 0 : whole, same ? std::max<std::int64_t>(cut - more, 0) / 2 : before};
   }
   if (tail - cut + more < 0)
-    require_not_negative(size,
-                         text(op, ": paddings cut off more than there is of spatial dimension ", i, " of ", x.spec()));
+    require_not_negative(size, [&] {
+      return text(op, ": paddings cut off more than there is of spatial dimension ", i, " of ", x.spec());
+    });
   return {size, same ? std::max<std::int64_t>(cut - more, 0) / 2 : before};
 }
 

@@ -33,6 +33,8 @@ AVOIDED = [
      "memory that may be a device's is read: take Tensor::host(), which waits and copies"),
     (re.compile(r"std::vector<.*>(?: \w+)?\((?:at\(|static_cast<std::size_t>\()?[\w.]*graph_?(?:\.size\(\)|\.values\.size\(\))"),
      set(), "a list by the numbers of values: take PerValue (gradus/graph/per_value.h)"),
+    (re.compile(r"\brequire_not_negative\([^\[]*\btext\("), {"gradus/ops/checks.h"},
+     "the text of an error is made where nothing is wrong: give a function that makes it (gradus/ops/size_bounds.h)"),
     (re.compile(r"size_t at\((?:int|std::int64_t|std::ptrdiff_t) "), set(),
      "a number as an index: take at() or Numbered (gradus/base/numbered.h)"),
 ]

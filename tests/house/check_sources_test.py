@@ -50,6 +50,7 @@ VIOLATIONS = [
     ("gradus/train/deep.cpp", "/// Deep.\nconst auto json = nlohmann::json::parse(written);\n", 2, "without a bound"),
     ("gradus/ops/early.cpp", "/// Early.\nreturn *x.observed().data<float>();\n", 2, "Tensor::host()"),
     ("gradus/ops/list.cpp", "/// List.\nstd::vector<int> last(static_cast<std::size_t>(graph.size()), -1);\n", 2, "PerValue"),
+    ("gradus/ops/text.cpp", '/// Text.\nrequire_not_negative(n, text("too few: ", n));\n', 2, "where nothing is wrong"),
     ("gradus/ops/place.cpp", "/// Place.\nstd::size_t at(int i) { return static_cast<std::size_t>(i); }\n", 2, "Numbered"),
     ("gradus/distribute/wait.cpp", "/// Wait.\nchanged_.wait(lock, [&] { return is_done; });\n", 2, "without a deadline"),
     ("gradus/distribute/wait.cpp", "/// Wait.\nserver_->Wait();\n", 2, "without a deadline"),

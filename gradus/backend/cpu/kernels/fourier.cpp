@@ -114,7 +114,7 @@ BoundThunk bind_fourier(const Graph& graph, int value, Symbols symbols) {
   std::int64_t radices = 0;
   for (const Stage& stage : call->transform.stages) radices += stage.radix;
   bound.flops = 8 * rows * points * radices;
-  bound.worker_scratch = 4 * points * size_of(v.spec.dtype);
+  bound.worker_scratch = 4 * (points + fourier::apart) * size_of(v.spec.dtype);
   bound.data = std::move(call);
   bound.image = image_of<Call>;
   return bound;

@@ -31,7 +31,10 @@ struct Transform {
   }
 };
 
-/// Transforms `rows` rows; scratch: 4 * points numbers. The same bits by vectors of any length.
+/// Numbers between the parts of points, so that those of one place do not meet in a set of the cache.
+constexpr std::int64_t apart = 80;
+
+/// Transforms `rows` rows; scratch: 4 * (points + apart) numbers. The same bits by vectors of any length.
 template <class T>
 using TransformRows = void (*)(const Transform& transform, const T* x, T* y, T* scratch, std::int64_t rows);
 

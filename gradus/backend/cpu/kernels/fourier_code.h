@@ -28,13 +28,8 @@ template <class V, class T> [[gnu::always_inline]] inline void store(T* to, cons
   std::memcpy(to, &v, sizeof v);
 }
 template <class V, class T> [[gnu::always_inline]] inline V all(T number) {
-  if constexpr (std::is_same_v<V, T>) {
-    return number;
-  } else {
-    V v;
-    for (std::int64_t i = 0; i < lanes_of<V, T>; ++i) v[i] = number;
-    return v;
-  }
+  if constexpr (std::is_same_v<V, T>) return number;
+  else return number - V{};  // less 0 it is itself, -0 included
 }
 
 template <class V> struct Complex {
@@ -119,28 +114,83 @@ template <int radix, class T, class V> [[gnu::always_inline]] inline void transf
 
 // ---------------------------------------------------------------- stages
 
-/// Groups [first, last) of a stage of stride 1, by vectors of groups.
-template <int radix, class V, class T>
-std::int64_t first_stage(const Stage& stage, const T* table, Parts<const T> x, Parts<T> y, std::int64_t p) {
+/// Eight vectors of eight numbers as the columns of a matrix, whose rows follow each other in memory.
+template <class V, class T> [[gnu::always_inline]] inline void store_columns(const V* x, T* to) {
+  V pairs[8], fours[8];
+  for (int k = 0; k < 8; k += 2) {
+    pairs[k] = __builtin_shufflevector(x[k], x[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    pairs[k + 1] = __builtin_shufflevector(x[k], x[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int k = 0; k < 8; k += 4)
+    for (int i = 0; i < 2; ++i) {
+      fours[k + 2 * i] = __builtin_shufflevector(pairs[k + i], pairs[k + i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      fours[k + 2 * i + 1] = __builtin_shufflevector(pairs[k + i], pairs[k + i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int k = 0; k < 4; ++k) {
+    store(to + 8 * k, __builtin_shufflevector(fours[k], fours[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
+    store(to + 8 * (k + 4), __builtin_shufflevector(fours[k], fours[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
+  }
+}
+
+/// Points that lie apart, or whose parts follow each other in memory (`exchanged`: the imaginary part first).
+template <class T> struct ApartPoints {
+  Parts<const T> x;
+  template <class V> [[gnu::always_inline]] Complex<V> at(std::int64_t place) const {
+    return {load<V>(x.re + place), load<V>(x.im + place)};
+  }
+};
+template <class T, bool exchanged> struct PairedPoints {
+  const T* x;
+  template <class V> [[gnu::always_inline]] Complex<V> at(std::int64_t place) const {
+    const T* const from = x + 2 * place;
+    Complex<V> point;
+    if constexpr (std::is_same_v<V, T>) {
+      point = {from[0], from[1]};
+    } else {
+      const V low = load<V>(from), high = load<V>(from + lanes_of<V, T>);
+      if constexpr (lanes_of<V, T> == 8)
+        point = {__builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14),
+                 __builtin_shufflevector(low, high, 1, 3, 5, 7, 9, 11, 13, 15)};
+      else point = {__builtin_shufflevector(low, high, 0, 2, 4, 6), __builtin_shufflevector(low, high, 1, 3, 5, 7)};
+    }
+    return exchanged ? Complex<V>{point.im, point.re} : point;
+  }
+};
+
+/// Groups from p on of a stage of stride 1, by vectors of groups; the first group that is left.
+template <int radix, class V, class T, class Points>
+std::int64_t first_stage(const Stage& stage, const T* table, const Points& x, Parts<T> y, std::int64_t p) {
   constexpr std::int64_t lanes = lanes_of<V, T>;
   const std::int64_t rest = stage.rest;
   const T* const turns = table + stage.turns;
   for (; p + lanes <= rest; p += lanes) {
     Complex<V> points[std::size_t{radix}];
-    for (int k = 0; k < radix; ++k) points[k] = {load<V>(x.re + p + k * rest), load<V>(x.im + p + k * rest)};
+    for (int k = 0; k < radix; ++k) points[k] = x.template at<V>(p + k * rest);
     transform_points<radix, T>(points);
     for (int k = 1; k < radix; ++k)
       points[k] =
           points[k] * Complex<V>{load<V>(turns + (2 * k - 2) * rest + p), load<V>(turns + (2 * k - 1) * rest + p)};
-    T re[std::size_t{radix}][std::size_t{lanes}], im[std::size_t{radix}][std::size_t{lanes}];
-    for (int k = 0; k < radix; ++k) store(re[k], points[k].re), store(im[k], points[k].im);
-    for (std::int64_t l = 0; l < lanes; ++l)
-      for (int k = 0; k < radix; ++k) {
-        y.re[(p + l) * radix + k] = re[k][l];
-        y.im[(p + l) * radix + k] = im[k][l];
-      }
+    if constexpr (radix == 8 && lanes == 8) {
+      V re[8], im[8];
+      for (int k = 0; k < 8; ++k) re[k] = points[k].re, im[k] = points[k].im;
+      store_columns<V>(re, y.re + p * radix);
+      store_columns<V>(im, y.im + p * radix);
+    } else {
+      T re[std::size_t{radix}][std::size_t{lanes}], im[std::size_t{radix}][std::size_t{lanes}];
+      for (int k = 0; k < radix; ++k) store(re[k], points[k].re), store(im[k], points[k].im);
+      for (std::int64_t l = 0; l < lanes; ++l)
+        for (int k = 0; k < radix; ++k) {
+          y.re[(p + l) * radix + k] = re[k][l];
+          y.im[(p + l) * radix + k] = im[k][l];
+        }
+    }
   }
   return p;
+}
+template <int radix, class T, class Points>
+void run_first_stage(const Stage& stage, const T* table, const Points& x, Parts<T> y) {
+  const std::int64_t p = first_stage<radix, typename VectorOf<T, 32>::type>(stage, table, x, y, 0);
+  first_stage<radix, T>(stage, table, x, y, p);
 }
 
 /// A stage whose stride is a multiple of the vector.
@@ -173,8 +223,7 @@ template <int radix, class T> void run_stage(const Stage& stage, const T* table,
   using Half = typename VectorOf<T, 32>::type;
   using Quarter = typename VectorOf<T, 16>::type;
   if (stage.stride == 1) {
-    const std::int64_t p = first_stage<radix, Half>(stage, table, x, y, 0);
-    first_stage<radix, T>(stage, table, x, y, p);
+    run_first_stage<radix>(stage, table, ApartPoints<T>{x}, y);
   } else if (stage.stride % lanes_of<Longest, T> == 0) {
     later_stage<radix, Longest>(stage, table, x, y);
   } else if (stage.stride % lanes_of<Half, T> == 0) {
@@ -250,27 +299,49 @@ void take_pairs_apart(const T* __restrict re, const T* __restrict im, const T* _
   }
 }
 
-template <class T> Parts<T> stages(const Transform& t, Parts<T> from, Parts<T> to) {
-  for (const Stage& stage : t.stages) {
-    run<T>(stage, t.table<T>(), {from.re, from.im}, to);
+/// The stages from `first` on, between two buffers of which `from` has the points; gives the one with the result.
+template <class T> Parts<T> run_stages(const Transform& t, std::size_t first, Parts<T> from, Parts<T> to) {
+  for (std::size_t i = first; i < t.stages.size(); ++i) {
+    run<T>(t.stages[i], t.table<T>(), {from.re, from.im}, to);
     std::swap(from, to);
   }
   return from;
 }
 
-template <class T> void rows_of(const Transform& t, const T* x, T* y, T* scratch, std::int64_t rows) {
+/// The first stage of points whose parts follow each other; false if its radix has no formulas.
+template <class T, bool exchanged> bool begin(const Transform& t, const T* x, Parts<T> y) {
+  const PairedPoints<T, exchanged> points{x};
+  if (t.stages.empty() || t.stages[0].roots >= 0) return false;
+  const Stage& stage = t.stages[0];
+  const T* const table = t.table<T>();
+  switch (stage.radix) {
+    case 2: run_first_stage<2>(stage, table, points, y); break;
+    case 3: run_first_stage<3>(stage, table, points, y); break;
+    case 4: run_first_stage<4>(stage, table, points, y); break;
+    case 5: run_first_stage<5>(stage, table, points, y); break;
+    default: run_first_stage<8>(stage, table, points, y);
+  }
+  return true;
+}
+
+/// The transform of one row, parts apart, in one of the buffers.
+template <class T> Parts<T> transformed(const Transform& t, const T* x, Parts<T> a, Parts<T> b) {
   const std::int64_t n = t.points;
+  if (t.is_real && !t.is_packed) {
+    std::memcpy(a.re, x, static_cast<std::size_t>(n) * sizeof(T));
+    std::memset(a.im, 0, static_cast<std::size_t>(n) * sizeof(T));
+    return run_stages(t, 0, a, b);
+  }
+  if (t.inverse ? begin<T, true>(t, x, b) : begin<T, false>(t, x, b)) return run_stages(t, 1, b, a);
+  take_apart(x, t.inverse ? a.im : a.re, t.inverse ? a.re : a.im, n);
+  return run_stages(t, 0, a, b);
+}
+
+template <class T> void rows_of(const Transform& t, const T* x, T* y, T* scratch, std::int64_t rows) {
+  const std::int64_t n = t.points, part = n + apart;
+  const Parts<T> a{scratch, scratch + part}, b{scratch + 2 * part, scratch + 3 * part};
   for (; rows > 0; --rows, x += t.given, y += t.made) {
-    Parts<T> a{scratch, scratch + n}, b{scratch + 2 * n, scratch + 3 * n};
-    if (t.inverse) std::swap(a.re, a.im);
-    if (t.is_real && !t.is_packed) {
-      std::memcpy(a.re, x, static_cast<std::size_t>(n) * sizeof(T));
-      std::memset(a.im, 0, static_cast<std::size_t>(n) * sizeof(T));
-    } else {
-      take_apart(x, a.re, a.im, n);
-    }
-    if (t.inverse) std::swap(a.re, a.im);
-    const Parts<T> result = stages(t, a, b);
+    const Parts<T> result = transformed(t, x, a, b);
     if (t.is_packed) take_pairs_apart(result.re, result.im, t.table<T>() + t.real_turns, y, n);
     else put_together(t.inverse ? result.im : result.re, t.inverse ? result.re : result.im, y, t.made / 2);
   }
