@@ -168,7 +168,7 @@ template <class T> void expect_chains(const Size& size) {
   const Problem<T> problem(size.n, size.columns);
   const Program<T> program(problem);
   for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : {1, 2, 7}) {
       const cpu_backend::IsaScope scope(isa);
       const Threads team(threads);
       program.expect_bits(text(cpu_backend::name(isa), ", ", threads, " threads"));

@@ -28,6 +28,13 @@ template <class T, int bytes> [[gnu::always_inline]] inline const Of<T, bytes>& 
   return *reinterpret_cast<const Of<T, bytes>*>(x);
 }
 
+/// Not by a function of vectors, which would forget that these lie anywhere.
+template <class T, int bytes> [[gnu::always_inline]] inline void exchange(T* x, T* y) {
+  const Of<T, bytes> kept = at<T, bytes>(x);
+  at<T, bytes>(x) = at<T, bytes>(y);
+  at<T, bytes>(y) = kept;
+}
+
 template <class T, int bytes> [[gnu::always_inline]] inline Of<T, bytes> spread(T x) {
   using V = Of<T, bytes>;
   constexpr bool is_float = std::is_same_v<T, float>;
@@ -277,7 +284,7 @@ void eliminate(T* a, std::int64_t n, std::int64_t width, std::int64_t pitch, T* 
     const std::int64_t column = k / lanes<T> * lanes<T>;
     if (pivot != k) {
       for (std::int64_t j = column; j < width; j += lanes<T>)
-        std::swap(at<T, vector_bytes>(a + k * pitch + j), at<T, vector_bytes>(a + pivot * pitch + j));
+        exchange<T, vector_bytes>(a + k * pitch + j, a + pivot * pitch + j);
       for (std::int64_t q = 0; lower && q < k; ++q) std::swap(lower[q * n + k], lower[q * n + pivot]);
     }
     const T divisor = a[k * pitch + k];
