@@ -72,17 +72,18 @@ def start_workers(gradus_bench, peers, threads):
     return {name: Worker(command, environment) for name, command in commands.items()}
 
 
-def programs_of(row, workers):
-    """(program, mode) of everybody that has the row, Gradus first."""
+def programs_of(row, workers, what="value"):
+    """(program, mode) of everybody that has the row, Gradus first. JAX differentiates op by op in milliseconds: no peer."""
     return [(name, mode) for name in workers
-            if (name == "gradus" or row[name]) and not workers[name].is_broken for mode in MODES[name]]
+            if (name == "gradus" or row[name]) and not workers[name].is_broken for mode in MODES[name]
+            if (name, mode, what) != ("jax", "eager", "gradient")]
 
 
 def measure(workers, row, place, what, n, seconds, rounds):
     """{(program, mode): answer}, of each the round with the least median."""
     best = {}
     for _ in range(rounds):
-        for name, mode in programs_of(row, workers):
+        for name, mode in programs_of(row, workers, what):
             if "error" in best.get((name, mode), {}):
                 continue
             request = {"row": place if name == "gradus" else row, "n": n, "what": what, "mode": mode, "seconds": seconds}

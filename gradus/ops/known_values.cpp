@@ -26,9 +26,16 @@ std::vector<std::int64_t> known_positions(std::string_view op, std::string_view 
   require_known_value(op, what, x, instead);
   return with_type(x.dtype(), [&]<class T>(T) {
     const T* values = x.host<T>();
-    std::vector<std::int64_t> out;
-    for (std::int64_t i = 0; i < x.shape().size(); ++i)
-      if (values[i] != T{}) out.push_back(i);
+    const std::int64_t n = x.shape().size();
+    std::int64_t found = 0;
+    for (std::int64_t i = 0; i < n; ++i) found += values[i] != T{};
+    std::vector<std::int64_t> out(static_cast<std::size_t>(found) + 1);  // a store that is no position may stand behind
+    std::int64_t place = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      out[static_cast<std::size_t>(place)] = i;
+      place += values[i] != T{};
+    }
+    out.pop_back();
     return out;
   });
 }

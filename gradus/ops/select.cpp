@@ -38,7 +38,9 @@ Tensor nonzero(const Tensor& x) {
   const Positions at = known_positions("nonzero", "x", x, use_where);
   const int rank = x.shape().rank();
   const auto found = static_cast<std::int64_t>(at.size());
+  if (rank == 1) return from_values(at, {1, found});
   Positions values;
+  values.reserve(at.size() * static_cast<std::size_t>(rank));
   std::int64_t step = x.shape().size();
   for (int i = 0; i < rank; ++i) {
     if (found) step /= x.shape()[i];

@@ -2,6 +2,7 @@
 #include "gradus/ops/size_bounds.h"
 #include "gradus/ops/sort.h"
 #include "gradus/ops/sort_ops.h"
+#include <bit>
 #include <limits>
 #include "gradus/graph/extents.h"
 #include "gradus/ops/index_types.h"
@@ -10,6 +11,7 @@
 #include "gradus/ops/creation.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 
@@ -62,6 +64,15 @@ int required_axis(std::string_view op, const Tensor& x, int axis) {
   return x.shape().normalized(axis);
 }
 
+/// True where an element of an ascending row stands before the place of a value. NaN comes after every number.
+Tensor stands_before(const Tensor& element, const Tensor& value, Side side) {
+  const Tensor before = side == Side::left ? element < value : element <= value;
+  if (!is_floating(value.dtype())) return before;
+  const Tensor behind_all =
+      side == Side::left ? logical_and(is_nan(value), logical_not(is_nan(element))) : is_nan(value);
+  return logical_or(before, behind_all);
+}
+
 /// The first `k` elements along the axis in order; without k: all.
 TopK ordered(std::string_view op, const Tensor& x, int axis, std::optional<std::int64_t> k, bool descending) {
   const int at = required_axis(op, x, axis);
@@ -100,14 +111,20 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, Side si
   for (int i = 0; fits && i + 1 < rows.rank(); ++i) fits = rows[i] == asked[i];
   require(fits, "searchsorted: sorted_sequence is ", sorted_sequence.spec(), ", values are ", values.spec(),
           "; all dimensions but the last must agree");
-  const Tensor sequence = expand_dims(sorted_sequence, -2), each = expand_dims(values, -1);
-  const DType counted = index_type("searchsorted", out_type, rows.back());
-  const auto count = [&](const Tensor& counts) { return reduce_sum(cast(counts, counted), {.axis = {-1}}); };
-  Tensor before = count(side == Side::left ? sequence < each : sequence <= each);
-  if (is_floating(values.dtype())) {  // NaN comes after every number, as sort has it
-    const Tensor all = side == Side::right ? extent(rows.back(), counted)
-                                           : expand_dims(count(equal(sorted_sequence, sorted_sequence)), -1);
-    before = where(is_nan(values), all, before);
+  index_type("searchsorted", out_type, rows.back());
+  const std::int64_t n = rows.back();
+  if (n == 0) return zeros(asked, out_type);
+  // As many halvings as the row needs; of a size that is open, as many as any row that fits into memory.
+  const bool is_known = SizeChoice::choose(n > 0) && n > 0;
+  constexpr int most_steps = 40;
+  const int steps = is_known ? std::bit_width(static_cast<std::uint64_t>(n)) : most_steps;
+  const DType counted = is_known && n <= std::numeric_limits<std::int32_t>::max() / 2 ? i32 : i64;
+  const Tensor size = extent(n, counted);
+  Tensor before = zeros(asked, counted);
+  for (int step = steps - 1; step >= 0; --step) {
+    const Tensor next = before + (std::int64_t{1} << step);
+    const Tensor read = read_rows(sorted_sequence, minimum(next, size) - 1);
+    before = where(logical_and(next <= size, stands_before(read, values, side)), next, before);
   }
   return cast(before, out_type);
 }

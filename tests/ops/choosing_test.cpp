@@ -73,6 +73,23 @@ TEST(Choosing, SearchesWhereSortPutsNan) {
   EXPECT_EQ(numbers(searchsorted(rows, full({2, 1}, nan, f32))), (Numbers{2, 1}));
 }
 
+/// Of each length about powers of two, of batches, of values between, at and beyond the elements, of sizes that vary.
+TEST(Choosing, SearchesAsCountingDoes) {
+  for (const Side side : {Side::left, Side::right}) {
+    const auto compiled = function([&](Tensor a, Tensor v) { return searchsorted(a, v, side); });
+    for (const std::int64_t n : {1, 2, 3, 7, 8, 9, 31, 32, 33, 100, 255, 256, 257}) {
+      const Tensor rows = sort(random::integers({2, n}, {.high = 60, .seed = 1}));
+      const Tensor values = random::integers({2, 50}, {.low = -3, .high = 63, .seed = 2});
+      const Tensor all = expand_dims(rows, -2), each = expand_dims(values, -1);
+      const Tensor counts = reduce_sum(cast(side == Side::left ? all < each : all <= each, i32), {.axis = {-1}});
+      EXPECT_EQ(numbers(searchsorted(rows, values, side)), numbers(counts)) << n;
+      EXPECT_EQ(numbers(searchsorted(rows[1], values[1], side)), numbers(counts[1])) << n;
+      EXPECT_EQ(numbers(compiled(rows, values)), numbers(counts)) << n << " compiled";
+    }
+  }
+  EXPECT_EQ(numbers(searchsorted(zeros({0}), ones({3}))), (Numbers{0, 0, 0}));
+}
+
 TEST(Choosing, DrawsNan) {
   EXPECT_EQ(numbers(random::categorical(constant({{0.0, nan, 3.0}, {5.0, 1.0, nan}}), 2, {.seed = 1})),
             (Numbers{1, 1, 2, 2}));
