@@ -25,8 +25,8 @@ struct AttentionOptions {
   std::optional<double> rope_max_wavelength = {};
   double rope_scaling_factor = 1;  // places count as closer by this factor
   static constexpr auto ranges() {
-    return std::array{Allowed::share_below_one("dropout"),
-                      Allowed::positive("value_dim rope_max_wavelength rope_scaling_factor")};
+    return std::array{Allowed::share_below_one("dropout"), Allowed::positive("value_dim"),
+                      Allowed::positive("rope_max_wavelength rope_scaling_factor")};
   }
 };
 
