@@ -53,7 +53,7 @@ struct ParameterGroupOptions {
 /// average bit for bit: moments do not fade, weights do not decay. So a step costs what its rows cost. This is
 /// TensorFlow Addons' LazyAdam and PyTorch's SparseAdam for every optimizer but Lamb. Where averages are written back
 /// (ema_overwrite_frequency), that goes for all rows. Other variables take the ordinary step: those of dense layers,
-/// tables that are also factors of a product, and tables that are read within a branch or a loop.
+/// tables that are also factors of a product or read within a branch or a loop, and what the loss does not depend on.
 class Optimizer {
  public:
   Optimizer(const Optimizer& other);

@@ -114,6 +114,12 @@ const Row rows[] = {
      "%3 = concat{axis=-1} %0 %1 %2 %0 : T[4,11]\nreturn %3\n"},
     {"ConcatFirst",
      "%0 = input : T[40,300]\n%1 = input : T[7,300]\n%2 = concat{axis=-2} %0 %1 : T[47,300]\nreturn %2\n"},
+    // Rows of few bytes, of which workers get parts: 4096 bytes are no whole number of rows.
+    {"ConcatOfShortRows",
+     "%0 = input : T[5000,1]\n%1 = input : T[5000,2]\n%2 = concat{axis=-1} %0 %1 : T[5000,3]\nreturn %2\n"},
+    {"ConcatOfRowsOfManyParts",
+     "%0 = input : T[3000,4]\n%1 = input : T[3000,1]\n%2 = input : T[3000,6]\n"
+     "%3 = concat{axis=-1} %0 %1 %0 %2 : T[3000,15]\nreturn %3\n"},
     {"ConcatOfNothing", "%0 = input : T[0,3]\n%1 = concat{axis=-2} %0 %0 : T[0,3]\nreturn %1\n"},
     {"CumsumLast",
      "%0 = input : T[4,30]\n%1 = cumsum{axis=-1; exclusive=false; reverse=false} %0 : T[4,30]\n"
