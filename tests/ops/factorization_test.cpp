@@ -1,6 +1,8 @@
 /// Factorizations of matrices of many rows: errors by the measures of LAPACK's tests, singular matrices, gradients.
 #include <gtest/gtest.h>
+#include <thread>
 #include "gradus/gradus.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -127,6 +129,35 @@ TEST_P(ManyRows, DeterminantsOfPermutationsAreSigns) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ManyRows, testing::Combine(testing::Values(f32, f64), testing::Values(8, 65, 129, 257)),
                          [](const auto& of) { return text(std::get<0>(of.param), "x", std::get<1>(of.param)); });
+
+/// In a loop, whose team works on each matrix together, and by several callers at a time.
+TEST(ManyRowsTeams, HaveTheBitsOfOneThread) {
+  constexpr std::int64_t n = 210;
+  const Tensor x = normal({3, n, n}, f32, 1);
+  const auto in_loop = function([](Tensor matrices) {
+    const auto step = [&](Tensor i, Tensor sum) {
+      const Tensor m = gather(matrices, i, 0), factor = cholesky(matmul(m, transpose(m)));
+      return std::tuple{i + 1, sum + inverse(m) + solve(m, factor) * det(m * 0.1) + triangular_solve(factor, m)};
+    };
+    return std::get<1>(
+        while_loop([](Tensor i, Tensor) { return i < 3; }, step, std::tuple{constant(0), zeros({n, n})}));
+  });
+  const auto alone = function([](Tensor matrices) { return inverse(matrices); });
+  std::vector<Tensor> expected;
+  for (const int threads : {1, 2, 3, 7}) {
+    const Threads scope(threads);
+    const std::vector<Tensor> got{in_loop(x), alone(x), in_loop(x), alone(x)};
+    if (expected.empty()) expected = got;
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(bitwise_equal(got[i], expected[i])) << threads << " " << i;
+  }
+  const Threads scope(3);
+  std::vector<Tensor> got(3);
+  {
+    std::vector<std::jthread> callers;
+    for (Tensor& each : got) callers.emplace_back([&] { (each = in_loop(x)).observed(); });
+  }
+  for (const Tensor& each : got) EXPECT_TRUE(bitwise_equal(each, expected[0]));
+}
 
 /// Of order 2, past one block: against differences of the first gradient.
 TEST(ManyRowsGradients, OfOrderTwo) {

@@ -10,8 +10,9 @@ namespace gradus::library::factors {
 struct Call {
   DType dtype;
   Sizes sizes;
-  std::int64_t result;      // elements of one
-  std::int64_t own_begin;   // of a worker's own memory in its scratch; before it lies what a team shares
+  std::int64_t result;  // elements of one
+  // Of a worker's own memory in its scratch, before which lies what a team would share.
+  std::int64_t own_begin;
   bool lower;               // of triangular ones
   int matrix, rhs, target;  // slots; without a right side rhs is the matrix
   int shared_slot;
@@ -31,16 +32,21 @@ void run_each(const KernelArguments* arguments, std::int64_t begin, std::int64_t
       compute(call, static_cast<const T*>(arguments->slots[call.matrix]) + i * matrix,
               static_cast<const T*>(arguments->slots[call.rhs]) + i * rhs,
               static_cast<T*>(arguments->slots[call.target]) + i * call.result, Room(shared),
-              Room(scratch + call.own_begin), team);
+              Room(team.member ? scratch : scratch + call.own_begin), team);
     }
   };
   if (call.dtype == f64) run(double{});
   else run(float{});
 }
 
+/// Of one matrix: so many thirds of n^3, and n^2 of each column beside it.
+struct Operations {
+  std::int64_t thirds = 0, of_column = 0;
+};
+
 /// The thunk of a call of so many matrices, which needs such rooms for each type. From some size on a team works on a
 /// matrix `together`.
-BoundThunk bind_call(Call call, std::int64_t count, RoomBytes (*room_f32)(const Sizes&),
+BoundThunk bind_call(Call call, std::int64_t count, const Operations& operations, RoomBytes (*room_f32)(const Sizes&),
                      RoomBytes (*room_f64)(const Sizes&), KernelFunction together);
 
 }  // namespace gradus::library::factors

@@ -8,19 +8,23 @@ namespace gradus::library {
 
 using namespace factors;
 
-BoundThunk factors::bind_call(Call call, std::int64_t count, RoomBytes (*room_f32)(const Sizes&),
-                              RoomBytes (*room_f64)(const Sizes&), KernelFunction together) {
+BoundThunk factors::bind_call(Call call, std::int64_t count, const Operations& operations,
+                              RoomBytes (*room_f32)(const Sizes&), RoomBytes (*room_f64)(const Sizes&),
+                              KernelFunction together) {
   constexpr std::int64_t fewest_rows = 192, most_matrices = 8;  // of a matrix that is a team's
   const RoomBytes room = (call.dtype == f64 ? room_f64 : room_f32)(call.sizes);
   const std::int64_t n = call.sizes.n, elements = count * (n * n + 2 * n * call.sizes.columns);
   BoundThunk bound{.extent = call.result == 0 ? 0 : count};
   bound.bytes = elements * size_of(call.dtype);
-  bound.flops = 2 * count * n * n * (n + call.sizes.columns);
+  // Small ones take longer than their operations.
+  bound.flops = call.sizes.is_block()
+                    ? 2 * count * n * n * (n + call.sizes.columns)
+                    : count * n * n * (operations.thirds * n / 3 + operations.of_column * call.sizes.columns);
   bound.worker_scratch = room.shared + room.own;
   call.own_begin = room.shared;
   if (n >= fewest_rows && count <= most_matrices) {
     bound.together = together;
-    bound.shared_scratch = room.shared;
+    bound.shared_scratch = room.shared, bound.scratch_together = room.own;
     bound.nested_meetings = count * 2 * divide_up(n, block_rows);
   }
   bound.data = std::make_shared<Call>(call);
@@ -86,7 +90,7 @@ template <auto compute> void run_together(const KernelArguments* arguments, std:
 }  // namespace
 
 BoundThunk bind_solve(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
-  return bind_call(systems(graph, value, symbols, options, false), count_of(graph, value, symbols),
+  return bind_call(systems(graph, value, symbols, options, false), count_of(graph, value, symbols), {2, 2},
                    Ways<float>::room_for_solve, Ways<double>::room_for_solve, run_together<solve_each>);
 }
 void run_solve(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
@@ -95,7 +99,7 @@ void run_solve(const KernelArguments* arguments, std::int64_t begin, std::int64_
 
 BoundThunk bind_triangular_solve(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
   const bool lower = graph[value].op.as<TriangularSolve>()->lower;
-  return bind_call(systems(graph, value, symbols, options, lower), count_of(graph, value, symbols),
+  return bind_call(systems(graph, value, symbols, options, lower), count_of(graph, value, symbols), {0, 1},
                    Ways<float>::room_for_triangular_solve, Ways<double>::room_for_triangular_solve,
                    run_together<solve_triangles>);
 }
@@ -104,7 +108,7 @@ void run_triangular_solve(const KernelArguments* arguments, std::int64_t begin, 
 }
 
 BoundThunk bind_cholesky(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
-  return bind_call(systems(graph, value, symbols, options, true), count_of(graph, value, symbols),
+  return bind_call(systems(graph, value, symbols, options, true), count_of(graph, value, symbols), {1, 0},
                    Ways<float>::room_for_cholesky, Ways<double>::room_for_cholesky, run_together<factor_each>);
 }
 void run_cholesky(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
@@ -125,7 +129,7 @@ BoundThunk bind_determinants(const Graph& graph, int value, Symbols symbols, con
                   .rhs = storage_of(graph, v.in[0]),
                   .target = value,
                   .shared_slot = options.shared_slot};
-  return bind_call(call, count_of(graph, value, symbols), Ways<float>::room_for_determinant,
+  return bind_call(call, count_of(graph, value, symbols), {2, 0}, Ways<float>::room_for_determinant,
                    Ways<double>::room_for_determinant, run_together<find_determinants>);
 }
 }  // namespace
@@ -141,7 +145,7 @@ void run_det(const KernelArguments* arguments, std::int64_t begin, std::int64_t 
 }
 
 BoundThunk bind_inverse(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
-  return bind_call(systems(graph, value, symbols, options, false), count_of(graph, value, symbols),
+  return bind_call(systems(graph, value, symbols, options, false), count_of(graph, value, symbols), {6, 0},
                    Ways<float>::room_for_inverse, Ways<double>::room_for_inverse, run_together<invert_each>);
 }
 void run_inverse(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {

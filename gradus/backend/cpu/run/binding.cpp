@@ -75,6 +75,7 @@ class Binder {
     else
       b = {thunk.data,          extent(thunk.extent),         extent(thunk.grain),          extent(thunk.bytes),
            extent(thunk.flops), extent(thunk.worker_scratch), extent(thunk.shared_scratch), thunk.failure};
+    if (b.together) choose_together(b, whole_job_of(static_cast<int>(thunks_.size()) - 1));
     bound_->data.push_back(b.data);
     bound_->images.push_back(thunk.is_second ? bound_->images.back() : b.image);
     const std::string_view subject = b.fails_as.empty() ? std::string_view(thunk.label) : b.fails_as;
@@ -102,7 +103,7 @@ class Binder {
   Job job_of(int t) const {
     const BoundThunk& b = thunks_[t];
     Job job = whole_job_of(t);
-    if (is_together(b, job)) {
+    if (b.together) {
       job.run = b.together, job.controls = true, job.team = bound_->threads;
       return job;
     }
@@ -141,9 +142,10 @@ class Binder {
     return job;
   }
   /// Whether a team works on each grain, since they are too few to be divided.
-  bool is_together(const BoundThunk& b, const Job& job) const {
+  void choose_together(BoundThunk& b, const Job& job) const {
     const bool is_even = divide_up(job.extent, job.grain) % bound_->threads == 0;
-    return b.together && bound_->threads > 1 && job.cost > worth_working_together_ns && !is_even;
+    if (bound_->threads > 1 && job.cost > worth_working_together_ns && !is_even) b.worker_scratch = b.scratch_together;
+    else b.together = nullptr, b.shared_scratch = 0, b.nested_meetings = 0;
   }
   bool is_divided(const Job& job) const {
     return bound_->threads > 1 && job.cost > worth_dividing_ns && (job.extent > job.grain || job.in_turns);
@@ -337,8 +339,8 @@ class Binder {
         Job job = whole_job_of(t);
         if (job.extent == 0) continue;
         const auto step = static_cast<std::size_t>(lowered_.thunks[at(t)].step);
-        if (job.controls || job.may_fail || ++thunks_of[step] > 1) return;
         const BoundThunk& b = thunks_[t];
+        if (job.controls || job.may_fail || b.together || ++thunks_of[step] > 1) return;
         if (b.by_rows) job.run = b.by_rows, job.extent = b.rows, job.grain = 1;
         else if (const Step& of = body_->steps[step]; of.kind != Step::Kind::loops || of.space.rank() > 1)
           job.grain = 1;  // that of rows and of copies is a matter of time alone

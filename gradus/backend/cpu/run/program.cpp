@@ -250,7 +250,8 @@ void CpuProgram::State::add_times(const Binding& binding, std::vector<Kernel>& k
       if (seen[k]) continue;
       seen[k] = true;
       kernels[k].stage = together ? stage : ++stage;
-      kernels[k].divided = together && i < section.divided;
+      const bool is_teams = section.controls && !lowered.thunks[at(job.thunk)].controls;
+      kernels[k].divided = together && (i < section.divided || is_teams);
     }
   }
 }

@@ -88,8 +88,9 @@ struct BoundThunk {
   KernelFunction in_turns = nullptr;
   std::int64_t turns = 0;
   /// If set, how a team does it where grains cannot be divided evenly: every member calls it with the whole extent, and
-  /// they meet within.
+  /// they meet within. Each needs so much of its own then; only then it needs shared_scratch.
   KernelFunction together = nullptr;
+  std::int64_t scratch_together = 0;
   /// If set, the same over [0, rows) of the result, whose rows follow each other, for members that have rows of their
   /// own; and what one needs for so many of them, or -1 if that is too slow.
   KernelFunction by_rows = nullptr;
