@@ -76,7 +76,8 @@ def programs_of(row, workers, what="value"):
     """(program, mode) of everybody that has the row, Gradus first. JAX differentiates op by op in milliseconds: no peer."""
     return [(name, mode) for name in workers
             if (name == "gradus" or row[name]) and not workers[name].is_broken for mode in MODES[name]
-            if (name, mode, what) != ("jax", "eager", "gradient")]
+            if (name, mode, what) != ("jax", "eager", "gradient")
+            and not (row["shaped_by_values"] and mode == "function")]
 
 
 def measure(workers, row, place, what, n, seconds, rounds):
@@ -102,6 +103,11 @@ def peers_in(mode):
             if own == mode or (own == "eager" and mode == "function" and own == MODES[peer][-1])]
 
 
+def is_finite(number):
+    """JSON of C++ has null for what is not."""
+    return number is not None and math.isfinite(number)
+
+
 def apart(ours, theirs):
     """How far two summaries are apart, as a share of the values' size; infinite for other numbers of elements."""
     if len(ours) != len(theirs):
@@ -110,10 +116,11 @@ def apart(ours, theirs):
     for a, b in zip(ours, theirs):
         if a[0] != b[0]:
             return math.inf
+        if not all(map(is_finite, a + b)):
+            worst = max(worst, 0.0 if is_finite(a[2]) == is_finite(b[2]) else math.inf)
+            continue
         size = max(abs(b[2]), 1e-6)
         for mine, other, scale in zip(a[1:], b[1:], (size, size, max(abs(b[3]), 1e-6))):
-            if mine is None or (isinstance(other, float) and math.isnan(other)):
-                continue
             worst = max(worst, abs(mine - other) / scale)
     return worst
 
@@ -129,10 +136,12 @@ def lines_of(row, what, extent, answers, rates):
     function = answers.get(("gradus", "function"), {})
     least = least_us(function, extent, rates) if "flops" in function else None
     for mode in MODES["gradus"]:
-        ours = answers[("gradus", mode)]
+        ours = answers.get(("gradus", mode), {})
         theirs = {f"{peer} {own}": answers[peer, own]["median_us"] for peer, own in peers_in(mode)
                   if "median_us" in answers.get((peer, own), {})}
         best = min(theirs, key=theirs.get, default=None)
+        if not ours:
+            continue
         line = {"row": row["name"], "what": what, "mode": mode, "extent": extent, "us": ours.get("median_us"),
                 "best": best, "peer_us": theirs.get(best), "limit_us": least}
         if line["us"] and best:
@@ -144,7 +153,7 @@ def lines_of(row, what, extent, answers, rates):
 
 def problems_of(row, what, answers):
     """Errors, and values that disagree."""
-    ours = answers.get(("gradus", "function"), {})
+    ours = answers.get(("gradus", "function"), answers.get(("gradus", "eager"), {}))
     for (name, mode), answer in answers.items():
         if "error" in answer:
             yield f"{row['name']}, {what}: {name} {mode}: {answer['error']}"
@@ -161,7 +170,7 @@ def sweep(workers, rows, rates, seconds, rounds, names, save):
     """(lines, problems) of all rows that a peer has, or of those named; save(lines, problems) after each row."""
     lines, problems = [], []
     for place, row in enumerate(rows):
-        if len(programs_of(row, workers)) == 2 or (names and row["name"].split()[0] not in names):
+        if all(name == "gradus" for name, _ in programs_of(row, workers)) or (names and row["name"].split()[0] not in names):
             continue
         for what in ("value", "gradient") if has_gradient(row) else ("value",):
             print(f"ops: {place + 1} of {len(rows)}, {row['name']}, {what}", file=sys.stderr)

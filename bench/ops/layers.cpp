@@ -161,7 +161,7 @@ void add_modules(Rows& rows) {
                "(a - a.mean(-1, keepdims=True)) * lax.rsqrt(a.var(-1, keepdims=True) + 1e-3) * b + c"),
       of_layer("LSTM", LSTM(64), {"f32[32,n,32]", "f32[32,256]", "f32[64,256]", "f32[256]"}, {4, 32, 128},
                "torch.lstm(a, (torch.zeros(1, 32, 64), torch.zeros(1, 32, 64)), [b.t().contiguous(), "
-               "c.t().contiguous(), d, torch.zeros_like(d)], True, 1, 0.0, False, False, True)[1][0][0]",
+               "c.t().contiguous(), d, torch.zeros_like(d)], True, 1, 0.0, False, False, True)[1][0]",
                "lstm_of(a, b, c, d)"),
       of_layer("Embedding", Embedding(5000, 64), {"index[n] 0 5000", "f32[5000,64]"}, {64, 4096, 400'000},
                "F.embedding(a, b)", "jnp.take(b, a, 0)", no_gradient),

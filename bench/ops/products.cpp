@@ -163,8 +163,9 @@ void add_sequences(Rows& rows) {
   const std::vector<std::string> heads{"f32[n,8,128,64]", "f32[n,8,128,64]", "f32[n,8,128,64]"};
   const std::vector<std::string> one_query{"f32[n,8,1,64]", "f32[n,8,512,64]", "f32[n,8,512,64]"};
   const std::vector<std::string> gates{"f32[32,n,32]", "f32[32,256]", "f32[64,256]", "f32[256]"};
-  const std::vector<std::string> three_gates{"f32[32,n,32]", "f32[32,192]", "f32[64,192]", "f32[192]"};
-  const std::vector<std::string> one_gate{"f32[32,n,32]", "f32[32,64]", "f32[64,64]", "f32[64]"};
+  const std::vector<std::string> three_gates{"f32[32,n,32]", "f32[32,192] -0.1 0.1", "f32[64,192] -0.1 0.1",
+                                             "f32[192]"};
+  const std::vector<std::string> one_gate{"f32[32,n,32]", "f32[32,64] -0.1 0.1", "f32[64,64] -0.1 0.1", "f32[64]"};
   const Rows added = {
       {"scaled_dot_product_attention",
        heads,

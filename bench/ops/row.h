@@ -43,9 +43,10 @@ struct Row {
   std::vector<std::string> inputs;
   Extents extents;
   std::function<Results(const Case&)> ours;
-  std::string torch, jax;  // expressions in a, b, c ... and n; empty: no counterpart
-  int gradients = by_all;  // by_all: by all of f32
-  bool draws = false;      // random numbers: values are not compared
+  std::string torch, jax;         // expressions in a, b, c ... and n; empty: no counterpart
+  int gradients = by_all;         // by_all: by all of f32
+  bool draws = false;             // random numbers: values are not compared
+  bool shaped_by_values = false;  // no function traces it
 };
 using Rows = std::vector<Row>;
 

@@ -159,7 +159,8 @@ Json described(const Row& row) {
           {"torch", row.torch},
           {"jax", row.jax},
           {"gradients", row.gradients},
-          {"draws", row.draws}};
+          {"draws", row.draws},
+          {"shaped_by_values", row.shaped_by_values}};
 }
 
 Json answer_to(const Json& request, const Rows& rows, Kept& kept) {

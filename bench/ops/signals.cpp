@@ -80,7 +80,7 @@ void add_transforms(Rows& rows) {
        {"f32[1]"},
        {64, 4096, 1'000'000},
        [](C x) { return hamming_window(x.n); },
-       "torch.hamming_window(n, alpha=25/46, beta=21/46)",
+       "torch.hamming_window(n)",
        "",
        no_gradient},
       {"blackman_window",
@@ -168,7 +168,8 @@ void add_pools(Rows& rows) {
        {1, 4, 64},
        [](C x) { return extract_patches(x[0], {3, 3}); },
        "F.unfold(a.permute(0, 3, 1, 2), 3).transpose(1, 2).contiguous()",
-       "lax.conv_general_dilated_patches(a, (3, 3), (1, 1), 'VALID', dimension_numbers=('NHWC', 'HWIO', 'NHWC'))"},
+       "lax.conv_general_dilated_patches(a, (3, 3), (1, 1), 'VALID', dimension_numbers=('NHWC', 'HWIO', 'NHWC'))",
+       no_gradient},
   };
   rows.insert(rows.end(), added.begin(), added.end());
 }

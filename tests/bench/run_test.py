@@ -245,7 +245,7 @@ def answer(us, mean=0.5, flops=None):
 
 
 class Sweep(unittest.TestCase):
-    ROW = {"name": "exp", "draws": False}
+    ROW = {"name": "exp", "draws": False, "shaped_by_values": False}
     RATES = {"flops": 1e9, "cached": 1e9, "memory": 1e8, "threads": 1}
 
     def lines(self, extent="cached"):
@@ -259,6 +259,21 @@ class Sweep(unittest.TestCase):
         self.assertEqual((function["best"], function["ratio"]), ("jax function", 1.2))
         self.assertAlmostEqual(function["of_limit"], 3)  # 2000 operations take 2 us
         self.assertAlmostEqual(self.lines("beyond")[1]["of_limit"], 0.6)  # 1000 bytes of memory take 10 us
+
+    def test_who_is_asked(self):
+        worker = lambda is_broken=False: unittest.mock.Mock(is_broken=is_broken)
+        workers = {"gradus": worker(), "torch": worker(), "jax": worker()}
+        row = {"name": "exp", "torch": "torch.exp(a)", "jax": "jnp.exp(a)", "shaped_by_values": False}
+        ours, torch, jax = [("gradus", "eager"), ("gradus", "function")], [("torch", "eager")], [("jax", "function")]
+        self.assertEqual(ops.programs_of(row, workers), ours + torch + [("jax", "eager")] + jax)
+        self.assertEqual(ops.programs_of(row, workers, "gradient"), ours + torch + jax)
+        self.assertEqual(ops.programs_of(row | {"jax": "", "shaped_by_values": True}, workers), ours[:1] + torch)
+        self.assertEqual(ops.programs_of(row, workers | {"torch": worker(True)}, "gradient"), ours + jax)
+
+    def test_values_that_are_no_numbers_agree_with_their_like(self):
+        self.assertEqual(ops.apart([[4, None, None, None]], [[4, math.inf, math.inf, math.inf]]), 0)
+        self.assertEqual(ops.apart([[4, 0.5, 1.0, 2.0]], [[4, math.nan, math.nan, math.nan]]), math.inf)
+        self.assertEqual(ops.apart([[4, 0.5, 1.0, 2.0]], [[5, 0.5, 1.0, 2.0]]), math.inf)
 
     def test_slow_and_far_rows_are_found(self):
         self.assertEqual([line["mode"] for line in ops.slow(self.lines())], ["eager"])
