@@ -24,6 +24,7 @@ class Fuser {
     for (int i = 0; i < graph_.size(); ++i) place(i, merging);
     return in_execution_order();
   }
+  std::int64_t walked() const { return groups_.walked(); }
 
  private:
   /// What is read in place is stored only if somebody needs it in memory.
@@ -145,6 +146,14 @@ class Fuser {
 
 std::vector<Step> fuse(const Graph& graph, bool merge, const PerValue<int>& copies, const TargetModel& target) {
   return Fuser(graph, copies, target).run(merge);
+}
+
+std::int64_t values_walked_by_fuse(const Graph& graph) {
+  const PerValue<int> no_copies;
+  const TargetModel target;
+  Fuser fuser(graph, no_copies, target);
+  fuser.run(true);
+  return fuser.walked();
 }
 
 }  // namespace gradus

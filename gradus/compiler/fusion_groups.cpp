@@ -12,14 +12,18 @@ FusionGroups::FusionGroups(const Graph& graph, const LoopSpaces& spaces)
       users_(graph),
       behind_(graph),
       ahead_(graph),
-      latest_(graph, -1) {
+      latest_(graph, -1),
+      level_(graph) {
   for (int i = 0; i < graph.size(); ++i)
     for (int operand : graph[i].in) users_[operand].push_back(i);
   find_landmarks();
 }
 
 void FusionGroups::visit(int i) {
-  for (int operand : graph_[i].in) latest_[i] = std::max(latest_[i], latest_[operand]);
+  for (int operand : graph_[i].in) {
+    latest_[i] = std::max(latest_[i], latest_[operand]);
+    level_[i] = std::max(level_[i], level_[operand]);
+  }
 }
 
 int FusionGroups::add(int i, Step::Kind kind, const LoopSpace& space) {
@@ -42,6 +46,7 @@ bool FusionGroups::joins_siblings(int i) {
   known_group.ahead |= ahead_[i];
   group_of_[i] = known;
   raise_latest(known);
+  raise_level(known);
   return true;
 }
 
@@ -62,6 +67,7 @@ void FusionGroups::find_landmarks() {
     longest = std::max(longest, before[i] + after[i]);
   }
   const int spacing = longest / static_cast<int>(most_landmarks) + 1;
+  for (int i = 0; i < graph_.size(); ++i) level_[i] = before[i] / steps_of_level;
   std::vector<bool> taken(most_landmarks);
   for (int i = 0; i < graph_.size(); ++i) {
     for (int operand : graph_[i].in) behind_[i] |= behind_[operand];
@@ -91,6 +97,7 @@ bool FusionGroups::has_landmark_between(int a, int b) const {
 bool FusionGroups::depends_only_through_registers(int a, int b, const LoopSpace& space) {
   if (has_landmark_between(a, b)) return false;
   const int first = std::min(groups_[a].members.front(), groups_[b].members.front());
+  const int level = std::min(level_[groups_[a].members.front()], level_[groups_[b].members.front()]);
   ++generation_;
   visited_.resize(groups_.size() + graph_.values.size(), 0);
   std::vector<int>& pending = pending_;
@@ -111,7 +118,9 @@ bool FusionGroups::depends_only_through_registers(int a, int b, const LoopSpace&
   while (!pending.empty()) {
     const int i = pending.back();
     pending.pop_back();
-    if (latest_[i] < first) continue;  // operands come first, so it cannot depend on what comes later
+    // Operands come first and on no higher level, so it cannot depend on what comes later or is higher.
+    if (latest_[i] < first || level_[i] < level) continue;
+    ++walked_;
     const int g = group_of_[i];
     if (g == a || g == b) return false;
     const int mark = g >= 0 ? g + graph_.size() : i;
@@ -137,6 +146,7 @@ int FusionGroups::merge(int from, int into, const LoopSpace& space) {
   target.ahead |= source.ahead;
   source.members.clear();
   raise_latest(into);
+  raise_level(into);
   return into;
 }
 
@@ -164,6 +174,29 @@ void FusionGroups::raise_latest(int g) {
         latest_[member] = rounded;
         pending.push_back(member);
       }
+    }
+  }
+}
+
+/// Likewise the level, to which all that depends on the group rises, too.
+void FusionGroups::raise_level(int g) {
+  int level = 0;
+  for (int i : groups_[g].members) level = std::max(level, level_[i]);
+  std::vector<int> pending;
+  const auto raise = [&](int i) {
+    if (level_[i] >= level) return;
+    level_[i] = level;
+    pending.push_back(i);
+  };
+  for (int i : groups_[g].members) raise(i);
+  while (!pending.empty()) {
+    const int i = pending.back();
+    pending.pop_back();
+    for (int reader : users_[i]) {
+      const int other = group_of_[reader];
+      if (other < 0) raise(reader);
+      else if (level_[reader] < level)
+        for (int member : groups_[other].members) raise(member);
     }
   }
 }

@@ -36,6 +36,8 @@ class FusionGroups {
   /// Whether the members of `a` and of `b`, to which the last value belongs, may run together in `space`: no path leads
   /// from one to another through memory.
   bool depends_only_through_registers(int a, int b, const LoopSpace& space);
+  /// How many values walks between groups have met: what the work grows with.
+  std::int64_t walked() const { return walked_; }
   /// Gives the group that both are from now on: the larger one.
   int merge(int from, int into, const LoopSpace& space);
 
@@ -43,6 +45,7 @@ class FusionGroups {
   void find_landmarks();
   bool has_landmark_between(int a, int b) const;
   void raise_latest(int g);
+  void raise_level(int g);
 
   const Graph& graph_;
   const LoopSpaces& spaces_;
@@ -54,10 +57,19 @@ class FusionGroups {
   static constexpr std::size_t most_landmarks = 64;  // the bits of a word
   std::array<int, most_landmarks> landmarks_{};
   PerValue<std::uint64_t> behind_, ahead_;  // the landmarks that it depends on, and that depend on it
-  PerValue<int> latest_;             // no later value is among what it depends on, nor runs together with any of that
+  PerValue<int> latest_;  // no later value is among what it depends on, nor runs together with any of that
+  /// At least that of all that it depends on, and of those with which it runs together. Without groups, steps of the
+  /// longest chain before it: a value that a gradient computes again from a forward one is on its level, far before the
+  /// values next to it.
+  PerValue<int> level_;
+  static constexpr int steps_of_level = 16;  // a level has so many, so that it seldom rises
+  std::int64_t walked_ = 0;
   std::vector<int> pending_;         // kept from walk to walk
   Numbered<std::uint32_t> visited_;  // of values, then of groups
   std::uint32_t generation_ = 0;
 };
+
+/// How many values the walks of fuse() over this graph meet.
+std::int64_t values_walked_by_fuse(const Graph& graph);
 
 }  // namespace gradus

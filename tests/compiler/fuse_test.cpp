@@ -1,5 +1,8 @@
 /// Which values run together: graph in, steps out.
 #include <gtest/gtest.h>
+#include <string>
+#include <vector>
+#include "gradus/compiler/fusion_groups.h"
 #include "gradus/compiler/passes.h"
 
 namespace gradus {
@@ -191,6 +194,46 @@ TEST(Fuse, EmptyValuesStayAlone) {
 return %2 %3
 )"),
             "[0] 1 -> 1\n[3,0] 2 -> 2\n[3,0] 3 -> 3\n");
+}
+
+/// A network of `depth` layers and its gradient, which computes again a formula of each layer, and adds up the squares
+/// of what it gives the weights.
+Graph deep_network(int depth) {
+  std::string graph = "%0 = input : f32[8,16]\n%1 = input : f32[16,16]\n";
+  int last = 1;
+  const auto value = [&](const std::string& op, const std::string& spec = "f32[8,16]") {
+    graph += text("%", ++last, " = ", op, " : ", spec, "\n");
+    return text("%", last);
+  };
+  const auto product = [&](const std::string& a, const std::string& b, bool by_weights = false) {
+    return value(text("matmul{transpose_a=", by_weights ? "true" : "false", "; transpose_b=false} ", a, " ", b),
+                 by_weights ? "f32[16,16]" : "f32[8,16]");
+  };
+  std::string x = "%0";
+  std::vector<std::string> inputs, sums;
+  for (int i = 0; i < depth; ++i) {
+    inputs.push_back(x);
+    sums.push_back(product(x, "%1"));
+    x = value("add " + x + " " + value("tanh " + sums.back()));
+  }
+  std::string dy = x, norm = value("constant{0x0}", "f32[1,1]");
+  for (auto i = static_cast<std::size_t>(depth); i-- > 0;) {
+    const std::string slope = value("sigmoid " + sums[i]);
+    const std::string dz = value("multiply " + dy + " " + slope);
+    const std::string dw = product(inputs[i], dz, true);
+    const std::string rows = value("sum{axis=-1} " + value("square " + dw, "f32[16,16]"), "f32[16,1]");
+    norm = value("add " + norm + " " + value("sum{axis=-2} " + rows, "f32[1,1]"), "f32[1,1]");
+    dy = value("add " + dy + " " + product(dz, "%1"));
+  }
+  return parse_graph(graph + "return " + dy + " " + norm + "\n");
+}
+
+/// So no network is too deep: the work is counted, not its time.
+TEST(Fuse, WalksAreShortInDeepNetworks) {
+  for (const int depth : {50, 400}) {
+    const Graph graph = deep_network(depth);
+    EXPECT_LT(values_walked_by_fuse(graph), 4 * graph.size()) << depth;
+  }
 }
 
 }  // namespace
