@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   add_gpt(workloads);
   add_recurrent(workloads);
   add_pipeline(workloads);
+  add_images(workloads);
   add_fit(workloads);
   add_smaller(workloads);
   add_limits(workloads);

@@ -21,6 +21,7 @@ void add_cnn(Workloads& workloads);          // cnn, dwsep
 void add_gpt(Workloads& workloads);          // gpt, gpt_bf16
 void add_recurrent(Workloads& workloads);    // lstm, gru, simple_rnn
 void add_pipeline(Workloads& workloads);     // pipeline
+void add_images(Workloads& workloads);       // images
 void add_fit(Workloads& workloads);          // fit
 void add_smaller(Workloads& workloads);      // channels, low_rank
 void add_limits(Workloads& workloads);       // limits, busy
