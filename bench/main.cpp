@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   add_generate(workloads);
   add_recurrent(workloads);
   add_pipeline(workloads);
+  add_images(workloads);
   add_fit(workloads);
   add_smaller(workloads);
   add_limits(workloads);

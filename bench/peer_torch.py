@@ -100,7 +100,7 @@ def gpt_setup(L=4, bf16=False):
 
 def out(res, **kw): emit("torch", MODE, W, IMPORT, res, **kw)
 
-if W in ("pipeline", "fit", "retrace"): quiet()
+if W in ("pipeline", "images", "fit", "retrace"): quiet()
 if W.startswith("mlp_tiny"):
     b = int(W[len("mlp_tiny_b"):]) if "_b" in W else 64
     m, opt, st, x, y, lf = cls_setup(b)
@@ -271,6 +271,26 @@ elif W == "pipeline":
         return n / (time.perf_counter() - t)
     ex["by_hand_no_loader"] = max(byhand() for _ in range(4)); best = max(v for k, v in ex.items() if k != "by_hand_no_loader")
     out(dict(median_us=64e6 / best), samples_per_s=ex)
+elif W == "images":  # files that gradus_bench has made
+    import tempfile, torchvision
+    from torch.utils.data import DataLoader
+    from torchvision.transforms import v2
+    root = os.environ.get("BENCH_IMAGES") or os.path.join(tempfile.gettempdir(), "gradus_bench_images")
+    if not os.path.isdir(root): sys.exit(f"images: {root} is missing; gradus_bench images makes it")
+    decode = lambda path: torchvision.io.decode_jpeg(torchvision.io.read_file(path), mode=torchvision.io.ImageReadMode.RGB)
+    resize, scale = v2.Resize((160, 160), antialias=False), v2.ToDtype(torch.float32, scale=True)
+    change = [v2.RandomHorizontalFlip(), v2.RandomRotation(18, interpolation=v2.InterpolationMode.BILINEAR), v2.ColorJitter(contrast=0.2)]
+    def loader(steps, workers):
+        kept = dict(persistent_workers=True, prefetch_factor=4, worker_init_fn=lambda _: torch.set_num_threads(1)) if workers else {}
+        return DataLoader(torchvision.datasets.ImageFolder(root, v2.Compose(steps), loader=decode), 32, shuffle=True, num_workers=workers, **kept)
+    def epoch(dl):
+        n = 0; t = time.perf_counter()
+        for x, y in dl: n += len(y)
+        return n / (time.perf_counter() - t)
+    ex = {}
+    for nm, steps, workers in (("plain", [resize, scale], 2), ("w2", [resize, *change, scale], 2), ("w0", [resize, *change, scale], 0)):
+        dl = loader(steps, workers); v = [epoch(dl) for _ in range(4)]; ex[nm] = max(v[1:]); del dl
+    out(dict(median_us=32e6 / max(ex["w2"], ex["w0"])), samples_per_s=ex)
 elif W in ("cold_mlp", "cold_gpt"):
     if W == "cold_mlp": m, opt, st, x, y, lf = cls_setup(64)
     else: st, x, y = gpt_setup(4)

@@ -22,6 +22,7 @@ void add_gpt(Workloads& workloads);          // gpt, gpt_bf16
 void add_generate(Workloads& workloads);     // generate, generate_b8, generate_growing
 void add_recurrent(Workloads& workloads);    // lstm, gru, simple_rnn
 void add_pipeline(Workloads& workloads);     // pipeline
+void add_images(Workloads& workloads);       // images
 void add_fit(Workloads& workloads);          // fit
 void add_smaller(Workloads& workloads);      // channels, low_rank
 void add_limits(Workloads& workloads);       // limits, busy

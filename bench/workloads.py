@@ -214,18 +214,19 @@ WORKLOADS = {
     # Every pixel is read as a byte and written as a float, into a batch that is soon written again.
     "pipeline": Workload([Figure("64 images", "us", lambda line: line["median_us"], .33, 1)],
                          Limit(bytes=64 * 784 * 5, traffic="copy")),
+    "images": Workload([Figure("32 images", "ms", lambda line: line["median_us"] / 1e3, 1.0)]),
     "fit": Workload([Figure("epoch", "s", lambda line: line["median_us"] / 1e6, .50, 1e-6)],
                     Limit(60000 * dense(1, *MLP))),
 }
 
 # In which modes a peer runs a workload; what is not named runs in those of "".
 MODES = {
-    "jax": {"": ["jit"], "eager_chain": ["nojit"], "generate_growing": [], "table_update": []},
-    "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "pipeline": ["function"], "fit": ["function"],
-           "generate": [], "generate_b8": [], "generate_growing": [], "table_update": []},
+    "jax": {"": ["jit"], "eager_chain": ["nojit"], "generate_growing": [], "table_update": [], "images": []},
+    "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "pipeline": ["function"], "images": [],
+           "fit": ["function"], "generate": [], "generate_b8": [], "generate_growing": [], "table_update": []},
     "torch": {"": ["eager", "compile"], "eager_chain": ["eager"], "cold_mlp": ["eager"], "cold_gpt": ["eager"],
-              "pipeline": ["eager"], "fit": ["eager"], "generate_growing": ["eager"], "table_update": ["eager"],
-              "cnn": ["eager", "channels_last", "compile"],
+              "pipeline": ["eager"], "images": ["eager"], "fit": ["eager"], "generate_growing": ["eager"],
+              "table_update": ["eager"], "cnn": ["eager", "channels_last", "compile"],
               "dwsep": ["eager", "channels_last", "compile"]},
 }
 # Those that compile before a first step.

@@ -9,7 +9,7 @@ peer=${1-}
 case $peer in
   jax) packages="jax optax" ;;
   tf) packages="tensorflow-cpu" ;;
-  torch) packages="torch numpy" ;;
+  torch) packages="torch torchvision numpy" ;;
   tensorboard) packages="tensorboard numpy pillow" ;;
   xprof) packages="xprof" ;;
   *) echo "install_peer: jax, tf, torch, tensorboard or xprof, not '$peer'" >&2; exit 2 ;;
