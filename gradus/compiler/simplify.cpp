@@ -240,7 +240,7 @@ void simplify(Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     Value& v = graph[i];
     for (int& operand : v.in) operand = stands_for[operand];
-    if (is_same_again(v) && is_same_again(graph[v.in[0]])) v.in[0] = graph[v.in[0]].in[0];
+    if (v.op.as<ReshapeOp>() && graph[v.in[0]].op.as<ReshapeOp>()) v.in[0] = graph[v.in[0]].in[0];
     absorb_transposes(graph, v);
     absorb_exchanges(graph, v);
     stands_for[i] = same_as(graph, v, flushed).value_or(i);

@@ -4,6 +4,7 @@
 #include <xmmintrin.h>
 #include <algorithm>
 #include <random>
+#include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/base/thread_pool.h"
 #include "tests/backend/sample_ops.h"
 #include "tests/stopped_workers.h"
@@ -46,6 +47,7 @@ void watch(const KernelArguments* arguments, std::int64_t begin, std::int64_t en
 
 /// Thunks over watched elements, arranged in stages by hand.
 struct Arrangement {
+  const ThreadRatesScope rates{ThreadRates()};  // what is divided follows from them
   std::vector<std::shared_ptr<Watched>> watched;
   Lowered lowered;
   StagePlan schedule;

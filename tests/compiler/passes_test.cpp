@@ -67,6 +67,10 @@ const Row rows[] = {
      "%4 = reshape{shape=[2,2]} %3 : f32[2,2]\n%5 = transpose{order=[0,1]} %4 : f32[2,2]\n"
      "%6 = where %1 %5 %2 : f32[2,2]\n%7 = max{axis=-1} %6 : f32[2,1]\n"
      "%8 = broadcast{shape=[2,2]} %7 : f32[2,2]\nreturn %8\n"},
+    {"LeavesTheShapeOfAnAliasWithoutOne", simplify_and_clean,
+     "%0 = input : f64[3,1]\n%1 = reshape{shape=[1,3]} %0 : f64[1,3]\n%2 = reshape{shape=[3]} %1 : f64[3]\n"
+     "%3 = on_shard{length=0} %2 : f64[3]\n%4 = sin %3 : f64[3]\nreturn %4\n",
+     "%0 = input : f64[3,1]\n%1 = reshape{shape=[3]} %0 : f64[3]\n%2 = sin %1 : f64[3]\nreturn %2\n"},
     {"LeavesWhatFlushesSubnormals", simplify_and_clean,
      "%0 = input : f32[2,2]\n%1 = constant{0x3f800000} : f32[2,2]\n%2 = multiply %0 %1 : f32[2,2]\n"
      "%3 = transpose{order=[0,1]} %0 : f32[2,2]\n%4 = divide %3 %1 : f32[2,2]\n%5 = negative %0 : f32[2,2]\n"

@@ -238,7 +238,7 @@ TEST(Fit, OneProgramAStepForEveryBatchSize) {
     return toy.loss(y, prediction);
   };
   fit(model, optimizer, counting, toy.training, {.epochs = 3, .verbose = false});
-  EXPECT_EQ(traced, 4) << "once with open sizes and once with those of the batch, for each of two";
+  EXPECT_EQ(traced, 3) << "once with open sizes, and once with the sizes of each of the two batches";
 }
 
 TEST(Fit, TheScheduleMayBeReplacedAfterIt) {
