@@ -1,6 +1,7 @@
 /// ONNX's ops on images and on signals.
 #include <map>
 #include "gradus/onnx/row.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/grid_sample.h"
 #include "gradus/ops/resize.h"
 #include "gradus/ops/signal.h"
@@ -117,7 +118,8 @@ Tensor transformed(const Call& c) {
     options.dft_length = c.integer_of(1);
     c.require(options.dft_length > 0, "dft_length is ", options.dft_length, ", expected a positive number");
   }
-  return dft(c[0], options);
+  // In f64, as ONNX's own implementation, whose zeros are within 1e-14.
+  return cast(dft(cast(c[0], f64), options), c[0].dtype());
 }
 
 Tensor transformed_frames(const Call& c) {
