@@ -9,12 +9,15 @@
 #include "bench/measurement.h"
 #include "bench/workloads.h"
 #include "gradus/backend/cpu/isa.h"
+#include "gradus/backend/cpu/rate_kernels.h"
 #include "gradus/backend/cpu/tiles/amx.h"
 #include "gradus/base/error.h"
 #include "gradus/base/thread_pool.h"
 
 namespace gradus::bench {
 namespace {
+
+using namespace cpu_backend::rate_kernels;
 
 constexpr int attempts = 6;
 constexpr double least_s = 0.4;  // longer than another process keeps a core for itself
@@ -34,68 +37,18 @@ template <class Work> double best_rate(double work_of_all, Work work) {
 
 // ---------------------------------------------------------------- arithmetic
 
-// As many chains as hide the latency of an instruction of which two start in each cycle, and fit into the registers.
-constexpr int chains = 12;
 constexpr long rounds = 4'000'000, tile_rounds = 400'000;
 
-__attribute__((target("avx512f"), noinline)) float multiply_add_512() {
-  __m512 sums[chains];
-  for (int i = 0; i < chains; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(i));
-  const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
-  for (long r = 0; r < rounds; ++r)
-    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
-  for (int i = 1; i < chains; ++i) sums[0] = _mm512_add_ps(sums[0], sums[i]);
-  return _mm512_cvtss_f32(sums[0]);
-}
-
-__attribute__((target("avx2,fma"), noinline)) float multiply_add_256() {
-  __m256 sums[chains];
-  for (int i = 0; i < chains; ++i) sums[i] = _mm256_set1_ps(static_cast<float>(i));
-  const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
-  for (long r = 0; r < rounds; ++r)
-    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
-  for (int i = 1; i < chains; ++i) sums[0] = _mm256_add_ps(sums[0], sums[i]);
-  return _mm256_cvtss_f32(sums[0]);
-}
-
-__attribute__((target("avx512f,avx512bf16"), noinline)) float multiply_pairs_512() {
-  __m512 sums[chains];
-  for (int i = 0; i < chains; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(i));
-  const __m512bh a = (__m512bh)_mm512_set1_epi32(0x3a803a80), b = (__m512bh)_mm512_set1_epi32(0x3f803f80);
-  for (long r = 0; r < rounds; ++r)
-    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, a, b);
-  for (int i = 1; i < chains; ++i) sums[0] = _mm512_add_ps(sums[0], sums[i]);
-  return _mm512_cvtss_f32(sums[0]);
-}
-
-/// Two by two tiles of sums, as the library's own products have them: each waits for its last sum.
-constexpr int tile_instructions = 4, tile_operations = 16 * 16 * 32 * 2;
-
-__attribute__((target("amx-tile,amx-bf16"), noinline)) float multiply_tiles() {
-  cpu_backend::AmxConfiguration shapes;
-  std::fill_n(shapes.rows, 8, static_cast<std::uint8_t>(cpu_backend::AmxTiles::rows));
-  std::fill_n(shapes.row_bytes, 8, static_cast<std::uint16_t>(cpu_backend::AmxTiles::row_bytes));
-  _tile_loadconfig(&shapes);  // all elements are 0
-  for (long r = 0; r < tile_rounds; ++r) {
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
-  alignas(64) float sums[16 * 16];
-  _tile_stored(0, sums, 64);
-  _tile_release();
-  return sums[0];
-}
-
-thread_local volatile float kept;  // so that no result is left out
+thread_local volatile float kept;  // so that no result is left out, and none is known before
 
 /// 1e9 operations a second of `work`, which has so many of them.
-double arithmetic(float (*work)(), double operations) {
+template <class Work> double arithmetic(Work work, double operations) {
   return best_rate(operations * ThreadPool::global().threads(), [&](int, int) { kept = work(); }) / 1e9;
 }
-/// The operations of chains of an instruction that has so many.
-constexpr double in_chains(int operations) { return static_cast<double>(rounds) * chains * operations; }
+/// The same of chains of an instruction that does so many.
+double of_chains(float (*kernel)(long rounds, float first), int operations) {
+  return arithmetic([=] { return kernel(rounds, kept); }, operations_of(rounds, operations));
+}
 
 // ---------------------------------------------------------------- memory
 
@@ -183,12 +136,13 @@ Figures busy() {
 Machine measure_machine() {
   Machine machine;
   const bool is_wide = __builtin_cpu_supports("avx512f");
-  machine.flops = is_wide ? arithmetic(multiply_add_512, in_chains(32)) : arithmetic(multiply_add_256, in_chains(16));
+  machine.flops = is_wide ? of_chains(multiply_add_512, 32) : of_chains(multiply_add_256, 16);
   if (__builtin_cpu_supports("avx512bf16"))
-    machine.narrow_flops = std::max(arithmetic(multiply_pairs_512, in_chains(64)), machine.flops);
+    machine.narrow_flops = std::max(of_chains(multiply_pairs_512, 64), machine.flops);
   if (cpu_backend::uses_amx()) {
-    constexpr double in_tiles = static_cast<double>(tile_rounds) * tile_instructions * tile_operations;
-    machine.narrow_flops = std::max(arithmetic(multiply_tiles, in_tiles), *machine.narrow_flops);
+    constexpr double in_tiles = static_cast<double>(tile_rounds) * tile_products * tile_operations;
+    machine.narrow_flops =
+        std::max(arithmetic([] { return multiply_tiles(tile_rounds); }, in_tiles), *machine.narrow_flops);
   }
   add_memory(machine);
   return machine;

@@ -15,6 +15,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/optim/optimizers.h"
 #include "gradus/tensor/memory.h"
+#include "tests/peak_memory.h"
 
 namespace gradus {
 namespace {
@@ -98,12 +99,7 @@ TEST(TableParts, NeedTheMemoryOfRows) {
   const Tensor words = random::integers({256, time}, {.high = 400'000, .seed = 5}), weights = ones({256});
   const auto step = function([&] { optimizer.apply_gradients(net.by_loop(words, weights, {.micro_batch = 20})); });
   for (int i = 0; i < 3; ++i) step();
-  synchronize();
-  reset_peak_memory();
-  const std::size_t before = memory_use().live_bytes;
-  step();
-  synchronize();
-  EXPECT_LE(memory_use().peak_bytes - before, 2 * MiB);
+  EXPECT_LE(peak_of(step), 2 * MiB);
 }
 
 /// More places than the table has rows, and rows that no example reads, are added up in full.

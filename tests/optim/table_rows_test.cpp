@@ -20,6 +20,7 @@
 #include "gradus/optim/optimizers.h"
 #include "gradus/tensor/memory.h"
 #include "tests/errors.h"
+#include "tests/peak_memory.h"
 
 namespace gradus {
 namespace {
@@ -169,15 +170,6 @@ TEST_P(Steps, AreKeras) {
 }
 
 constexpr std::int64_t many = 200'000, width = 32;
-
-std::size_t peak_of(const std::function<void()>& work) {
-  synchronize();
-  reset_peak_memory();
-  const std::size_t before = memory_use().live_bytes;
-  work();
-  synchronize();
-  return memory_use().peak_bytes - before;
-}
 
 /// Once compiled, a step needs what its rows need: 256 rows of 128 bytes are 32 KiB. The table has 24 MiB.
 TEST_P(Steps, NeedTheMemoryOfRows) {

@@ -6,71 +6,20 @@
 #include <cstddef>
 #include <vector>
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/backend/cpu/tiles/amx.h"
+#include "gradus/backend/cpu/rate_kernels.h"
 #include "gradus/base/clock.h"
 
 namespace gradus {
 namespace {
 
 using namespace cpu_backend;
+using namespace cpu_backend::rate_kernels;
 
-// As many chains as hide the latency of an instruction of which two start in each cycle.
-constexpr int chains = 12;
 constexpr long rounds = 1000, tile_rounds = 100;  // 5 to 10 us: no longer than it takes to be undisturbed now and then
 constexpr int least_attempts = 16;
 constexpr double least_seconds = 0.2e-3;  // of attempts: wide vectors take up to 20 us to reach their speed
 
 volatile float kept = 0;  // so that no result is left out, and none is known before
-
-__attribute__((target("avx512f"), noinline)) void multiply_add_512() {
-  __m512 sums[chains];
-  for (int i = 0; i < chains; ++i) sums[i] = _mm512_set1_ps(kept + static_cast<float>(i));
-  const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
-  for (long r = 0; r < rounds; ++r)
-    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
-  for (int i = 1; i < chains; ++i) sums[0] = _mm512_add_ps(sums[0], sums[i]);
-  kept = _mm512_cvtss_f32(sums[0]);
-}
-
-__attribute__((target("avx2,fma"), noinline)) void multiply_add_256() {
-  __m256 sums[chains];
-  for (int i = 0; i < chains; ++i) sums[i] = _mm256_set1_ps(kept + static_cast<float>(i));
-  const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
-  for (long r = 0; r < rounds; ++r)
-    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
-  for (int i = 1; i < chains; ++i) sums[0] = _mm256_add_ps(sums[0], sums[i]);
-  kept = _mm256_cvtss_f32(sums[0]);
-}
-
-__attribute__((target("avx512f,avx512bf16"), noinline)) void multiply_pairs_512() {
-  __m512 sums[chains];
-  for (int i = 0; i < chains; ++i) sums[i] = _mm512_set1_ps(kept + static_cast<float>(i));
-  const __m512bh a = (__m512bh)_mm512_set1_epi32(0x3a803a80), b = (__m512bh)_mm512_set1_epi32(0x3f803f80);
-  for (long r = 0; r < rounds; ++r)
-    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, a, b);
-  for (int i = 1; i < chains; ++i) sums[0] = _mm512_add_ps(sums[0], sums[i]);
-  kept = _mm512_cvtss_f32(sums[0]);
-}
-
-/// Two by two tiles of sums, as products have them: each waits for its last sum.
-constexpr int tile_products = 4, tile_operations = 16 * 16 * 32 * 2;
-
-__attribute__((target("amx-tile,amx-bf16"), noinline)) void multiply_tiles() {
-  AmxConfiguration shapes;
-  std::fill_n(shapes.rows, 8, static_cast<std::uint8_t>(AmxTiles::rows));
-  std::fill_n(shapes.row_bytes, 8, static_cast<std::uint16_t>(AmxTiles::row_bytes));
-  _tile_loadconfig(&shapes);  // all elements are 0
-  for (long r = 0; r < tile_rounds; ++r) {
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
-  alignas(64) float sums[16 * 16];
-  _tile_stored(0, sums, 64);
-  _tile_release();
-  kept = sums[0];
-}
 
 __attribute__((target("avx512f"), noinline)) void scale_512(std::vector<float>& x) {
   const __m512 factor = _mm512_set1_ps(0.999f);
@@ -96,13 +45,16 @@ template <class Work> double best_rate(double units, Work work) {
   return units / least;
 }
 
-/// Operations of the chains of an instruction that has so many.
-constexpr double in_chains(int operations) { return static_cast<double>(rounds) * chains * operations; }
+/// Operations a second of chains of an instruction that does so many.
+double rate_of_chains(float (*kernel)(long rounds, float first), int operations) {
+  return best_rate(operations_of(rounds, operations), [&] { kept = kernel(rounds, kept); });
+}
 
 double narrow_flops(double flops) {
-  if (uses_amx() && has_amx()) return best_rate(double{tile_rounds} * tile_products * tile_operations, multiply_tiles);
+  if (uses_amx() && has_amx())
+    return best_rate(double{tile_rounds} * tile_products * tile_operations, [] { kept = multiply_tiles(tile_rounds); });
   const bool has_pairs = isa() == Isa::avx512 && has_pair_products();
-  return has_pairs ? std::max(flops, best_rate(in_chains(64), multiply_pairs_512)) : flops;
+  return has_pairs ? std::max(flops, rate_of_chains(multiply_pairs_512, 64)) : flops;
 }
 
 double cached_bytes(bool wide) {
@@ -114,7 +66,7 @@ double cached_bytes(bool wide) {
 
 ThreadRates measured() {
   const bool wide = isa() == Isa::avx512;
-  const double flops = wide ? best_rate(in_chains(32), multiply_add_512) : best_rate(in_chains(16), multiply_add_256);
+  const double flops = wide ? rate_of_chains(multiply_add_512, 32) : rate_of_chains(multiply_add_256, 16);
   return {.flops = flops, .narrow_flops = narrow_flops(flops), .bytes = cached_bytes(wide)};
 }
 
