@@ -1,5 +1,5 @@
-/// What stands around the gradients of a step: accumulating them over micro-batches, updating many parameters, and few
-/// rows of a table.
+/// Work around the gradients of a step: accumulating them over micro-batches, updating many parameters, and few rows of
+/// a table.
 #include "bench/classifier.h"
 #include "bench/workloads.h"
 #include "gradus/function/synchronize.h"

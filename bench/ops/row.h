@@ -33,7 +33,7 @@ struct Extents {
 inline constexpr Extents elements{1024, 65536, 3'000'000}, images{2, 8, 64}, rows_of_256{4, 256, 16384},
     matrices{16, 128, 1024};
 
-/// Of the inputs in front, how many a row is differentiated by.
+/// A row is differentiated by so many of its first inputs.
 inline constexpr int no_gradient = 0, by_all = -1;
 
 struct Row {

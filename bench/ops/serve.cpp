@@ -138,7 +138,7 @@ class Measured {
   std::optional<TracedFunction> compiled_;
 };
 
-/// Of the row and size that were asked for last: a later round compiles nothing again.
+/// Keeps the row and size that were asked for last, so that a later round compiles nothing again.
 class Kept {
  public:
   Measured& of(const Row& row, std::int64_t n, bool differentiates, bool is_compiled) {

@@ -64,7 +64,7 @@ template <class T> void for_each(T& whole, const auto& visit) {
   else std::apply([&](auto&... part) { (visit(part), ...); }, reflect::tie(whole));
 }
 
-/// What the type of `whole` leaves open: the length of a vector, the keys of a map.
+/// The structure that the type of `whole` leaves open, as text: the length of a vector, the keys of a map.
 template <class T> std::string open_structure(const T& whole) {
   if constexpr (is_vector<T>) {
     return '[' + std::to_string(whole.size()) + "] ";

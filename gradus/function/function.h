@@ -141,11 +141,11 @@ template <class F> Function<F> function(F f, FunctionOptions options = {}) {
 namespace detail {
 
 template <std::size_t> using TensorFor = Tensor;
-/// Whether F takes so many tensors.
+/// True if F takes so many tensors.
 template <class F, std::size_t... i> constexpr bool takes_tensors(std::index_sequence<i...>) {
   return std::invocable<const F&, TensorFor<i>...>;
 }
-/// Whether F takes so many tensors, and then a vector of more. A generic lambda is not asked, whose body may not
+/// True if F takes so many tensors, and then a vector of more. A generic lambda is not asked, whose body may not
 /// compile for a vector.
 template <class F, std::size_t... i> constexpr bool takes_rest(std::index_sequence<i...>) {
   if constexpr (requires { &F::operator(); }) return std::invocable<const F&, TensorFor<i>..., Tensors>;

@@ -7,7 +7,7 @@
 
 namespace gradus {
 
-/// What a trace with symbols did, to compare traces at further sizes with.
+/// The record of a trace with symbols: traces at further sizes are compared with it.
 struct OpenTrace {
   Recording recording;
   std::vector<Trace::Bound> bounds;

@@ -39,7 +39,7 @@ class VariantMaker {
 
  private:
   struct Run;
-  /// What a run leaves.
+  /// The parts that a run makes for its caller.
   enum class Kept { draft, draft_and_recording, recording };
   Run run(const Signature& pattern, CallRequest& request, Kept kept = Kept::draft, const Recording& other = {}) const;
   std::variant<Run, Unlike> run_open(const Signature& pattern, CallRequest& request, const Run& known) const;

@@ -73,7 +73,7 @@ TEST(Choosing, SearchesWhereSortPutsNan) {
   EXPECT_EQ(numbers(searchsorted(rows, full({2, 1}, nan, f32))), (Numbers{2, 1}));
 }
 
-/// Of each length about powers of two, of batches, of values between, at and beyond the elements, of sizes that vary.
+/// At lengths about powers of two, in batches, for values between, at and beyond the elements, at sizes that vary.
 TEST(Choosing, SearchesAsCountingDoes) {
   for (const Side side : {Side::left, Side::right}) {
     const auto compiled = function([&](Tensor a, Tensor v) { return searchsorted(a, v, side); });

@@ -159,7 +159,7 @@ TEST(ManyRowsTeams, HaveTheBitsOfOneThread) {
   for (const Tensor& each : got) EXPECT_TRUE(bitwise_equal(each, expected[0]));
 }
 
-/// Of order 2, past one block: against differences of the first gradient.
+/// Gradients of order 2, past one block, against differences of the first gradient.
 TEST(ManyRowsGradients, OfOrderTwo) {
   constexpr std::int64_t n = 70;
   const Tensor x = normal({n, n}, f64, 1) * 0.02, direction = normal({n, n}, f64, 2), one = eye(n, f64);

@@ -26,7 +26,7 @@ namespace gradus {
 namespace {
 
 constexpr std::int64_t width = 3, places = 7;
-/// Of a large table the gradient is kept as rows, of a small one in full.
+/// The gradient of a large table is kept as rows, that of a small one in full.
 constexpr std::int64_t large = 5000, small = 40;
 
 /// Row 3 of the first batch is read twice with terms that cancel, row 5 of each with slopes of 0.
@@ -51,7 +51,7 @@ std::vector<double> gradient_of(std::size_t batch, std::int64_t rows) {
     all[static_cast<std::size_t>(batches[batch][k / width] * width) + k % width] += terms[k];
   return all;
 }
-/// Of each row whether the batch gives it a gradient.
+/// True for each row that gets a gradient from the batch.
 std::vector<bool> touched_by(std::size_t batch, std::int64_t rows) {
   std::vector<bool> touched(static_cast<std::size_t>(rows));
   const std::vector<double> g = gradient_of(batch, rows);
@@ -232,7 +232,7 @@ std::vector<Case> cases() {
   };
 }
 
-/// Of state that is kept per row, the rows without a gradient are as before, the others those of the ordinary step.
+/// In state that is kept per row, rows without a gradient are as before, the others are those of the ordinary step.
 TEST(LazySteps, ChangeTheRowsOfOrdinaryStepsAndNoOthers) {
   for (const Case& c : cases())
     for (const DType t : {f32, bf16})

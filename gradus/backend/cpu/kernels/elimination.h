@@ -141,7 +141,7 @@ template <class T> class SmallElimination {
   std::int64_t* pivots_;
 };
 
-/// Where row i of P a stood in a.
+/// order[i] becomes the row of a that is row i of P a.
 inline void find_order(const std::int64_t* pivots, std::int64_t n, std::int64_t panel, std::int64_t* order) {
   std::iota(order, order + n, 0);
   for (std::int64_t k = 0; k < n; ++k) std::swap(order[k], order[k / panel * panel + pivots[k]]);

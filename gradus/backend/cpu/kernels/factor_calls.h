@@ -10,9 +10,8 @@ namespace gradus::library::factors {
 struct Call {
   DType dtype;
   Sizes sizes;
-  std::int64_t result;  // elements of one
-  // Of a worker's own memory in its scratch, before which lies what a team would share.
-  std::int64_t own_begin;
+  std::int64_t result;      // elements of one
+  std::int64_t own_begin;   // of a worker's own memory in its scratch, behind the part that a team would share
   bool lower;               // of triangular ones
   int matrix, rhs, target;  // slots; without a right side rhs is the matrix
   int shared_slot;
@@ -39,7 +38,7 @@ void run_each(const KernelArguments* arguments, std::int64_t begin, std::int64_t
   else run(float{});
 }
 
-/// Of one matrix: so many thirds of n^3, and n^2 of each column beside it.
+/// The operations of one matrix: `thirds` n^3 / 3, and `of_column` n^2 for each column beside it.
 struct Operations {
   std::int64_t thirds = 0, of_column = 0;
 };

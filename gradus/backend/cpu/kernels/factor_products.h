@@ -1,5 +1,5 @@
-/// What factorizations by blocks are made of besides their panels: products of the tiles, triangular systems block by
-/// block, transposes.
+/// Parts of factorizations by blocks beside their panels: products by the tiles, triangular systems block by block,
+/// transposes.
 #pragma once
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/factorization.h"

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t strip_columns = 128;  // of an inverse, which a thread finds from first to last
 
-/// What is needed for a computation that takes its memory from `shared` and `own`.
+/// The bytes that `take` takes from a shared and from an own room.
 template <class Take> RoomBytes bytes_taken(const Take& take) {
   Room shared, own;
   take(shared, own);

@@ -12,7 +12,7 @@
 
 namespace gradus::library::factors {
 
-/// Who works on a matrix.
+/// The threads that work on one matrix, as one of them sees it.
 struct Team {
   const TeamMember* member = nullptr;  // null: one thread
   int worker() const { return member ? member->worker : 0; }
@@ -38,7 +38,7 @@ class Room {
   std::intptr_t begin_, now_;
 };
 
-/// What a factorization needs beside its operands: memory that all of a team share, and each member's own.
+/// Memory that a factorization needs beside its operands: shared by the team, and of each member.
 struct RoomBytes {
   std::int64_t shared = 0, own = 0;
 };

@@ -34,7 +34,7 @@ BoundThunk factors::bind_call(Call call, std::int64_t count, const Operations& o
 
 namespace {
 
-/// Of matrices [..., n, n] the number.
+/// The number of matrices in [..., n, n].
 std::int64_t count_of(const Shape& shape) {
   std::int64_t count = 1;
   for (int i = 0; i < shape.rank() - 2; ++i) count *= shape[i];

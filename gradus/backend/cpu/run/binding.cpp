@@ -141,7 +141,7 @@ class Binder {
     job.data = &bound_->measured[t];
     return job;
   }
-  /// Whether a team works on each grain, since they are too few to be divided.
+  /// A team works on each grain together where the grains are too few to be divided.
   void choose_together(BoundThunk& b, const Job& job) const {
     const bool is_even = divide_up(job.extent, job.grain) % bound_->threads == 0;
     if (bound_->threads > 1 && job.cost > worth_working_together_ns && !is_even) b.worker_scratch = b.scratch_together;
