@@ -15,6 +15,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -70,8 +71,6 @@ RandomColorOptions checked(std::string_view layer, const RandomColorOptions& opt
   return options;
 }
 
-Tensor as_floats(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, f32); }
-
 /// One number for each image, [batch], in the type in which it is computed with.
 Tensor drawn(const Tensor& images, const Factor& factor) {
   const DType t = computed_in(images.dtype());
@@ -93,7 +92,7 @@ GridPadding padding_of(FillMode mode) {
 
 /// Reads each image at the positions matrix (x, y, 1), from -1 to 1: rows of the matrix are [batch] or numbers.
 Tensor moved(std::string_view layer, const Tensor& given, const std::array<Tensor, 6>& matrix, FillMode mode) {
-  const Tensor images = as_floats(given);
+  const Tensor images = in_floats(given);
   const std::int64_t height = images.shape()[1], width = images.shape()[2];
   require(height > 0 && width > 0, layer, ": the input is ", given.spec(), ", height and width must be known");
   std::vector<Tensor> columns;
@@ -143,13 +142,13 @@ Tensor cropped(const Tensor& images, std::int64_t height, std::int64_t width) {
 }
 
 Tensor brightened(const Tensor& given, Factor factor, const std::array<double, 2>& range) {
-  const Tensor images = as_floats(given);
+  const Tensor images = in_floats(given);
   const Tensor delta = by_image(drawn(images, factor)) * (range[1] - range[0]);
   return clip_by_value(images + cast(delta, images.dtype()), range[0], range[1]);
 }
 
 Tensor contrasted(const Tensor& given, Factor factor, const std::array<double, 2>& range) {
-  const Tensor images = as_floats(given);
+  const Tensor images = in_floats(given);
   const Tensor share = cast(by_image(drawn(images, factor)) + 1, images.dtype());
   const Tensor mean = reduce_mean(images, {.axis = {1, 2}, .keepdims = true});
   return clip_by_value((images - mean) * share + mean, range[0], range[1]);

@@ -9,11 +9,10 @@
 #include "gradus/ops/image.h"
 #include "gradus/ops/pool.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
-
-Tensor in_floats(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, f32); }
 
 Tensor centered(const Tensor& x, std::int64_t height, std::int64_t width) {
   require(x.shape().rank() >= 3 && x.shape()[-3] > 0 && x.shape()[-2] > 0, "CenterCrop: the input is ", x.spec(),

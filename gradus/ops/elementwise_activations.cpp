@@ -12,8 +12,6 @@
 namespace gradus {
 namespace {
 
-DType type_of(const scalar::Value& x) { return x.type(); }
-DType type_of(const scalar::Real& x) { return x.type; }
 double largest_of(DType t) {
   if (t == f64) return std::numeric_limits<double>::max();
   return t == f16 ? 65504 : t == bf16 ? 0x1.fep127 : std::numeric_limits<float>::max();

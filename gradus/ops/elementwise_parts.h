@@ -13,6 +13,10 @@ namespace gradus {
 inline Tensors none(int n) { return Tensors(static_cast<std::size_t>(n)); }
 inline bool has_gradient(const Tensor& y) { return is_floating(y.dtype()); }
 
+/// The type of a number in a formula, as it is recorded and as it is computed.
+inline DType type_of(const scalar::Value& x) { return x.type(); }
+inline DType type_of(const scalar::Real& x) { return x.type; }
+
 inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
   require(a.dtype() == b.dtype(), op, ": a is ", a.spec(), ", b is ", b.spec(), ": dtypes differ; cast one of them");
 }

@@ -17,9 +17,6 @@
 namespace gradus {
 namespace {
 
-DType operand_type(const scalar::Value& x) { return x.type(); }
-DType operand_type(const scalar::Real& x) { return x.type; }
-
 /// Integers have no infinity: their lowest number stands for it.
 scalar::Literal lowest_number(DType t) {
   return with_type(t, []<class T>(T) -> scalar::Literal {
@@ -66,7 +63,7 @@ struct Max {
   int axis = -1;
   static scalar::Literal identity(DType t) { return lowest_number(t); }
   auto combine(auto best, auto x) const {
-    return is_floating(operand_type(x)) ? select(x == x, max(x, best), x) : max(x, best);
+    return is_floating(type_of(x)) ? select(x == x, max(x, best), x) : max(x, best);
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const { return {split_among_ties(in[0], y, dy, axis)}; }
 };
@@ -76,7 +73,7 @@ struct Min {
   int axis = -1;
   static scalar::Literal identity(DType t) { return highest(t); }
   auto combine(auto best, auto x) const {
-    return is_floating(operand_type(x)) ? select(x == x, min(x, best), x) : min(x, best);
+    return is_floating(type_of(x)) ? select(x == x, min(x, best), x) : min(x, best);
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const { return {split_among_ties(in[0], y, dy, axis)}; }
 };

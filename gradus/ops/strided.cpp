@@ -62,11 +62,6 @@ Tensor spread(const Tensor& dy, int axis, std::int64_t begin, std::int64_t step,
   return reshape(with_zeros(rows, 1, begin, is_positive(over) ? 0 : dimension::subtract(rest, length)), result);
 }
 
-Shape with_leading(std::int64_t n, Shape shape) {
-  shape.insert(0, n);
-  return shape;
-}
-
 /// What x[begin:end:step] is along one dimension: the box of a StridedSlice.
 struct Stretch {
   std::int64_t begin = 0, size = 0, step = 1;

@@ -76,12 +76,13 @@ Tensor embed(const Tensor& dy, const Shape& begin, const Shape& shape) {
 }
 
 /// [n, shape...]
-Shape with_first(std::int64_t n, Shape shape) {
+
+}  // namespace
+
+Shape with_leading(std::int64_t n, Shape shape) {
   shape.insert(0, n);
   return shape;
 }
-
-}  // namespace
 
 Spec Broadcast::infer(Specs in) const {
   require_one_operand(name, in);
@@ -103,7 +104,7 @@ Tensors Broadcast::vjp(In in, const Tensor&, const Tensor& dy) const { return {s
 Tensor Broadcast::batch(In in, std::uint32_t, std::int64_t n) const {
   Shape aligned = in[0].shape();
   while (aligned.rank() <= shape.rank()) aligned.insert(1, 1);
-  return broadcast_to(reshape(in[0], aligned), with_first(n, shape));
+  return broadcast_to(reshape(in[0], aligned), with_leading(n, shape));
 }
 
 Spec Transpose::infer(Specs in) const {
@@ -136,7 +137,7 @@ Tensors Transpose::vjp(In, const Tensor&, const Tensor& dy) const {
 }
 
 Tensor Transpose::batch(In in, std::uint32_t, std::int64_t) const {
-  return gradus::apply(Transpose{with_first(order.rank(), order)}, in);
+  return gradus::apply(Transpose{with_leading(order.rank(), order)}, in);
 }
 
 Spec Slice::infer(Specs in) const {
@@ -165,7 +166,7 @@ View Slice::view(const Shape& in, const Shape&) const {
 Tensors Slice::vjp(In in, const Tensor&, const Tensor& dy) const { return {embed(dy, begin, in[0].shape())}; }
 
 Tensor Slice::batch(In in, std::uint32_t, std::int64_t n) const {
-  return gradus::apply(Slice{with_first(0, begin), with_first(n, size)}, in);
+  return gradus::apply(Slice{with_leading(0, begin), with_leading(n, size)}, in);
 }
 
 Spec Reverse::infer(Specs in) const {
@@ -199,6 +200,6 @@ Spec ReshapeOp::infer(Specs in) const {
 
 Tensors ReshapeOp::vjp(In in, const Tensor&, const Tensor& dy) const { return {reshaped_cotangent(dy, in[0].shape())}; }
 
-Tensor ReshapeOp::batch(In in, std::uint32_t, std::int64_t n) const { return reshape(in[0], with_first(n, shape)); }
+Tensor ReshapeOp::batch(In in, std::uint32_t, std::int64_t n) const { return reshape(in[0], with_leading(n, shape)); }
 
 }  // namespace gradus

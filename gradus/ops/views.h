@@ -52,6 +52,9 @@ struct Reverse {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
+/// `shape` with n as its first dimension.
+Shape with_leading(std::int64_t n, Shape shape);
+
 /// The same elements in the same order under another shape. (The layer is called Reshape.)
 struct ReshapeOp {
   static constexpr auto name = "reshape";

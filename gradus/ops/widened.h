@@ -9,6 +9,9 @@ namespace gradus {
 /// x, with narrow floats in f32.
 inline Tensor widened(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
 
+/// x, with integers and booleans in f32.
+inline Tensor in_floats(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, f32); }
+
 /// f(x), with narrow floats computed in f32 and rounded once.
 template <class F> Tensor in_computed_dtype(const Tensor& x, const F& f) {
   return is_narrow(x.dtype()) ? in_f32(x, f) : f(x);
