@@ -7,7 +7,8 @@
 
 namespace gradus {
 
-/// The speed of one thread when nothing holds it up: the constants of the cost model.
+/// The speed of one thread when nothing holds it up. The numbers here are those of a Zen 4, for byte budgets, which are
+/// the same on every machine; thread_rates() measures this one (backend/cpu/thread_rates.h).
 struct ThreadRates {
   double flops = 120e9, narrow_flops = 240e9;  // in vectors of f32; in products of 16 bits
   double bytes = 60e9;                         // read and written, from the second cache

@@ -1,4 +1,4 @@
-/// Linear systems and factorizations of small dense matrices, T[..., n, n] with T floating. Narrow floats are computed
+/// Linear systems and factorizations of dense matrices, T[..., n, n] with T floating. Narrow floats are computed
 /// in f32. Batches broadcast. Gradients of every order.
 #pragma once
 #include <optional>
