@@ -21,6 +21,7 @@ TIDY = {
                                    "changed_.wait(lock);  // no deadline: of this process\n",
     "gradus/data/waits.cpp": "/// Waits.\nready_.wait(lock);\n",
     "tests/ops/matmul_test.cpp": '/// Tests.\n#include "gradus/gradus.h"\n',
+    "tests/ops/sums_test.cpp": "/// Sums.\nnamespace gradus::rows::sums_test {\nnamespace {\n}\n}\n",
 }
 WORD = "TO" + "DO"
 # file, its text, the line of the finding, a part of the message
@@ -63,6 +64,8 @@ VIOLATIONS = [
     ("gradus/ops/moved.cpp", "/// Moved.\nreturn node(made(std::move(op)), op.size());\n", 2, "moved by one argument"),
     ("gradus/ops/moved.cpp", "/// Moved.\nreturn node(op.size(), Made{std::move(op)});\n", 2, "moved by one argument"),
     ("gradus/ops/moved.cpp", "/// Moved.\nreturn node(std::move(*a.op), a.op->size());\n", 2, "moved by one argument"),
+    ("tests/ops/sum_test.cpp", "/// Sum.\nnamespace gradus {\nnamespace {\n}\n}\n", 3, "namespace gradus::sum_test {"),
+    ("tests/ops/rows_sum.cpp", "/// Sum.\nnamespace gradus::rows {\nnamespace {\n}\n}\n", 3, "other tests"),
     ("gradus/ops/twice.h", "/// Twice.\n", 1, "#pragma once"),
     ("gradus/ops/again.h", '/// Again.\n#pragma once\n#include "gradus/ops/matmul.h"\n#include "gradus/ops/matmul.h"\n', 4,
      "included above already"),
