@@ -1,6 +1,5 @@
-/// CheckedTransport: checksums, which notice bytes that were damaged on their way. Each message is followed by a
-/// receipt with its length and checksum. Networks check their packets, so it is for those that one does not trust, and
-/// for tests.
+/// CheckedTransport: checksums that notice bytes damaged on their way. Each message is followed by a receipt with its
+/// length and checksum. Networks check their packets, so this is for untrusted ones and for tests.
 #pragma once
 #include <array>
 #include "gradus/distribute/transport.h"

@@ -34,7 +34,7 @@ TransferPointer FaultyTransport::send(int to, Tag tag, std::span<const std::byte
       return is_stopped_ ? std::make_shared<Transfer>(Transfer{to, tag, bytes.size()}) : inner_->send(to, tag, bytes);
     case Fault::Kind::drop: return sent;
     case Fault::Kind::delay: late_.push_back({in(fault->delay), to, tag, std::move(copy)}); return sent;
-    case Fault::Kind::duplicate: {  // the second one is nobody's, who may have left when he has the first
+    case Fault::Kind::duplicate: {  // the receiver may have left after the first one
       TransferPointer first = inner_->send(to, tag, bytes);
       send_copy(to, tag, std::move(copy));
       return first;

@@ -36,7 +36,7 @@ class FaultyTransport : public Transport {
   void set(Fault fault) { faults_ = {std::move(fault)}; }
   /// How many messages were to be sent so far.
   int sent() const { return sent_; }
-  /// Waits for those that come late, and sends them: a rank that is done drives its transport no more.
+  /// Waits for delayed messages, and sends them: a rank that is done drives its transport no more.
   void send_late();
   /// From now on nothing moves, as in a process that is stopped.
   void stop() { is_stopped_ = true; }

@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// What has come for one rank, and what became of it. Each generation has a box of its own.
+/// Messages for one rank, and their fate. Each generation has a box of its own.
 struct InProcessBox {
   using Key = std::tuple<int, int, std::uint32_t, std::uint32_t>;  // sender, generation, step, slot
   std::map<Key, std::deque<std::vector<std::byte>>> letters = {};
@@ -139,7 +139,7 @@ class InProcessTransport : public Transport {
     transfer.is_peer_gone = box.why_closed.empty();
   }
 
-  /// Whether it is done, well or not.
+  /// True if it is done, well or not.
   bool take(Expected& each) {
     Transfer& transfer = *each.transfer;
     const auto found = box_->letters.find({transfer.peer, group_.generation, transfer.tag.step, transfer.tag.slot});

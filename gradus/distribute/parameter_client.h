@@ -13,7 +13,7 @@
 
 namespace gradus {
 
-/// A server, and what those that ask it have in common.
+/// A server, and the settings that its clients share.
 struct ParameterServerPlace {
   std::shared_ptr<RpcClient> client;
   std::string name;  // "parameter server 0 (127.0.0.1:2222)"
@@ -34,7 +34,7 @@ class ParameterClient {
   };
   void begin();
   void add_cells(std::span<const NewCell> cells);
-  /// After so many steps.
+  /// `version`: the number of steps applied.
   void set(std::uint64_t cell, std::uint64_t version, std::string_view bytes);
   void add_program(std::uint64_t number, std::string_view bytes);
   /// `values`: one behind another.

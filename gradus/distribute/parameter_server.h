@@ -16,11 +16,11 @@
 /// join(), run() or an assignment between steps. So results are the same bits whoever is slow, stopped or lost. With
 /// max_staleness = 0 they are those of one process.
 ///
-/// The optimizer's update is computed at the servers, slots and all; clipping is the worker's. A Variable that a step
-/// assigns beside it is set as in one process where that depends on no batch. What is made of the batch counts in the
-/// order of steps; where it is made of the old value, too, changes add up, and the Variable needs an Aggregation (of
-/// either kind), unless max_staleness is 0. Between two join() the Variables of the program hold what they held at the
-/// last one.
+/// The optimizer's update is computed at the servers, slots and all; clipping is the worker's. Other assignments of a
+/// step are those of one process if they depend on no batch. Values computed from the batch are assigned in the order
+/// of steps. If they depend on the old value, too, changes add up, and the Variable needs an Aggregation (of either
+/// kind), unless max_staleness is 0. Between two join() the Variables of the program hold what they held at the last
+/// one.
 #pragma once
 #include <filesystem>
 #include "gradus/distribute/strategy.h"
@@ -30,10 +30,10 @@ namespace gradus {
 /// Options of ParameterServerStrategy.
 struct ParameterServerOptions {
   int max_staleness = 0;  // how many updates a worker's values may lack; 0: in step, workers take turns
-  /// A directory in which each server writes down what it takes in, so that one that is started again goes on where it
-  /// was: nothing is lost. Empty: a server that is lost ends the training.
+  /// A directory in which each server records its input, so that a server that is started again continues where it was
+  /// and nothing is lost. Empty: a lost server ends the training.
   std::filesystem::path checkpoints = {};
-  int checkpoint_steps = 100;  // after so many steps a server writes all its values anew; between them what is pushed
+  int checkpoint_steps = 100;  // steps between two full snapshots of a server; pushes are recorded between them
   static constexpr auto ranges() {
     return std::array{Allowed::within(0, 1024, "max_staleness"), Allowed::positive("checkpoint_steps")};
   }
@@ -84,11 +84,11 @@ struct ParameterServerStrategy : Strategy {
     });
   }
 
-  /// Waits for all that was scheduled. Then the Variables of the program are those of the servers, on every rank. Gives
-  /// the loss of all examples since the last join; an empty one if no step gave any. What a step has thrown it throws.
+  /// Waits for all scheduled steps. Then the Variables of the program have the servers' values, on every rank. Gives
+  /// the loss of all examples since the last join; an empty one if no step gave any. Rethrows the error of a step.
   Loss join() const;
 
-  /// Of this process; 0 in a simulated cluster.
+  /// The rank of this process; 0 in a simulated cluster.
   int rank() const;
 
  private:

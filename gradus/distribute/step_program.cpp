@@ -12,7 +12,7 @@
 
 namespace gradus::detail {
 
-/// What nodes depend on, as far as it decides which part computes them.
+/// The dependences of nodes, as far as they decide which part computes them.
 class StepProgram::Cut {
  public:
   explicit Cut(const Trace& trace) : trace_(trace) {
@@ -64,7 +64,7 @@ class StepProgram::Cut {
   /// It is as what an optimizer was given.
   void note_pushed(const Node& as_seen) { known_[&as_seen] = {.of_given = true}; }
 
-  /// Whether `root` depends on `leaf`.
+  /// True if `root` depends on `leaf`.
   bool depends(const Node& root, const Node& leaf) const {
     std::vector<const Node*> stack{&root};
     std::unordered_map<const Node*, bool> seen;
@@ -94,7 +94,7 @@ void check_aggregation(const VariableCell& cell) {
   require(cell.spec.dtype != boolean, "assign to variable ", cell.name, ": changes of booleans cannot be added up");
 }
 
-/// What the worker made of it where nobody else has changed it meanwhile, else its change beside theirs.
+/// The worker's value if the server's is unchanged, else the server's value plus the worker's change.
 Tensor joined(const Tensor& fresh, const Tensor& read, const Tensor& made) {
   return where(equal(fresh, read), made, fresh + (made - read));
 }

@@ -11,14 +11,14 @@ enum class StepQuestion : std::uint64_t {
   done,   // step, and its loss -> fine
   agree,  // number, value -> agreed: the values of all that are here
   round,  // from, to -> result: the loss of these steps, once they are done
-  beat,   // what it does -> fine, late
+  beat,   // the member's work -> fine, late
   fail,   // why -> fine
   leave,  // -> fine
 };
 
 /// Every answer begins with its kind; `failed` and `over` come in place of every other one.
 enum class StepAnswer : std::uint64_t {
-  wait,     // committed, for whom: ask again
+  wait,     // committed, members it waits for: ask again
   failed,   // why
   over,     // why
   fine,     // committed
@@ -29,7 +29,7 @@ enum class StepAnswer : std::uint64_t {
   result,   // committed, whether there is a loss, sum, weight
 };
 
-/// Of one step; `has_loss`: it gave one.
+/// The loss of one step; `has_loss`: it gave one.
 struct StepLoss {
   bool has_loss = false;
   double sum = 0, weight = 0;

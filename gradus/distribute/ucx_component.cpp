@@ -28,7 +28,7 @@ class Worker;
 /// A message under way.
 struct Message {
   Worker* worker;
-  void* transfer;  // null once its end was told
+  void* transfer;  // null once its end was reported
   void* request = nullptr;
   std::size_t size;
   bool is_starting = true, has_ended = false;
