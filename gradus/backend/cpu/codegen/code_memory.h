@@ -13,7 +13,7 @@ class CodeMemory {
   CodeMemory(const CodeMemory&) = delete;
   ~CodeMemory();
 
-  /// Sections of one kind, one behind the other.
+  /// Sections of one kind, contiguous.
   class Region {
    public:
     /// Null if that is more than was reserved.

@@ -16,9 +16,9 @@ struct Matrices {
 
 /// y: [n, n] becomes the adjugate of a: [n, n], which is overwritten. `order`: 2n numbers.
 ///
-/// With the largest element of what is left as pivot, a = P' L U Q' with exchanges P and Q, U = (V u; 0 d), and
-/// adj(a) = |P| |Q| Q adj(U) L^-1 P, adj(U) = |V| (d V^-1, -V^-1 u; 0, 1). Neither divides by d, which is 0 if the rank
-/// is n - 1; if it is less, a pivot of V is 0, and so is the adjugate.
+/// With the largest remaining element as pivot, a = P' L U Q' with exchanges P and Q, U = (V u; 0 d), and adj(a) = |P|
+/// |Q| Q adj(U) L^-1 P, adj(U) = |V| (d V^-1, -V^-1 u; 0, 1). Neither divides by d, which is 0 if the rank is n - 1; if
+/// it is less, a pivot of V is 0, and so is the adjugate.
 template <class T> void adjugate(T* a, std::int64_t n, T* y, std::int64_t* order) {
   std::int64_t *const rows = order, *const columns = order + n;
   std::iota(rows, rows + n, 0), std::iota(columns, columns + n, 0);

@@ -169,8 +169,7 @@ template <class T, class Visit>
   return {};
 }
 
-/// Row j of `rows`; `rounds`: of rows of bf16 that take the place of those of T, of which row j and those before it are
-/// read no more.
+/// Row j of `rows`; `rounds`: rows of bf16 take the place of those of T; row j and those before it are read no more.
 template <class T>
 [[gnu::always_inline]] inline void store_row(const PerQuery<T>& row, PerQuery<T>* rows, std::int64_t j, bool rounds) {
   if constexpr (std::is_same_v<T, float>)

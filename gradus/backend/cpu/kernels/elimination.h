@@ -1,4 +1,4 @@
-/// LU with exchanges of rows, of matrices by panels and of those that are one block, and what follows from its pivots.
+/// LU with exchanges of rows, by panels or as one block, and determinants from its pivots.
 #pragma once
 #include <bit>
 #include <limits>

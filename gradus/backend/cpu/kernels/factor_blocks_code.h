@@ -10,7 +10,7 @@
 namespace gradus::library::factors {
 namespace {
 
-/// A vector of so many bytes; of 0 bytes a single element.
+/// A vector of `bytes` bytes; with 0 bytes a single element.
 template <class T, int bytes> struct Lanes {
   typedef T type __attribute__((vector_size(bytes), aligned(alignof(T)), may_alias));
   static constexpr std::int64_t count = bytes / sizeof(T);
@@ -92,7 +92,7 @@ template <class T> struct Ordered {
   std::int64_t pitch, negated_pitch;
 };
 
-/// `rows` rows after those that are done, for so many vectors of columns.
+/// `rows` rows after the `done` first, for `vectors` vectors of columns.
 template <class T, int bytes, int vectors, int rows>
 [[gnu::always_inline]] inline void solve_rows(const Ordered<T>& s, std::int64_t column, std::int64_t done) {
   using V = Of<T, bytes>;
@@ -138,7 +138,7 @@ template <class T, int bytes, int vectors, int rows>
   }
 }
 
-/// Strips of so many vectors of columns from `column` on, while they fit; the first column that is left.
+/// Strips of `vectors` vectors of columns from `column` on, while they fit; gives the first column that is left.
 template <class T, int bytes, int vectors>
 std::int64_t solve_strips(const Ordered<T>& s, std::int64_t column, std::int64_t columns) {
   constexpr std::int64_t width = vectors * Lanes<T, bytes>::count;
@@ -242,7 +242,7 @@ void factor_columns(T* t, std::int64_t m, std::int64_t all, std::int64_t pitch, 
   }
 }
 
-/// Without a branch, which nobody could foresee.
+/// Without a branch, which could not be predicted.
 template <class T>
 [[gnu::always_inline]] inline void take_larger(T size, std::int64_t i, T& largest, std::int64_t& pivot) {
   const bool is_larger = (size > largest) | (size != size);
@@ -250,7 +250,7 @@ template <class T>
   pivot = is_larger ? i : pivot;
 }
 
-/// Rows [begin, end) -= factors[row] * (row k), for so many vectors from `column` on.
+/// Rows [begin, end) -= factors[row] * (row k), for `vectors` vectors from `column` on.
 template <class T, int vectors>
 [[gnu::always_inline]] inline void eliminate_vectors(T* a, std::int64_t pitch, std::int64_t k, std::int64_t begin,
                                                      std::int64_t end, std::int64_t column, const T* factors) {
@@ -294,8 +294,8 @@ void eliminate(T* a, std::int64_t n, std::int64_t width, std::int64_t pitch, T* 
   }
 }
 
-/// Matrices of few rows. Loops over vectors would wait for what has just been written by elements; where sizes are
-/// constants, elements stay in registers.
+/// Matrices of few rows. Loops over vectors would wait for elements that were just written; where sizes are constants,
+/// elements stay in registers.
 template <class T>
 [[gnu::always_inline]] inline void eliminate_few_rows(T* a, std::int64_t n, std::int64_t width, std::int64_t* pivots) {
 #pragma GCC unroll 4

@@ -18,7 +18,7 @@ struct Join {
     int slot;
     std::int64_t begin, bytes;  // within one outer row of the result, and of the part
   };
-  std::vector<Part> parts;  // those that have elements
+  std::vector<Part> parts;  // parts that have elements
   std::int64_t row_bytes = 0;
   int target;
 };

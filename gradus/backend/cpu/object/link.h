@@ -1,4 +1,4 @@
-/// Linking: what is made of several object files and the archive of kernels is one that needs nothing else.
+/// Linking: several object files and the archive of kernels become one file that needs nothing else.
 #pragma once
 #include <string>
 #include <vector>
