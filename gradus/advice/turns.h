@@ -1,4 +1,4 @@
-/// Two trials by turns.
+/// Two trials in alternation.
 #pragma once
 #include "gradus/advice/comparison.h"
 #include "gradus/advice/trial.h"

@@ -101,7 +101,7 @@ void add_others(Rows& rows, const ProfileTimeline& timeline, int threads) {
         rows.add_least(row, sum.flops / rates.flops / threads, static_cast<double>(sum.bytes) / rates.bytes / threads);
       }
     }
-  for (const ActivityEvent& event : timeline.tracks.front().kept.events)  // readers wait for what is made ahead
+  for (const ActivityEvent& event : timeline.tracks.front().kept.events)  // readers wait for prefetched elements
     if (event.kind == Kind::fetch && event.part == 1)
       rows.row(ProfileKind::stage, timeline.name(event.name)).waiting += seconds(event.end - event.begin);
 }

@@ -10,7 +10,7 @@
 
 namespace gradus {
 
-/// What a row of a report is about.
+/// The subject of a row of a report.
 enum class ProfileKind : std::uint8_t {
   kernel,  // ops that are computed together
   layer,   // all kernels of a layer, those of its gradient included
@@ -24,12 +24,13 @@ std::string_view name_of(ProfileKind kind);
 struct ProfileRow {
   std::string name;        // "matmul+add+relu", "sequential/dense_1", "batch(32)", "step"
   std::int64_t calls = 0;  // runs of a kernel or a layer, elements of a stage, times that a scope was entered
-  double seconds = 0;  // of all threads together; of a scope: on the clock; of a stage: of those that make its elements
+  double seconds = 0;  // of all threads together; for a scope: on the clock; for a stage: of the threads that make its
+                       // elements
   std::size_t bytes = 0;                   // read and written by kernels; of a stage: of its elements
-  ProfileKind kind = ProfileKind::kernel;  // what it is about
+  ProfileKind kind = ProfileKind::kernel;  // its subject
   double flops = 0;                        // operations, as the cost model counts them
   double of_peak = 0;           // its operations a second, as a share of what its threads can do; 0: not known
-  double of_bandwidth = 0;      // its bytes a second, likewise; more than 1 where a cache holds them
+  double of_bandwidth = 0;      // its bytes a second, as a share of it; more than 1 where a cache holds them
   double waiting = 0;           // seconds that other threads waited for it
   double gradient_seconds = 0;  // of a layer: the part of its seconds that its gradient takes
   std::string stage = {};       // of a kernel or layer: the dataset stage for which it ran; empty: none
@@ -49,8 +50,8 @@ struct ProfileMemory {
   double seconds = 0;           // since the work began
   std::size_t weights = 0;      // Variables, but for
   std::size_t optimizer = 0;    // those of an optimizer
-  std::size_t activations = 0;  // what a program keeps for gradients
-  std::size_t temporaries = 0;  // what else it has while it runs
+  std::size_t activations = 0;  // values that a program keeps for gradients
+  std::size_t temporaries = 0;  // its other values while it runs
   std::size_t data = 0;         // batches that are ready, and arrays that datasets are made of
   std::size_t others = 0;       // all else that lives
 };

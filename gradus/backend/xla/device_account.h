@@ -14,7 +14,7 @@ class DeviceAccount {
   DeviceAccount(const Device& device, std::int64_t limit) : device_(device), found_limit_(limit) {}
   DeviceAccount(const DeviceAccount&) = delete;
 
-  /// What holds memory.
+  /// A holder of memory.
   struct Holder {
     std::int64_t bytes = 0;
     std::string label;
@@ -38,7 +38,7 @@ class DeviceAccount {
 
   const Device device_;
   const std::int64_t found_limit_;
-  std::mutex guard_;  // of what follows
+  std::mutex guard_;  // guards the members below
   std::int64_t own_limit_ = 0, live_ = 0, peak_ = 0;
   std::set<const Holder*> large_;
 };

@@ -38,7 +38,7 @@ HloValue spread(HloWriter& out, std::int64_t number, const HloValue& like) {
 /// t, one i64, as the shape of `like`.
 HloValue everywhere(HloWriter& out, const HloValue& t, const HloValue& like) { return out.broadcast(t, like.shape()); }
 
-/// What a pivot is chosen by: magnitudes where `allowed`, else -1; NaN is largest.
+/// The scores of pivots: magnitudes where `allowed`, else -1; NaN is largest.
 HloValue scores(HloWriter& out, const HloValue& x, const HloValue& allowed) {
   const HloValue size = out.same("abs", {x});
   const HloValue largest = out.number(std::numeric_limits<double>::infinity(), x.dtype(), x.shape());

@@ -1,4 +1,4 @@
-/// How ops become StableHLO: what a row of a table is given, and the tables.
+/// How ops become StableHLO: the input of a row of a table, and the tables.
 #pragma once
 #include <optional>
 #include <string>
@@ -54,7 +54,7 @@ struct Site {
   std::string message(std::string_view op, std::string_view what) const;
 };
 
-/// What value i is a view of, or value i.
+/// The value that i is a view of, or value i.
 const Value& behind_views(const Graph& graph, int i);
 
 /// A row of a table.
@@ -71,12 +71,12 @@ std::span<const Row> index_rows();        // gather, scatter, checks
 std::span<const Row> sequence_rows();     // sorting, running sums
 std::span<const Row> elimination_rows();  // linear systems
 std::span<const Row> incomplete_rows();   // incomplete gamma, beta; zeta
-/// Of a program that several devices run together: what joins all of them. On one device these ops are refused.
+/// For a program that several devices run together: ops that join all of them. On one device these ops are refused.
 std::span<const Row> replica_rows();
-/// x: [n, ...] -> [replicas * n, ...]: those of all devices, one behind the other.
+/// x: [n, ...] -> [replicas * n, ...]: the values of all devices, contiguous.
 HloValue write_gathered(Lowering& to, const HloValue& x);
 
-/// What no row can write, for the documentation: op, and why.
+/// An op that no row can write, for the documentation, and the reason.
 struct Refusal {
   std::string_view op, why;
 };

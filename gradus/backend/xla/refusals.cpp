@@ -1,4 +1,4 @@
-/// What is not written as StableHLO, and why.
+/// Ops that are not written as StableHLO, and the reasons.
 #include <array>
 #include "gradus/backend/xla/lowering.h"
 

@@ -13,7 +13,7 @@ constexpr std::int64_t block_bytes = 1 << 20;      // of a block of packed b, wh
 constexpr std::int64_t amx_deepest = 512;          // k of 32 rows of a that stay in 48 KiB: 32 KiB
 constexpr std::int64_t deep = 384;                 // from this many steps on, panels of a pass by a panel of b
 constexpr std::int64_t small_bytes = 128 << 10;    // of b in place, past which rows go as a whole: a thread's rows are
-                                                   // then neighbours, as they are for whoever reads c next
+                                                   // then neighbours, as they are for the next reader of c
 constexpr std::int64_t many_panels = 38;           // from this many on, one more or less hardly changes their height
 constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
 constexpr std::int64_t most_passing = 4 << 20;     // bytes of b that passes by again for every few panels
