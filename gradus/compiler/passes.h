@@ -11,17 +11,17 @@ namespace gradus {
 
 enum class SumOrder;  // ops/attention_ops.h
 
-/// Calls of regions give way to what they call (inline.cpp). Cannot be disabled: nothing else runs them.
+/// Calls of regions are replaced by their bodies (inline.cpp). Cannot be disabled: nothing else runs them.
 void inline_calls(Graph& graph);
-/// Moves out of loops what is the same in every iteration (hoist.cpp).
+/// Moves loop-invariant values out of loops (hoist.cpp).
 void hoist(Graph& graph);
-/// Calls give way, and attention in blocks to products around a softmax (inline.cpp): for what knows nothing else, and
-/// where "attention" is disabled.
+/// Calls, and attention in blocks, are replaced by their definitions, the latter by products around a softmax
+/// (inline.cpp): for backends that know nothing else, and where "attention" is disabled.
 void compose_attention(Graph& graph);
-/// Likewise for a device that adds up products in an order of its own.
+/// The same for a device that adds up products in an order of its own.
 void compose_attention(Graph& graph, SumOrder order);
-/// Calls give way, and bilinear samples of images to gathers (inline.cpp): for what knows nothing else, and where
-/// "samples" is disabled.
+/// Calls, and bilinear samples of images, are replaced by their definitions, the latter by gathers (inline.cpp): for
+/// backends that know nothing else, and where "samples" is disabled.
 void compose_samples(Graph& graph);
 /// Evaluates what depends on constants alone (fold.cpp).
 void fold_constants(Graph& graph);
@@ -43,10 +43,10 @@ void keep_residuals(Graph& graph, const TargetModel& target);
 std::vector<Step> fuse(const Graph& graph, bool merge, const PerValue<int>& copies = {},
                        const TargetModel& target = {});
 
-/// Products whose result nobody reads but formulas of the same elements run with these, a piece after the other, and
-/// need no memory for what is between them: a bias and an activation, its derivative, a residual, updates of weights,
-/// sums of the gradients of micro-batches (epilogues.cpp). No bit changes. The steps stay in order; a product joined
-/// with others runs in their place. Products other than a^T b, which are not gradients of weights, are joined from
+/// Products that only formulas of the same elements read run with these, piece by piece, and need no memory for the
+/// values between them: a bias and an activation, its derivative, a residual, updates of weights, sums of the gradients
+/// of micro-batches (epilogues.cpp). No bit changes. The steps stay in order; a product joined with others runs in
+/// their place. Products other than a^T b, which are not gradients of weights, are joined from
 /// target.least_joined_bytes on.
 std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, const TargetModel& target = {});
 

@@ -109,7 +109,7 @@ template <class Pass> bool runs(const Pass& pass, std::span<const std::string> d
   return pass.instead_of.empty() || is_disabled(disable, pass.instead_of);
 }
 
-// ---------------------------------------------------------------- what the environment asks for
+// ---------------------------------------------------------------- inspection that the environment asks for
 
 struct Inspection {
   const bool verifies = environment_asks("GRADUS_VERIFY"), prints = environment_asks("GRADUS_PRINT_PASSES");
