@@ -9,7 +9,7 @@
 namespace gradus {
 namespace {
 
-/// Which buffers are parts of a batch. A buffer is in it as long as it lives.
+/// The buffers that are parts of a batch. A buffer is in it as long as it lives.
 class Parts {
  public:
   static Parts& all() {

@@ -82,8 +82,8 @@ template <std::size_t N> class Dataset {
   /// Keeps elements in memory once they were made. A shuffle before it is frozen in the order of epoch 0, so shuffle
   /// after it.
   Dataset cache() const { return Dataset(pipeline_.cache()); }
-  /// Keeps elements in a file. Later runs read it if the data and the stages before are the same. Of a map its program
-  /// and the values that it captured are compared; of a generator and of interleave only their specs. Elements that a
+  /// Keeps elements in a file. Later runs read it if the data and the stages before are the same. A map is compared by
+  /// its program and the values that it captured; a generator and an interleave only by their specs. Elements that a
   /// killed process had made are kept. DataError if the file was made from something else, or is no cache: it is never
   /// overwritten. Unavailable while another process fills it.
   Dataset cache(const std::filesystem::path& file) const { return Dataset(pipeline_.cache(file)); }

@@ -47,7 +47,7 @@ Tensor tensor_of(const std::vector<std::int64_t>& numbers) {
   return Tensor::of_buffer(spec, std::move(buffer));
 }
 
-/// Of the arrays that `in` begins with, at the indices behind them, which a stage made: they need no check.
+/// Rows of the arrays that `in` begins with, at the indices behind them, which a stage made: they need no check.
 Tensors rows_of(In in, std::size_t arrays) {
   Tensors rows;
   for (const Tensor& array : in.first(arrays)) {

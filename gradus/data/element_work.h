@@ -83,7 +83,7 @@ class ElementWork {
   const std::unique_ptr<TracedFunction> rows_, chosen_rows_, chosen_batch_;
   mutable std::atomic<bool> has_no_rows_ = false, has_no_choice_ = false;
   mutable std::mutex guard_;
-  mutable std::map<std::pair<std::int64_t, std::int64_t>, bool> rows_apart_;  // what keeps_rows_apart has found
+  mutable std::map<std::pair<std::int64_t, std::int64_t>, bool> rows_apart_;  // results of keeps_rows_apart
   std::vector<Spec> arguments_;                                               // specs that it was traced with
   std::vector<Spec> specs_;
   std::optional<std::uint64_t> seed_;  // only if random ops are used

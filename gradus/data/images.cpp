@@ -42,7 +42,7 @@ class ImagesStage : public Stage {
         pictures_(std::move(pictures)),
         options_(options) {}
   std::string name() const override { return "images_from_directory"; }
-  /// Of names, classes, sizes and times of the files: reading them all is what a cache avoids.
+  /// From names, classes, sizes and times of the files: reading them all is what a cache avoids.
   std::uint64_t identity() const override {
     std::uint64_t hash = 0;
     for (const Picture& picture : pictures_) {

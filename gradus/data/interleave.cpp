@@ -16,7 +16,7 @@ class MakeLane {
  public:
   explicit MakeLane(PipelineFunction f) : f_(std::move(f)) {}
 
-  /// Of the first element, to learn what comes out, and whether anything is drawn.
+  /// The pipeline of the first element, to learn its specs, and if anything is drawn.
   Pipeline sample(const Tensors& first) {
     const std::uint64_t untouched = random_state_of(0);
     std::uint64_t state = untouched;
@@ -127,7 +127,7 @@ class InterleavePass : public ForwardPass {
 
 class InterleaveStage : public DerivedStage {
  public:
-  /// `specs` and `batchings`: of what `make` makes of an element.
+  /// `specs` and `batchings`: those of the pipelines that `make` gives.
   InterleaveStage(const StagePointer& source, MakeLane make, const std::vector<Spec>& specs,
                   std::optional<int> batchings, InterleaveOptions options)
       : DerivedStage(source, specs), make_(std::move(make)), batchings_(batchings), options_(options) {}
@@ -135,7 +135,7 @@ class InterleaveStage : public DerivedStage {
     return text("interleave(", options_.cycle_length, ", ", options_.block_length, ")");
   }
   bool is_counted() const override { return false; }
-  /// What its function gives is not known.
+  /// The results of its function are not known.
   bool repeats_itself() const override { return false; }
   StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
     return std::make_shared<InterleaveStage>(sources[0], make_, specs(), batchings_, options_);

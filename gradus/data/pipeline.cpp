@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t largest_epoch = std::int64_t{1} << 53;
 
-/// Of a stage and all that it reads.
+/// Bytes held by a stage and all that it reads.
 std::int64_t bytes_held_by(const Stage& stage) {
   std::int64_t bytes = stage.held_bytes();
   for (const Stage* source : stage.sources()) bytes += bytes_held_by(*source);

@@ -29,7 +29,7 @@ class EndlessPass : public MovedPass {
       : MovedPass(std::move(source)), fresh_(order), order_(order) {}
 
  private:
-  /// Who asks a second time about the same ones does not begin again.
+  /// A second question about the same indices does not begin again.
   std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices) override {
     if (std::ranges::equal(indices, of_moved_)) return moved_;
     moved_.clear();

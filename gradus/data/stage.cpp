@@ -223,7 +223,7 @@ std::string Stage::name_in_chain() const {
 
 std::uint64_t Stage::fingerprint() const { return mix(hash_of(std::string_view(name())), identity()); }
 
-/// Of elements whose rows are known and equal in number.
+/// For elements whose rows are known and equal in number.
 std::optional<RowLayout> Stage::layout(std::int64_t epoch) const {
   if (!is_counted() || specs_.empty() || specs_[0].shape.rank() == 0) return {};
   const std::int64_t per_element = specs_[0].shape[0];
@@ -325,7 +325,7 @@ class ShardStage : public DerivedStage {
   const std::int64_t count_, index_;
 };
 
-/// Which epoch of the source is meant.
+/// Maps the reader's epoch to one of the source.
 class StartStage : public DerivedStage {
  public:
   StartStage(StagePointer source, Position start, bool same_epoch)

@@ -263,7 +263,7 @@ StagePointer padded_batch_stage(StagePointer source, std::int64_t size, PaddedBa
 StagePointer bucket_stage(StagePointer source, const ElementFunction& trace, ElementFunction run,
                           BucketOptions options);
 StagePointer generator_stage(std::vector<Spec> specs, GeneratorFunction next);
-/// Of each element the rows of one rank, as parts of a batch (batch_readers.h).
+/// The rows of one rank of each element, as parts of a batch (batch_readers.h).
 StagePointer rank_rows_stage(StagePointer source, std::shared_ptr<const BatchReaders> readers);
 
 }  // namespace gradus

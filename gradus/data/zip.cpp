@@ -94,7 +94,7 @@ class ZipStage : public Stage {
     for (const StagePointer& part : parts_) most = std::max(most, part->parallel_calls());
     return most;
   }
-  /// Those of the part that has fewest.
+  /// The batchings of the part that has fewest.
   std::optional<int> batchings() const override {
     std::optional<int> fewest;
     bool all_known = true;

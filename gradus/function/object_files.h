@@ -1,5 +1,5 @@
-/// Steps as object files, for programs that link nothing of the library: what Function::export_object gives, and how
-/// the state of such a program comes back.
+/// Steps as object files, for programs that link nothing of the library: the results of Function::export_object, and
+/// the return of such a program's state.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace gradus {
 
-/// What export_object has written: machine code, and its interface as a header in C99.
+/// The files of export_object: machine code, and its interface as a header in C99.
 struct ObjectFiles {
   std::filesystem::path object, header;
   std::filesystem::path weights = {};  // empty unless ObjectOptions::weights asks for it

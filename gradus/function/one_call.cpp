@@ -169,7 +169,7 @@ bool OneCall::take_way(Segment& segment) {
   return path_.back().taken;
 }
 
-/// Whether what the leaf assigns still holds what an earlier segment has read.
+/// True if the cells that the leaf assigns still hold the values that an earlier segment has read.
 bool OneCall::is_as_read(const Segment& leaf) const {
   for (const Segment::Assignment& a : leaf.assignments) {
     const UsedCell& used = leaf.cells[a.cell];

@@ -1,5 +1,5 @@
-/// OneCall: the values of one call of a function: what its programs are bound to, what segments hand on, the path taken
-/// so far. All segments of a call see the same values of Variables and the same random key.
+/// OneCall: the values of one call of a function: bindings of its programs, values that segments hand on, the path
+/// taken so far. All segments of a call see the same values of Variables and the same random key.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -53,7 +53,7 @@ class OneCall {
   Tensor key_;                         // drawn when it is first needed,
   std::optional<std::uint64_t> seed_;  // of this one of the global seeds
   bool is_guarded_ = false;            // more than one program sees the Variables
-  std::vector<Ref<Buffer>> cells_;     // what they held when first read, if guarded
+  std::vector<Ref<Buffer>> cells_;     // their values when first read, if guarded
   std::vector<PathStep> path_;
   std::vector<std::vector<Ref<Buffer>>> yields_;        // of each segment of the path, with its predicate
   std::unordered_map<const Node*, Ref<Buffer>> known_;  // values computed while tracing

@@ -99,7 +99,7 @@ std::optional<ProgramForSizes> OpenForm::find(const Graph& graph, const std::vec
   }
 }
 
-/// Whether there are enough of them now.
+/// True if there are enough examples now.
 bool OpenForm::add_example(const Graph& graph, const std::vector<std::int64_t>& numbers) {
   if (std::ranges::find(examples_, numbers) != examples_.end()) return false;
   if (examples_.size() == most_examples) examples_.erase(examples_.begin() + 1);

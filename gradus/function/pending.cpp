@@ -1,4 +1,4 @@
-/// The queue of one thread: plan (what is yielded, what dies, the key), run, commit.
+/// The queue of one thread: plan (yielded values, dying ones, the key), run, commit.
 #include "gradus/function/pending.h"
 #include <algorithm>
 #include <unordered_map>
@@ -12,8 +12,8 @@
 
 namespace gradus {
 
-/// All queues that ever were. A queue whose thread has ended serves the next new thread; what waits in it stays
-/// computable by whoever holds it.
+/// All queues that ever were. A queue whose thread has ended serves the next new thread; its pending values stay
+/// computable by their holders.
 struct QueueRegistry {
   std::mutex guard;
   std::vector<std::unique_ptr<Pending>> all;
@@ -52,7 +52,7 @@ constexpr std::size_t max_pending_nodes = 8192;
 
 Spec without_device(const Spec& spec) { return {spec.dtype, spec.shape}; }
 
-/// From now on `node`, which is computed, is a leaf. What it was made of goes to `released`.
+/// From now on `node`, which is computed, is a leaf. Its operands go to `released`.
 void end_history(Node& node, std::vector<Ref<Node>>& released) {
   for (const Ref<Node>& operand : node.inputs) released.push_back(operand);
   node.inputs = {};
@@ -323,7 +323,7 @@ void Pending::take_abandoned() {
   has_abandoned_.store(false, std::memory_order_relaxed);
 }
 
-/// Copies wait nowhere: what they copy is computed by another queue.
+/// Copies do not wait: their source is computed by another queue.
 void Pending::copy_now(const Ref<Node>& node) {
   std::vector<Ref<Node>> released;  // after the lock
   const Tensor source(node->inputs[0]);
@@ -388,7 +388,7 @@ void Pending::settle(std::vector<Ref<Node>>& released) {
   kept_.clear();
 }
 
-/// What was dropped unseen leaves holes, which do not count as waiting.
+/// Values dropped unseen leave holes, which do not count as waiting.
 void Pending::close_ranks() {
   std::erase_if(nodes_, [](const Node* node) { return !node; });
   for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->position = static_cast<std::uint32_t>(i);
@@ -451,7 +451,7 @@ void Pending::run(Plan& p) {
   program->wait(p.outputs);
 }
 
-/// Values become visible; what was only a means to them is let go.
+/// Values become visible; intermediate ones are released.
 void Pending::commit(Plan& p) {
   std::size_t k = 0;
   const bool keep = recording_ > 0 || !p.by_owner;
@@ -508,7 +508,7 @@ void Pending::flush() {
         abandon(*p);
       }
     } else if (!assigned_.empty()) {
-      commit(*p);  // of what was overtaken and is gone
+      commit(*p);  // values that were overtaken and are gone
     }
   }
   p->inputs.clear();

@@ -17,7 +17,7 @@ namespace gradus {
 
 class Pending {
  public:
-  /// The first queue of this thread, which knows what is true of all of them: whether it records, its number.
+  /// The first queue of this thread, which has the state of all of them: recording, its number.
   static Pending& mine();
   /// Its queue for `device`: each device has its own programs.
   static Pending& mine(Placement device);

@@ -19,7 +19,7 @@ struct Recording {
   };
   std::vector<Input> inputs;  // behind graph.inputs
   std::vector<bool> ways;     // of the branches
-  std::vector<bool> results;  // whether each is there
+  std::vector<bool> results;  // true where the result exists
   std::vector<const VariableCell*> assigned;
   std::size_t applications = 0;
   Trace::Choices choices;  // of the library, by sizes

@@ -34,10 +34,10 @@ struct Segment {
   std::vector<std::pair<std::uint64_t, std::string>> large_captures;  // numbers of their nodes, and what to say of them
   std::vector<UsedCell> cells;
   std::vector<Trace::Bound> bounds;                // of sizes that vary: they hold before it runs
-  mutable std::atomic<bool> was_compared = false;  // what it is bound to, with other ranks
+  mutable std::atomic<bool> was_compared = false;  // its Variables, with other ranks
   SizesSeen fitting;  // values of the symbols at which the C++ is this program; of others it is to be found out
 
-  // Of a segment that ends in a guard.
+  // For a segment that ends in a guard.
   Tensor predicate;               // output 0; empty: a leaf
   std::vector<Ref<Node>> yields;  // outputs 1, 2, ...
   struct Way {
@@ -46,7 +46,7 @@ struct Segment {
   };
   std::array<Way, 2> ways;
 
-  // Of a leaf.
+  // For a leaf.
   struct Result {
     int output = -1;  // -1: empty
     Spec spec;        // may be symbolic
@@ -63,7 +63,7 @@ struct Segment {
 
   bool is_leaf() const { return !predicate.defined(); }
   const UsedCell* find_changed() const;
-  /// Whoever listens hears of the Variables that it reads.
+  /// Tells listeners of the Variables that it reads.
   void tell_of_reading() const;
 };
 

@@ -1,4 +1,4 @@
-/// Which tier, and when.
+/// Chooses the tier of each run.
 #include "gradus/function/tiered_program.h"
 #include "gradus/backend/placed_program.h"
 

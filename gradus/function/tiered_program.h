@@ -25,7 +25,7 @@ class TieredProgram {
   void compile_later();
   std::atomic<const Executable*> ready_{nullptr};  // owned by compiled_
   std::atomic<double> later_seconds_{0};
-  mutable std::mutex guard_;  // of what follows
+  mutable std::mutex guard_;  // guards the members below
   std::shared_ptr<const Executable> compiled_, interpreted_;
   Graph graph_;  // until it is compiled
   CompileOptions options_;

@@ -107,8 +107,8 @@ class Trace : public Context {
   }
   /// True if it has looked at the fields of this object.
   bool has_looked_into(const Setup& object) const { return watched_.has_fields_of(object); }
-  /// Who cuts a step in two, as a strategy with parameter servers does, is told what optimizers make their updates of:
-  /// each such tensor gets a node of its own there.
+  /// For a strategy that cuts a step in two, as one with parameter servers: the tensors from which optimizers make
+  /// their updates. Each gets a node of its own there.
   struct Given {
     Tensor made, as_seen;
   };
@@ -127,7 +127,7 @@ class Trace : public Context {
   /// The one of this thread with this id, or null.
   static Trace* find(std::uint32_t id);
   /// The C++ runs once more in this trace, with other arguments: it meets the same Variables, as they were, and the
-  /// same nodes, where they depend on no argument. What was assigned before counts no more.
+  /// same nodes, where they depend on no argument. Earlier assignments count no more.
   void run_again();
 
   struct Cell {
@@ -149,7 +149,7 @@ class Trace : public Context {
   bool is_random() const { return ordinals_ > 0; }
 
  private:
-  const HostFloats floats_;  // what the C++ computes now is part of a program: as everybody computes it
+  const HostFloats floats_;  // C++ that is computed now is part of a program: it rounds as everywhere
   Cell& cell_of(VariableCell& cell);
   [[noreturn]] void fail_endless() const;
   std::shared_ptr<TraceMemory> memory_;

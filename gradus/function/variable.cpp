@@ -32,8 +32,8 @@ class Assigning {
   VariableCell& cell_;
 };
 
-/// Whether `value`, a cell's only one so far, waits in this queue, and nobody but the cell holds it: nothing that is
-/// pending reads it either. `value` itself is one more handle.
+/// True if `value`, a cell's only one so far, waits in this queue, held by the cell alone: no pending op reads it
+/// either. `value` itself is one more handle.
 bool is_unread(VariableCell& cell, const Tensor& value, const Pending& queue) {
   const Node& node = *value.node();
   const std::lock_guard lock(cell.guard);
@@ -46,8 +46,8 @@ bool waits_for_an_assignment(VariableCell& cell) {
   return cell.committed.defined();
 }
 
-/// `next` becomes the cell's value; its computation may wait. What was waiting itself, as first values do, and was
-/// never read, is not computed at all, unless a failure returns to it.
+/// `next` becomes the cell's value; its computation may wait. A pending value, as a first one, that was never read is
+/// not computed at all, unless a failure returns to it.
 void assign_lazily(VariableCell& cell, const Tensor& next) {
   const Assigning alone(cell);
   // Before the cell is locked: a flush of what becomes this thread's queue locks it.
@@ -59,7 +59,7 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   }
   Pending* queue = next.node()->queue.load(std::memory_order_acquire);
   if (queue != &own) {
-    next.observed();  // of what waits nowhere, since it has failed, too: the value that is there stays
+    next.observed();  // for values that wait nowhere, since they failed, too: the present value stays
     queue = nullptr;
   }
   {
@@ -71,7 +71,7 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   queue->add_assignment(cell.shared_from_this());
 }
 
-/// What a copy of the cell begins with. Within a trace that is what the cell held before it.
+/// The value that a copy of the cell begins with. Within a trace that is the cell's value before it.
 Tensor value_to_copy(VariableCell& cell) {
   const Trace* trace = Trace::current();
   require(!trace || !trace->has_assigned(cell), "variable ", cell.name,

@@ -95,7 +95,7 @@ class Variables {
   Variable& operator[](std::string_view name) const;
   /// A cell that is in both counts once.
   Variables operator+(const Variables& more) const;
-  /// Those whose name `keep` accepts, in the same order.
+  /// The Variables whose name `keep` accepts, in the same order.
   Variables filter(const std::function<bool(std::string_view name)>& keep) const;
 
   struct iterator {

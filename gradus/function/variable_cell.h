@@ -35,9 +35,9 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::uint64_t id = 0;                   // never reused: keys caches where addresses could be
   std::atomic<bool> assigning{false};
   std::atomic<bool> abandoned{false};  // its Variable was destroyed; lists may keep it alive
-  CellLock guard;                      // of what follows
+  CellLock guard;                      // guards the members below
   Tensor value;
-  Tensor committed;                       // empty, or the value before a pending assignment: what a failure returns to
+  Tensor committed;                       // empty, or the value before a pending assignment: a failure returns to it
   std::shared_ptr<VariableCell> mask;     // booleans; null: all elements may differ from 0
   std::atomic<std::uint64_t> mask_id{0};  // that of `mask`, 0: null; to be read without the guard
   Variable handle{std::shared_ptr<VariableCell>()};  // the cell's own: does not keep it alive

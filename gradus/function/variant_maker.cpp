@@ -106,7 +106,7 @@ Draft VariantMaker::draft(CallRequest& request) const { return std::move(*run(re
 
 std::shared_ptr<Variant> VariantMaker::make_open(const Signature& pattern, CallRequest& request,
                                                  std::string& reason) const {
-  // What is built within the first call is built for all sizes; a choice by cost does not know them.
+  // Values built within the first call are built for all sizes; a choice by cost does not know them.
   std::optional<Run> first;
   try {
     first = run(pattern, request, Kept::draft_and_recording);

@@ -8,7 +8,7 @@
 
 namespace gradus {
 
-/// What all variants of a function have in common.
+/// The common part of all variants of a function.
 struct FunctionSetup {
   explicit FunctionSetup(FunctionOptions o)
       : options(std::move(o)), title(options.name.empty() ? "function" : "function " + options.name) {}
@@ -34,9 +34,10 @@ class Variants {
 
   /// Why this call needs a variant of its own; empty for the first.
   std::string reason_for(const Signature& call) const;
-  /// What the next variant is made for. ResourceExhausted, with all reasons so far, if there are too many.
+  /// The signature that the next variant is made for. ResourceExhausted, with all reasons so far, if there are too
+  /// many.
   Signature next_pattern(const Signature& call) const;
-  /// Whether a variant more would be made only because ops have to know sizes, of which max_variants others were met.
+  /// True if one more variant would only be made because ops have to know sizes, and max_variants others were made so.
   bool is_one_of_too_many(const Signature& call);
   void note_needing_sizes(const Signature& call);
 
@@ -58,7 +59,7 @@ class Variants {
   void warn_of_captures(const Segment& root);
 
   const FunctionSetup& setup_;
-  mutable std::shared_mutex guard_;                 // of what follows
+  mutable std::shared_mutex guard_;                 // guards the members below
   std::vector<std::shared_ptr<Variant>> variants_;  // newest last
   std::vector<Signature> examples_;                 // of all variants ever made
   std::vector<Retrace> retraces_;

@@ -1,4 +1,4 @@
-/// What has become of watched state.
+/// The present state of watched objects.
 #include "gradus/function/watched_state.h"
 #include <algorithm>
 #include "gradus/base/error.h"
@@ -80,7 +80,7 @@ void WatchedState::add(WatchedFlag flag) {
   };
   if (std::ranges::none_of(flags_, is_same)) flags_.push_back(std::move(flag));
 }
-/// Of several looks the last counts: before it, the C++ of the trace may have set a field.
+/// The last of several looks counts: before it, the C++ of the trace may have set a field.
 void WatchedState::add(WatchedFields fields) {
   const auto known = std::ranges::find(fields_, fields.object, &WatchedFields::object);
   if (known == fields_.end()) fields_.push_back(std::move(fields));
