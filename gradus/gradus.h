@@ -14,7 +14,7 @@
 #include <chrono>
 #include <iostream>
 
-// What compilers quote when something is wrong comes first: the paths by which it was included are shorter then.
+// Headers that compilers quote in errors come first: the paths by which they were included are shorter then.
 #include "gradus/base/other_names.h"
 #include "gradus/tensor/device.h"
 #include "gradus/graph/tensor.h"

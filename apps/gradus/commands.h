@@ -37,14 +37,14 @@ struct PredictArguments {
   std::optional<std::filesystem::path> output;  // .npy: scores or numbers; else a table. Nothing: a table on stdout
   std::optional<std::int64_t> threads;
 };
-/// What the model of a run says about data without labels: a line for each example.
+/// Predictions of a run's model for data without labels: a line for each example.
 int predict_examples(const PredictArguments& arguments);
 
 struct InspectArguments {
   std::filesystem::path path;
   bool graph = false, json = false;
 };
-/// What a run, a checkpoint, an ONNX model or a file of arrays holds.
+/// The contents of a run, a checkpoint, an ONNX model or a file of arrays.
 int inspect(const InspectArguments& arguments);
 
 struct RunArguments {

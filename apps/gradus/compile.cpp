@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What becomes of a step that takes arguments of these specs.
+/// Delivers a step that takes arguments of these specs.
 using Deliver = std::function<void(TracedFunction& traced, const std::vector<Spec>& specs, const Body& body)>;
 
-/// What is exported, of either command.
+/// The exported model, for either command.
 struct ExportedModel {
   const fs::path& source;
   bool train;

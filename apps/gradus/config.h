@@ -14,7 +14,7 @@
 
 namespace gradus::command {
 
-/// Which of the fields a kind has says the table in config.cpp; what data they are, data.h.
+/// The table in config.cpp says which of the fields a kind has; data.h which data they are.
 struct DataConfig {
   std::string kind = "idx";         // "idx" "images" "npz" "csv" "text"
   std::filesystem::path directory;  // of the files; empty: that of the configuration file
@@ -33,7 +33,7 @@ struct DataConfig {
   std::vector<std::string> categories = {};  // columns of words
   std::string sample_weight;                 // the column that says how much an example counts; empty: all the same
   std::int64_t context = 64, stride = 32;    // text: windows of so many characters, that begin so many apart
-  /// What labels are for: "classification", "regression", or "automatic": integers and words are classes. No key of
+  /// The purpose of labels: "classification", "regression", or "automatic": integers and words are classes. No key of
   /// [data]: train.task and train.loss decide.
   std::string task = "automatic";
   // How batches for training are made; it changes no result.
@@ -46,7 +46,7 @@ struct DataConfig {
 struct PenaltyConfig {
   double l1 = 0, l2 = 0;
 };
-/// Which of the fields a type has says the table in config.cpp; what it becomes, the one in model.cpp.
+/// The table in config.cpp says which of the fields a type has; the one in model.cpp which layer it becomes.
 struct LayerConfig {
   std::string type;
   std::int64_t units = 0, filters = 0;
@@ -61,7 +61,7 @@ struct LayerConfig {
   std::optional<PenaltyConfig> kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   std::string policy;  // empty: that of the model
 };
-/// What is called while a training runs. Their files lie in the run directory.
+/// Callbacks of a training run. Their files lie in the run directory.
 struct CallbackConfig {
   std::optional<EarlyStoppingOptions> early_stopping = {};
   std::optional<ReduceLROnPlateauOptions> reduce_lr_on_plateau = {};

@@ -173,7 +173,7 @@ void ConfigReader::fail(std::string_view key, std::string_view why) const {
 
 namespace {
 
-/// Whether the word stands in the text, not as a part of a longer one.
+/// True if the word stands in the text, not as a part of a longer one.
 bool names(std::string_view text, std::string_view word) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

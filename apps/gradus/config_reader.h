@@ -22,7 +22,7 @@ class ConfigReader {
   ConfigReader(const TomlTable& table, std::string name, std::string_view source, std::int64_t line = 0)
       : table_(table), name_(std::move(name)), source_(source), line_(line) {}
 
-  // What is not there keeps its value.
+  // A missing key leaves the value as it is.
   void read(std::string_view key, std::string& value);
   void read(std::string_view key, bool& value);
   void read(std::string_view key, std::int64_t& value, std::int64_t least, std::int64_t most);
@@ -70,7 +70,7 @@ class ConfigReader {
   void require_key(std::string_view key) const;
   /// Every key of the table has been asked for.
   void finish() const;
-  /// What is not there is empty.
+  /// A missing table is empty.
   ConfigReader table(std::string_view key);
   std::vector<ConfigReader> tables(std::string_view key);
   /// Throws at the key, or where the table begins.

@@ -21,7 +21,7 @@ struct Split {
   std::optional<Dataset<3>> weighted = {};  // the same with the column of weights, f32, where the data have one
 };
 
-/// What the training files said, which whoever uses the model later needs: data.json in the run directory.
+/// Facts of the training files that later users of the model need: data.json in the run directory.
 struct DataFacts {
   Spec input = {};                                                  // of the model; any_size in front
   std::vector<std::string> classes = {};                            // their names, where they have any

@@ -1,5 +1,5 @@
-/// What a run directory remembers of its data, so that a training does not go on with others: how many examples there
-/// are, what they hold, and their order.
+/// A run directory's record of its data, so that a training does not go on with others: the number of examples, their
+/// contents, and their order.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@ namespace gradus::command {
 struct Data;
 struct DataConfig;
 
-/// Of some rows; equal rows in another order agree in `any_order` alone.
+/// Checksums of some rows; equal rows in another order agree in `any_order` alone.
 struct RowsChecksum {
   std::uint64_t in_order = 0, any_order = 0;
   bool operator==(const RowsChecksum&) const = default;

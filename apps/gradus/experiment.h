@@ -21,7 +21,7 @@ Experiment make_experiment(const TrainConfig& config, const Data& data);
 Batches training_batches(const TrainConfig& config, const Data& data, std::int64_t batch_size);
 /// Those that are tested on, where classes count the same.
 Batches test_batches(const TrainConfig& config, const Data& data);
-/// Whether examples or classes have weights.
+/// True if examples or classes have weights.
 bool is_weighted(const TrainConfig& config);
 
 }  // namespace gradus::command

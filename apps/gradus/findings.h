@@ -1,4 +1,4 @@
-/// What a trained model makes of its test set, example by example.
+/// Findings about a trained model on its test set, example by example.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -106,7 +106,7 @@ Json inspect_onnx(const fs::path& file, bool graph) {
   return with_arrays(std::move(said), arrays);
 }
 
-/// What the compiler is given of a prediction, one batch size for all.
+/// The graph of a prediction that the compiler receives, one batch size for all.
 std::string graph_of(const Sequential& model, const Spec& input) {
   const auto scores =
       function([&](Tensor x) { return model(x, inference); }, {.name = "predict", .input_signature = {input}});

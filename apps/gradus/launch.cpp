@@ -195,7 +195,7 @@ class Launcher {
         on_asked(signal);
         continue;
       }
-      // Of several that have ended by now this one was the first.
+      // If several have ended by now, this one was the first.
       for (RankProcess& rank : ranks_)
         if (rank.process == static_cast<pid_t>(each.ssi_pid)) take_if_ended(rank);
       for (RankProcess& rank : ranks_) take_if_ended(rank);
@@ -249,7 +249,7 @@ class Launcher {
     return arguments_.servers > 0 && process > 0 && process < meeting_.ranks && known.signal != 0;
   }
 
-  /// What it has written lies in its pipes; who still holds them may write on.
+  /// Its last output lies in its pipes; other holders of these may write on.
   void pass_on_last_words(RankProcess& rank) {
     constexpr int reads_of_a_full_pipe = 17;  // of 64 KiB; a pipe holds 1 MiB at most
     for (RankStream& stream : rank.streams) pass_on(stream, reads_of_a_full_pipe);

@@ -27,7 +27,8 @@ int launch(const LaunchArguments& arguments);
 /// The subcommand, which fills `arguments` but for the program.
 CLI::App* add_launch(CLI::App& app, LaunchArguments& arguments);
 
-/// What stands after `launch ... --`: it is the program's alone. `count` becomes the number of arguments before it.
+/// The arguments after `launch ... --`: they are the program's alone. `count` becomes the number of arguments before
+/// them.
 std::vector<std::string> program_of_launch(int& count, char** arguments);
 
 }  // namespace gradus::command

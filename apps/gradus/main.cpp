@@ -52,7 +52,7 @@ CLI::App* add_predict(CLI::App& app, PredictArguments& a) {
   return command;
 }
 
-/// What `compile` and `export` both take.
+/// The options of both `compile` and `export`.
 void add_exported(CLI::App& command, auto& a) {
   command.add_option("source", a.source, "Configuration, run directory or ONNX model")->required();
   CLI::Option* train = command.add_flag("--train", a.train, "The training step");

@@ -1,4 +1,4 @@
-/// What whole numbers the options of the command line may be.
+/// Ranges of whole numbers for the options of the command line.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <charconv>

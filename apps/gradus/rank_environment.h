@@ -1,4 +1,4 @@
-/// What a started rank finds in its environment.
+/// The environment of a started rank.
 #pragma once
 #include <chrono>
 #include <cstdint>

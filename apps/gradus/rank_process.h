@@ -12,8 +12,7 @@
 
 namespace gradus::command {
 
-/// Of what a process hands on to programs that it starts: what the launcher changes for itself, and how it was before.
-/// One at a time.
+/// Settings that a process hands on to programs that it starts: the launcher's own, and those before. One at a time.
 class LauncherSettings {
  public:
   /// Signals that ask for the end, and those of ended children, wait to be read from a descriptor; a reader that has

@@ -10,7 +10,7 @@
 namespace gradus::command {
 namespace {
 
-/// What the parser of toml++ takes for granted, and some malformed files break (3.3: "[/").
+/// Assumptions of toml++'s parser, which some malformed files break (3.3: "[/").
 struct BrokenAssumption {};
 constexpr void assume(bool holds) {
   if (!holds) throw BrokenAssumption();
@@ -135,7 +135,7 @@ class DepthCheck {
   bool begins_line_ = true, is_header_ = false;
 };
 
-/// What an escape spelt may read like one of our codes.
+/// An escape may spell text that reads like one of our codes.
 std::string string_of(std::string_view ascii, std::string_view source) {
   std::string string = from_ascii(ascii);
   require_utf8(string, source);
@@ -147,7 +147,7 @@ TomlNode copied(const toml::node& node, std::string_view source);
 TomlTable copied_table(const toml::table& table, std::string_view source) {
   TomlTable out;
   for (const auto& [key, node] : table) out.emplace_back(string_of(key.str(), source), copied(node, source));
-  // Of equal lines, as in {a = 1, b = 2}, in the order of their names.
+  // Equal lines, as in {a = 1, b = 2}, in the order of their names.
   std::ranges::stable_sort(out, {}, [](const auto& entry) { return entry.node.line; });
   return out;
 }

@@ -90,7 +90,7 @@ std::vector<Callback> callbacks_of(const CallbackConfig& config, const RunDirect
   return all;
 }
 
-/// Of the epochs after the first, which also compiles.
+/// The median of the epochs after the first, which also compiles.
 double typical_seconds(std::vector<double> seconds) {
   if (seconds.size() > 1) seconds.erase(seconds.begin());
   std::ranges::sort(seconds);
@@ -251,7 +251,7 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
     claim.keep();
     log.stop = log.stop || interrupt.asked();
   }});
-  // What is said anew for a resumed run is kept once its checkpoint was found to fit.
+  // Facts about a resumed run are written once its checkpoint was found to fit.
   if (arguments.resume)
     options.callbacks.push_back({.on_epoch_begin = [&](EpochBegin) {
       if (goes_on) write_facts();
@@ -274,7 +274,7 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   return ok;
 }
 
-/// What a launcher starts again goes on with its run, if there is one by now.
+/// A training that a launcher starts again continues its run, if there is one by now.
 TrainArguments as_started_again(TrainArguments arguments) {
   const char* const restart = std::getenv("GRADUS_RESTART");
   if (restart == nullptr || std::string_view(restart) == "0" || arguments.resume || arguments.fast_dev_run > 0)

@@ -57,7 +57,7 @@ template <class Sink> void read_records(ByteStream& stream, const Sink& sink) {
   }
 }
 
-/// Whether what the stream holds is compressed: the length of a record may begin as gzip does, its checksum tells.
+/// True if the stream is compressed: the length of a record may begin as gzip does, its checksum tells.
 bool is_compressed(ByteStream& stream) {
   const std::span<const std::byte> start = stream.peek(header_bytes);
   if (start.size() < 2 || start[0] != std::byte{0x1f} || start[1] != std::byte{0x8b}) return false;

@@ -102,7 +102,7 @@ PerExampleGradients PerExampleGradients::clip_by_norm(double norm) const {
   return clipped;
 }
 
-/// Of factors one product, as tall as all examples together.
+/// The sum of factors is one product, as tall as all examples together.
 Tensor PerExampleGradients::sum_of(const Part& part) const {
   if (part.whole.defined()) return reduce_sum(scaled(part.whole), {.axis = {0}});
   const std::int64_t rows = part.left.shape()[1], columns = part.right.shape()[2];

@@ -39,7 +39,8 @@ struct GradientTape::State final : ReadListener {
     read_nodes.emplace(value.node().get(), &cell);
   }
 
-  /// What was computed or watched under this tape: the walk ends at what a Variable held, and may not end there.
+  /// True for values computed or watched under this tape: the walk ends at values that a Variable held, and may not end
+  /// there.
   bool knows(const Tensor& value) const override {
     const Node& node = *value.node();
     if (!listening || read_nodes.contains(&node)) return false;

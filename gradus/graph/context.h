@@ -40,7 +40,7 @@ class Context {
   virtual Tensor over_shards(const AnyOp& op, const Tensor& part) {
     return parent() ? parent()->over_shards(op, part) : part;
   }
-  /// Which shard this is; null where there are none, and where nothing is known of the others.
+  /// The present shard; null where there are none, and where nothing is known of the others.
   virtual const ShardPlace* shard_place() const { return parent() ? parent()->shard_place() : nullptr; }
   /// True if ranks divide the state of optimizers among themselves.
   virtual bool divides_state() const { return parent() && parent()->divides_state(); }

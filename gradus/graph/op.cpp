@@ -152,7 +152,7 @@ namespace detail {
 
 namespace {
 
-/// Whether operand 0 chooses between the others: where(condition, a, b).
+/// True if operand 0 chooses between the others: where(condition, a, b).
 bool chooses(Specs in) { return in.size() == 3 && in[0].dtype == boolean; }
 
 bool fit(Takes accepted, Specs in) {

@@ -22,9 +22,9 @@ constexpr std::int64_t most_unrolled = 1000;
 /// The body ends the loop by its condition.
 struct EndsEarly {};
 
-/// What `scan` gives; nothing if it cannot be one, but can be unrolled: its state changes its shape, or shapes follow
-/// from the number of the iteration. Short ones are scans too: what follows from a size is a number like any other
-/// where the size is known, and the program has to be the same where it is open.
+/// The result of `scan`; nothing if it cannot be one, but can be unrolled: its state changes its shape, or shapes
+/// follow from the number of the iteration. Short ones are scans too: a value that follows from a size is a number like
+/// any other where the size is known, and the program has to be the same where it is open.
 template <class F> std::optional<Tensors> if_scannable(std::int64_t count, F scan) {
   try {
     return scan();
@@ -43,7 +43,7 @@ template <class T> Tensor as_scalar(T value) {
   const Untraced outside;
   return from_values(std::vector<T>{value}, {});
 }
-/// Of a value that does not depend on a trace.
+/// The truth of a value that does not depend on a trace.
 bool holds(const Tensor& predicate) { return predicate.item() != 0; }
 
 Tensors if_then_else(const Call& c) {

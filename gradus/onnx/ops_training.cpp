@@ -172,7 +172,7 @@ struct Update {
   int count;
 };
 
-/// What each variable gives, ordered as ONNX has it: all first results, then all second ones ...
+/// The results of each variable, ordered as in ONNX: all first results, then all second ones ...
 Tensors in_lists(const std::vector<Tensors>& of_each) {
   Tensors all;
   for (std::size_t k = 0; k < of_each.front().size(); ++k)

@@ -134,7 +134,7 @@ struct CustomCall {
   }
 
  private:
-  /// What the function captured has its ordinary gradient.
+  /// Captured values have their ordinary gradient.
   void add_captured(In in, const Cotangents& dy, Tensors& terms) const {
     Tensors held, sources;
     std::vector<std::size_t> places;

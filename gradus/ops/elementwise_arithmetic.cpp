@@ -83,7 +83,7 @@ struct GuardedCotangent {
   }
 };
 
-/// Of x and the weight. Of weight 0 the gradient is 0 as a product: what is finite stays what it is, so that
+/// Takes x and the weight. For weight 0 the gradient is 0 as a product: finite values stay as they are, so that
 /// derivatives by the weight go through it.
 struct GuardZeroWeight {
   static constexpr auto name = "guard_zero_weight";
@@ -108,7 +108,7 @@ struct Negative {
 bool is_real(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_real(const scalar::Real& x) { return is_floating(x.type); }
 
-/// Whether the remainder r of a truncating division by b lies on the other side of zero.
+/// True if the remainder r of a truncating division by b lies on the other side of zero.
 auto is_wrong_side(auto r, auto b) { return ((r < 0) ^ (b < 0)) & (!(r == 0)); }
 
 struct FloorDivide {
@@ -203,7 +203,7 @@ struct ClipByValue {
   }
 };
 
-/// Of x and a scalar bound.
+/// Takes x and a scalar bound.
 struct ClipByNorm {
   static constexpr auto name = "clip_by_norm";
   Tensor expand(In in) const {

@@ -28,7 +28,7 @@ Tensor piece(const Tensor& x, int axis, std::int64_t begin, std::int64_t count, 
   return reversed ? reverse(part, {axis}) : part;
 }
 
-/// What stands before and after dimension `axis` of x.
+/// The elements before and after dimension `axis` of x.
 struct Margins {
   std::int64_t before, after;
 };

@@ -127,7 +127,7 @@ namespace {
 
 const bool extent_has_extents = Extents::are<Extent>(&Extent::dimension);
 
-/// Which axes: bit i for axis i.
+/// Axes as a mask: bit i for axis i.
 std::uint32_t mask_of(std::string_view op, const Tensor& x, const std::vector<int>& axis) {
   std::uint32_t mask = 0;
   for (int a : axis) {
@@ -262,7 +262,7 @@ Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options) {
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor shift = where(equal(largest, fill_like(largest, -infinity)), zero, largest);
   const Tensor sum = reduce_sum(exp(minus_largest(x, shift)), keeping(options));
-  // Of -inf alone the sum is 0, and 1 / 0 * 0 would be the gradient.
+  // The sum over -inf alone is 0, and 1 / 0 * 0 would be the gradient.
   const Tensor none = equal(sum, zero);
   const Tensor logarithm = where(none, fill_like(sum, -infinity), log(where(none, fill_like(sum, 1), sum)));
   return without(options, x, logarithm + shift);

@@ -56,8 +56,7 @@ struct Axis {
   double begin = 0, end = 1;
 };
 
-/// What the elements of the result are made of, `count` neighbours each: neighbour k of element i stands at i * count +
-/// k.
+/// The sources of the result's elements, `count` neighbours each: neighbour k of element i stands at i * count + k.
 struct Neighbours {
   std::size_t count;
   std::vector<std::int64_t> index;
@@ -272,7 +271,7 @@ bool is_unchanged(const Axis& axis, const ResampleOptions& options) {
   return axis.scale == 1 && axis.out == axis.n && options.coordinates != Coordinates::tf_crop_and_resize;
 }
 
-/// What integers, and floats of less precision, are interpolated in.
+/// The type in which integers, and floats of less precision, are interpolated.
 DType interpolated_in(DType t) { return t == f64 || (is_integer(t) && size_of(t) >= 4) ? f64 : f32; }
 
 /// The largest size within `size` that has the ratio of the images.

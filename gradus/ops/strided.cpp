@@ -16,7 +16,7 @@ namespace {
 
 const bool strided_slices_have_extents = Extents::are<StridedSlice>(&StridedSlice::begin, &StridedSlice::size);
 
-/// Whether a dimension is positive: of a symbolic one whether it is for large sizes.
+/// True if a dimension is positive; a symbolic one, if it is for large sizes.
 bool is_positive(std::int64_t d) {
   const std::vector<std::int64_t> large(static_cast<std::size_t>(std::max(dimension::symbols_in(d), 0)), 1000);
   return dimension::evaluate(d, large) > 0;
@@ -37,7 +37,7 @@ Tensor with_zeros(const Tensor& x, int axis, std::int64_t before, std::int64_t a
   return concat(parts, axis);
 }
 
-/// Of [outer, m, inner] the m rows at begin, begin + step ... of [outer, extent, inner], zeros elsewhere.
+/// The m rows of [outer, m, inner] at begin, begin + step ... of [outer, extent, inner], zeros elsewhere.
 Tensor spread(const Tensor& dy, int axis, std::int64_t begin, std::int64_t step, std::int64_t extent) {
   const Shape& shape = dy.shape();
   Shape result = shape;
@@ -62,7 +62,7 @@ Tensor spread(const Tensor& dy, int axis, std::int64_t begin, std::int64_t step,
   return reshape(with_zeros(rows, 1, begin, is_positive(over) ? 0 : dimension::subtract(rest, length)), result);
 }
 
-/// What x[begin:end:step] is along one dimension: the box of a StridedSlice.
+/// The box of x[begin:end:step] along one dimension, for a StridedSlice.
 struct Stretch {
   std::int64_t begin = 0, size = 0, step = 1;
   bool backwards = false;

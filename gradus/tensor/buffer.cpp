@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// What it holds is not ours.
+/// Borrowed memory, which others own.
 struct BorrowedBuffer : Buffer {
   BorrowedBuffer(void* data, std::int64_t bytes, std::shared_ptr<const void> kept);
   std::shared_ptr<const void> owner;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t holders_named = 5;
 
-/// Of an account whose every allocation is looked at; far from overflowing where bytes are taken from it.
+/// The limit of an account whose every allocation is checked; far from overflowing where bytes are subtracted.
 constexpr std::int64_t below_all = std::numeric_limits<std::int64_t>::min() / 4;
 
 std::int64_t machine_bytes() {

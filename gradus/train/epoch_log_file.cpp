@@ -16,7 +16,7 @@ namespace {
 
 using Numbers = std::vector<std::pair<std::string, double>>;
 
-/// What one epoch says, besides its number.
+/// The figures of one epoch, besides its number.
 Numbers numbers_of(const EpochLog& log) {
   Numbers numbers{{"loss", log.loss}};
   if (log.validation_loss) numbers.emplace_back("validation_loss", *log.validation_loss);

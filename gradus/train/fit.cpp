@@ -83,7 +83,7 @@ void check_alike(const FitOptions& options) {
   options.strategy->check_same(numbers, "fit");
 }
 
-/// What all epochs are read from. Where steps are counted that is one stream of rounds.
+/// The source of all epochs. Where steps are counted that is one stream of rounds.
 Pipeline source_of(const Pipeline& given, const FitOptions& options) {
   if (options.strategy) options.strategy->check_data(given);  // a stream has no length to compare
   const Pipeline dataset = options.prefetch ? given.prefetch(options.prefetch) : given;
@@ -96,7 +96,7 @@ Pipeline distributed(const Pipeline& dataset, const std::optional<Strategy>& str
   return strategy ? strategy->distributed(dataset) : dataset;
 }
 
-/// What one process of several throws ends the work of all, which are told why. A loss that is not finite all have.
+/// An error of one process of several ends the work of all, which learn the reason. A loss that is not finite all have.
 template <class Work> auto told_to_all(const std::optional<Strategy>& strategy, Work work) {
   try {
     return work();
@@ -315,7 +315,7 @@ class Fitting {
     return shards == 0 ? "whole batches" : text("batches in ", shards, shards == 1 ? " shard" : " shards");
   }
 
-  /// Of several processes one writes.
+  /// One of several processes writes.
   bool writes() const { return !options_.strategy || options_.strategy->own_rank() == 0; }
   bool is_alone() const { return !options_.strategy || options_.strategy->ranks() == 1; }
   /// Any process may ask all to stop.
@@ -420,7 +420,7 @@ class Fitting {
     return left;
   }
 
-  /// Whether that is an epoch; where steps are not counted, the end of the data tells.
+  /// True at the end of an epoch; where steps are not counted, the end of the data tells.
   bool is_done(std::int64_t steps) const { return options_.steps_per_epoch > 0 && steps >= options_.steps_per_epoch; }
 
   /// The data of step number place.index of an epoch and those behind it.
@@ -433,7 +433,7 @@ class Fitting {
     const std::int64_t steps = (place.epoch - begin_place_.next.epoch) * options_.steps_per_epoch + place.index;
     return begin_place_.stream + steps - begin_place_.next.index;
   }
-  /// Of one stream there is one reading for all epochs.
+  /// One stream has one reading for all epochs.
   Reading& reading_at(Position place) {
     if (options_.steps_per_epoch == 0 || !reading_) reading_ = data_from(dataset_, place).begin();
     return *reading_;

@@ -38,7 +38,7 @@ class Before {
   explicit Before(const Variables& variables) : variables_(variables) {
     for (const Variable& variable : variables) values_.push_back(variable.value());
   }
-  /// What was assigned since then holds only where `ok`, a boolean scalar, does.
+  /// Later assignments hold only where `ok`, a boolean scalar, does.
   void keep_unless(const Tensor& ok) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const Tensor now = variables_[i].value();
