@@ -53,7 +53,7 @@ struct Advice {
   FitOptions options;         // the given options, with the taken levers that are options of fit
   /// The data set with the taken levers that belong to it; prefetch is in both.
   std::optional<AnyDataset> dataset = {};
-  /// How to write the taken levers: those that are worth it, and keep the learned result or are named by
+  /// How to write the taken levers: the ones that are worth it, and keep the learned result or are named by
   /// AdviseOptions::apply.
   std::vector<std::string> changes = {};
   /// The parts of a step's time before any change, in words; empty if a step takes too long for a profile.

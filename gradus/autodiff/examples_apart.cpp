@@ -59,8 +59,8 @@ Inner through_reduction(const Shape& shape, int axis, std::int64_t inner, std::i
 
 bool less(std::int64_t a, std::int64_t b) { return dimension::subtract(dimension::subtract(b, a), 1) >= 0; }
 
-/// One dimension of the view has to walk through the examples, in steps of whole ones or of an equal part of each; what
-/// the others walk through has to lie within an example, or to skip all of them.
+/// One dimension of the view has to walk through the examples, in steps of whole ones or of an equal part of each; the
+/// others have to walk within an example, or to skip all of them.
 Inner through_view(const View& view, const Shape& out, std::int64_t inner, std::int64_t n) {
   const std::int64_t all = dimension::multiply(inner, n);
   std::optional<int> along;

@@ -30,7 +30,7 @@ class RowTrace final : public Context {
     row.node()->varies = xs.node()->varies;
     return row;
   }
-  /// The number of the row, a scalar i64; empty if nobody asked.
+  /// The number of the row, a scalar i64; empty if it was not asked for.
   const Tensor& index() const { return index_; }
 
   std::string_view why_no_assignment() const override {

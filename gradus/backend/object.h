@@ -39,7 +39,7 @@ struct ObjectStep {
   std::vector<Result> results;
   std::uint64_t random_state = 0;
   std::string instruction_set = {};  // "avx2", "avx512"; empty: that of this machine
-  std::string weights_file = {};     // if it has a name, initial values are there and not in the object
+  std::string weights_file = {};     // if it has a name, it holds the initial values in place of the object
 };
 
 struct ObjectText {

@@ -182,7 +182,7 @@ class ShardedProgram final : public ExecutableOfParts {
     for (std::size_t k = 0; k < outputs.size(); ++k) values.of_all[part.outputs[k]] = std::move(outputs[k]);
   }
 
-  /// Replicas side by side, each with its shards one after the other.
+  /// Replicas side by side, each with its shards in sequence.
   void run_on_shards(std::span<const ShardPart> parts, Values& values, SumsOfTime& sums) const {
     const std::vector<Device>& replicas = values.run.replicas;
     const std::size_t last = values.run.shards.size() - 1;  // a replica alone runs it when it has run the others

@@ -1,5 +1,5 @@
-/// ActivityLog: what a thread does, written down while a profile is taken of it. Whoever does something that is worth a
-/// line opens an entry and closes it; entries nest. A thread without a profile has no log (CallContext::log is null).
+/// ActivityLog: the record of a thread's work while a profile is taken of it. Code that is worth a line opens an entry
+/// and closes it; entries nest. A thread without a profile has no log (CallContext::log is null).
 #pragma once
 #include <array>
 #include <chrono>
@@ -60,7 +60,7 @@ struct ProfiledKernel {
 struct ProfiledProgram {
   std::vector<ProfiledKernel> kernels;  // by thunk
   std::int64_t temporaries = 0;         // bytes, and
-  std::int64_t activations = 0;         // of these: what forward steps leave for gradients
+  std::int64_t activations = 0;         // the part that forward steps leave for gradients
 };
 
 /// Sums of what a log has written under one name.
@@ -210,7 +210,7 @@ class ActivityLog {
   };
   /// On its own thread: its time so far is accounted for.
   void settle();
-  /// From now on nothing is kept. What was.
+  /// Ends the recording; gives the entries kept.
   Kept close();
   static constexpr std::size_t most_events = 200'000;  // of one log
 
@@ -280,7 +280,7 @@ class ActivityLog {
   std::vector<const void*> batch_;
   std::uint64_t batch_flow_ = 0;
 
-  ShortLock guard_;  // of what follows
+  ShortLock guard_;  // guards the members below
   bool is_open_ = true;
   Kept kept_;
 };

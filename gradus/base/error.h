@@ -1,5 +1,5 @@
 /// The two kinds of failure: a user's mistake (Error and its types) and a fault of the library itself (InternalError).
-/// A message tells which op, layer or file, what was expected, what was given, and how to fix it.
+/// A message names the op, layer or file, the expected and the given value, and the fix.
 #pragma once
 #include <locale>
 #include <sstream>

@@ -1,5 +1,4 @@
-/// Reading files; regular ones alone. Opening a pipe that nobody writes to would wait forever, and a device may have no
-/// end.
+/// Reading files; regular ones alone. Opening a pipe without a writer would wait forever, and a device may have no end.
 #pragma once
 #include <cstddef>
 #include <cstdint>

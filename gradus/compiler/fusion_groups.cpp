@@ -150,8 +150,8 @@ int FusionGroups::merge(int from, int into, const LoopSpace& space) {
   return into;
 }
 
-/// Members of group `g` run together: a dependent of one of them runs after the latest of them all. For those others it
-/// is rounded up, so that it seldom rises.
+/// Members of group `g` run together: a dependent of one of them runs after the latest of them all. The dependents'
+/// bound is rounded up, so that it seldom rises.
 void FusionGroups::raise_latest(int g) {
   int latest = -1;
   for (int i : groups_[g].members) latest = std::max(latest, latest_[i]);

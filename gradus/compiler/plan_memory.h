@@ -25,7 +25,7 @@ struct Sharing {
 /// the input or may fail, and that step, if it reads the input, reads each element before it writes the same element.
 Sharing plan_sharing(const Graph& graph, const std::vector<Step>& steps);
 
-/// When steps run: as early as their operands allow, side by side with others, or one after the other.
+/// When steps run: as early as their operands allow, side by side with others, or in sequence.
 enum class Staging { early, in_order };
 
 /// The steps of a program with their memory, decided before any code is made.

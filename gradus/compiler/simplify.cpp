@@ -42,7 +42,7 @@ bool is_subnormal(DType t, std::uint64_t bits) {
   return t == f32 ? among(0x7f800000, 0x007fffff) : among(0x7f80, 0x007f);
 }
 
-/// Values without numbers that arithmetic would flush, such as results of arithmetic. For those alone x*1 is x: inputs,
+/// Values without numbers that arithmetic would flush, such as results of arithmetic. Only for them x*1 is x: inputs,
 /// and values only moved since, may be subnormal. (Subnormals of f16 are none in the type of their arithmetic, and are
 /// never flushed.)
 class Flushed {

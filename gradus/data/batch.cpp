@@ -73,7 +73,7 @@ class BatchPass : public Pass {
     return fields.empty() || fields[0].shape()[0] < fewest_ ? Tensors() : fields;
   }
 
-  /// Elements whose sizes are known only when they are there.
+  /// Elements whose sizes are known only once they are made.
   Tensors stack_elements(std::int64_t first, std::int64_t count) {
     std::vector<Tensors> elements;
     for (std::int64_t i = 0; i < count; ++i) {

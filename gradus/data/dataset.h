@@ -43,8 +43,8 @@ template <std::size_t N> class Dataset {
   template <class F>
     requires(!requires { typename with_tensors_t<F, N>; })
   void filter(F) const = delete;  // the function takes one Tensor for each field of an element
-  /// f of the fields of an element gives a Dataset. `cycle_length` of these are read by turns, `block_length` elements
-  /// per turn; where one ends the next takes its place. f is called when an element's turn comes, not traced.
+  /// f of the fields of an element gives a Dataset. `cycle_length` of these are read alternately, `block_length`
+  /// elements per turn; where one ends the next takes its place. f is called when an element's turn comes, not traced.
   template <class F> auto interleave(F f, InterleaveOptions options = {}) const -> with_tensors_t<F, N> {
     return with_tensors_t<F, N>(
         pipeline_.interleave([f](In fields) { return call_with<N>(f, fields).pipeline(); }, options));

@@ -53,7 +53,7 @@ class ElementWork {
   bool may_vectorize() const;
   /// Turns may_vectorize() off.
   void give_up_rows() const { has_no_rows_.store(true, std::memory_order_relaxed); }
-  /// Results for the elements at `indices`, which lie one after the other in `stacked`. The results lie likewise, with
+  /// Results for the elements at `indices`, which are contiguous in `stacked`. The results are contiguous, too, with
   /// the bits of apply(). Empty if that cannot be done, or if it fails for an element: then apply() each by itself.
   std::optional<Tensors> apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices) const;
   /// True if it is worth trying apply_to_chosen: it has not failed.

@@ -1,4 +1,4 @@
-/// Interleaving: every element becomes a dataset, and several of these are read by turns, in TensorFlow's order.
+/// Interleaving: every element becomes a dataset, and several of these are read alternately, in TensorFlow's order.
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/element_work.h"

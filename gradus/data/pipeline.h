@@ -72,7 +72,7 @@ struct PrefetchOptions {
 };
 /// Options of interleave.
 struct InterleaveOptions {
-  int cycle_length = 4;           // datasets that are read by turns
+  int cycle_length = 4;           // datasets that are read alternately
   std::int64_t block_length = 1;  // elements per turn
   static constexpr auto ranges() { return std::array{Allowed::positive("cycle_length block_length")}; }
 };

@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::int64_t first_buffers = 8, fewest_buffers = 2, most_buffers = 64;
 constexpr int most_threads = 16;
-/// Where elements cost less than a wake-up the reader sleeps until several are there, so long at most.
+/// Where elements cost less than a wake-up the reader sleeps until several are ready, for this long at most.
 constexpr std::chrono::microseconds patience{50};
 constexpr int waits_until_another_thread = 3;
 
-/// Counts how long somebody waits.
+/// Counts the time of waits.
 class Waiting {
  public:
   explicit Waiting(std::atomic<std::int64_t>& total) : total_(total) {}
@@ -101,7 +101,7 @@ void Prefetcher::note_queue(ActivityLog* log) const {
              .bytes = full_ * largest_});
 }
 
-/// A data thread makes elements, for the profile of whoever reads them.
+/// A data thread makes elements, for the profile of their reader.
 class Prefetcher::Making {
  public:
   /// Called with the guard held, before an element or a wait.

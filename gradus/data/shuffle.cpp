@@ -121,7 +121,7 @@ class ShuffleStage : public DerivedStage {
   }
 
  private:
-  /// The newest order is kept: whoever skips about in an epoch opens many passes of it.
+  /// The newest order is kept: a reader that skips about in an epoch opens many passes of it.
   std::shared_ptr<const Order> order_of(std::int64_t epoch, std::int64_t length, const Counter& random) const {
     std::lock_guard lock(guard_);
     if (!newest_ || newest_epoch_ != epoch) {

@@ -24,7 +24,7 @@ std::int64_t most_set_aside(const std::vector<Spec>& specs) {
 
 namespace {
 
-/// As element number `place` of those that lie one behind the other.
+/// As element number `place` of contiguous ones.
 void copy_to(std::span<std::byte* const> out, std::size_t place, const Tensors& element) {
   for (std::size_t field = 0; field < out.size(); ++field) {
     const std::size_t bytes = element[field].bytes();
@@ -351,7 +351,7 @@ class StartStage : public DerivedStage {
   const bool same_epoch_;
 };
 
-/// Rounds one behind the other. Only the first one may have another length (a start within an epoch).
+/// Rounds in sequence. Only the first one may have another length (a start within an epoch).
 class RepeatPass : public Pass {
  public:
   RepeatPass(const Stage& source, std::int64_t epoch)

@@ -36,11 +36,11 @@ class Pass {
   virtual ~Pass() = default;
   /// The element: tensors that have their values. Empty past the end of a stage that is not counted.
   virtual Tensors at(std::int64_t index) = 0;
-  /// Copies the elements at `indices`, one after the other, to out[field]. Only for stages that are counted, and specs
-  /// without any_size.
+  /// Copies the elements at `indices`, contiguously, to out[field]. Only for stages that are counted, and specs without
+  /// any_size.
   virtual void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out);
-  /// Copies up to `count` elements from `first` on, one after the other, to out[field], and returns their number. Only
-  /// for specs without any_size.
+  /// Copies up to `count` elements from `first` on, contiguously, to out[field], and returns their number. Only for
+  /// specs without any_size.
   virtual std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out);
 
   /// The elements that write() copies, as one new tensor per field. `specs`: of an element. Stages that make such
@@ -94,7 +94,7 @@ class MovedPass : public Pass {
   std::vector<std::int64_t> moved_;
 };
 
-/// New tensors for `count` elements one after the other, and the addresses of their first bytes.
+/// New tensors for `count` contiguous elements, and the addresses of their first bytes.
 struct Stacked {
   Tensors fields;
   std::vector<std::byte*> rows;
@@ -108,7 +108,7 @@ struct StageTimes {
   std::atomic<std::int64_t> reads = 0, readers_waited = 0, threads_waited = 0;
 };
 
-/// While it lives, passes that this thread reads throw Stopped once `stop` is set: nobody wants the element any more.
+/// While it lives, passes that this thread reads throw Stopped once `stop` is set: the element is not wanted any more.
 class StopScope {
  public:
   struct Stopped {};

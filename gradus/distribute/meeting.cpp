@@ -274,7 +274,7 @@ bool Meeting::is_on_one_host() const {
 std::vector<std::string> Meeting::share(const std::string& topic, std::string_view bytes) {
   internal_check(bytes.size() <= MeetingDesk::most_shared_bytes, "too much is shared at a meeting");
   Json asked = parse_json(question("share"), meeting_answer);
-  asked["topic"] = text(shares_++, ' ', topic);  // who asks again is not taken for who shares once more
+  asked["topic"] = text(shares_++, ' ', topic);  // a repeated question is not taken for the next share
   asked["value"] = hexadecimal(bytes);
   const Json answer = object(await(written(asked), "shared", topic), meeting_answer);
   std::vector<std::string> out;

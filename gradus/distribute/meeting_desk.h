@@ -100,7 +100,7 @@ class MeetingDesk : public RpcHandler {
   std::vector<Seat> seats_;
   std::vector<Held> held_;
   std::map<std::string, Topic> topics_;
-  std::deque<std::string> complete_;  // topics that stay for who asks again, as an answer was lost; newest last
+  std::deque<std::string> complete_;  // topics that stay for ranks that ask again, as an answer was lost; newest last
   std::string failure_;
   std::uint64_t decided_ = 0;         // the last commit
   std::vector<bool> told_;            // by rank: it has received the end

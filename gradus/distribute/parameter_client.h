@@ -37,7 +37,7 @@ class ParameterClient {
   /// `version`: the number of steps applied.
   void set(std::uint64_t cell, std::uint64_t version, std::string_view bytes);
   void add_program(std::uint64_t number, std::string_view bytes);
-  /// `values`: one behind another.
+  /// `values`: contiguous.
   void push(std::uint64_t step, std::uint64_t program, std::string_view values);
   /// `size` bytes of the values that belong to `program`, once the first `version` steps are applied.
   std::string pull(std::uint64_t program, std::uint64_t version, std::size_t size);

@@ -7,14 +7,14 @@
 ///     print("loss", strategy.join().item());
 ///   }
 ///
-/// Every process runs the same program and schedules the same steps with the same batches; whichever worker is free
-/// computes a step, once. A process that is a parameter server serves in the constructor, until the training ends, and
-/// then ends itself with status 0; where the training fails, the constructor throws.
+/// Every process runs the same program and schedules the same steps with the same batches; a free worker computes a
+/// step, once. A process that is a parameter server serves in the constructor, until the training ends, and then ends
+/// itself with status 0; where the training fails, the constructor throws.
 ///
 /// Updates are applied in the order in which steps were scheduled. Step k computes with the values after the first
 /// k - lag steps, where lag is `max_staleness`, but at most the number of workers less one, and never reaches back over
-/// join(), run() or an assignment between steps. So results are the same bits whoever is slow, stopped or lost. With
-/// max_staleness = 0 they are those of one process.
+/// join(), run() or an assignment between steps. So results are the same bits, whichever workers are slow, stopped or
+/// lost. With max_staleness = 0 they are those of one process.
 ///
 /// The optimizer's update is computed at the servers, slots and all; clipping is the worker's. Other assignments of a
 /// step are those of one process if they depend on no batch. Values computed from the batch are assigned in the order

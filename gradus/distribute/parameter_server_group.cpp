@@ -286,7 +286,9 @@ void ParameterServerGroup::note_failure(const std::exception_ptr& error) {
     }
   }
   changed_.notify_all();
-  for (const auto& place : places_) place->client->cancel();  // who waits for a server, which may be gone, too
+  for (const auto& place : places_)
+    place->client->cancel();  // for threads that wait for a server, which may be gone,
+                              // too
 }
 
 // ---------------------------------------------------------------- the thread of the program

@@ -4,7 +4,7 @@
 
 namespace gradus {
 
-/// Every question begins with its kind, the seat (ranks, then servers) and the incarnation of who asks.
+/// Every question begins with its kind, the seat (ranks, then servers) and the incarnation of its sender.
 enum class StepQuestion : std::uint64_t {
   join,   // ranks, servers, version, fingerprint, host, process -> welcome: run, names
   take,   // how many steps it has scheduled -> step, or more: it has to schedule more first

@@ -1,4 +1,4 @@
-/// Every number in the header is checked against the bytes that are there before anything is allocated.
+/// Every number in the header is checked against the existing bytes before anything is allocated.
 #include "gradus/formats/npy.h"
 #include <algorithm>
 #include <bit>

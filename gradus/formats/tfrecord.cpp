@@ -64,7 +64,7 @@ bool is_compressed(ByteStream& stream) {
   return start.size() < header_bytes || number_at<std::uint32_t>(start, 8) != masked_crc32c(start.first(8));
 }
 
-/// A file without a name for what is unpacked, which goes with its descriptor.
+/// A file without a name for unpacked data; it goes with its descriptor.
 int unnamed_file(const std::string& for_file) {
   const std::string ending(6, 'X');  // which mkostemp replaces
   std::string path = (std::filesystem::temp_directory_path() / ("gradus_records_" + ending)).string();

@@ -53,7 +53,7 @@ Called called_with(F& f, [[maybe_unused]] In in, const auto& finish, const A&...
 
 }  // namespace detail
 
-/// A compiled function; made by function(). Copies share what was compiled.
+/// A compiled function; made by function(). Copies share its compiled variants.
 template <class F> class Function {
  public:
   Function(F f, FunctionOptions options) : core_(std::make_shared<Core>(std::move(f), std::move(options))) {}
@@ -141,11 +141,11 @@ template <class F> Function<F> function(F f, FunctionOptions options = {}) {
 namespace detail {
 
 template <std::size_t> using TensorFor = Tensor;
-/// True if F takes so many tensors.
+/// True if F takes one tensor per index.
 template <class F, std::size_t... i> constexpr bool takes_tensors(std::index_sequence<i...>) {
   return std::invocable<const F&, TensorFor<i>...>;
 }
-/// True if F takes so many tensors, and then a vector of more. A generic lambda is not asked, whose body may not
+/// True if F takes one tensor per index, and then a vector of more. A generic lambda is not asked: its body may not
 /// compile for a vector.
 template <class F, std::size_t... i> constexpr bool takes_rest(std::index_sequence<i...>) {
   if constexpr (requires { &F::operator(); }) return std::invocable<const F&, TensorFor<i>..., Tensors>;

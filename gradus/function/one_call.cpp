@@ -181,8 +181,8 @@ bool OneCall::is_as_read(const Segment& leaf) const {
   return true;
 }
 
-/// Lets assigned Variables be computed in their own memory where nobody else holds it. `locks`: nobody may take a
-/// handle on what is being overwritten.
+/// Lets assigned Variables be computed in their own memory if there is no other holder. `locks`: keep others from
+/// taking a handle on overwritten memory.
 void OneCall::overwrite(const Segment& leaf, const Executable& program,
                         std::vector<std::unique_lock<CellLock>>& locks) {
   for (const Segment::Assignment& a : leaf.assignments) {
@@ -270,7 +270,7 @@ std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicat
   return kept;
 }
 
-/// A budget that does not suffice here is told of the segments, of which the whole path is known.
+/// A budget that does not suffice here is reported by the segments, since they know the whole path.
 std::shared_ptr<const Executable> OneCall::program_of_predicate(Graph graph) const {
   if (max_bytes_ > 0) {
     try {

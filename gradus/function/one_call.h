@@ -14,7 +14,7 @@ class OneCall {
       : title_(title), arguments_(arguments), dispatches_(dispatches), max_bytes_(max_bytes) {}
   OneCall(const OneCall&) = delete;
 
-  /// Begins, or begins anew: nothing has been committed yet. The random key stays.
+  /// Begins, or begins again: nothing has been committed yet. The random key stays.
   void begin(std::vector<std::int64_t> symbols);
   /// The values of the symbols of the variant.
   const std::vector<std::int64_t>& symbols() const { return symbols_; }

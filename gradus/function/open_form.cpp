@@ -7,13 +7,13 @@
 namespace gradus {
 namespace {
 
-/// So many different graphs open a form. A steady loop has fewer: its programs are compiled for their own sizes. Where
-/// the interpreter would take longer than compiling, each would be compiled at once.
+/// This many different graphs open a form. A steady loop has fewer: its programs are compiled for their own sizes.
+/// Where the interpreter would take longer than compiling, each would be compiled at once.
 constexpr std::size_t few = 4, few_large = 3;
 constexpr std::size_t most_examples = 8;
-/// A graph that shows that more numbers vary opens the form anew.
+/// A graph that shows that more numbers vary opens the form again.
 constexpr int most_openings = 6;
-/// So many runs, or as many as take as long as compiling, are interpreted.
+/// This many runs, or as many as take as long as compiling, are interpreted.
 constexpr double most_interpreted = 16;
 
 /// Elements that are not there leave no trace of how they would be walked.

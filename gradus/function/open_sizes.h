@@ -1,4 +1,4 @@
-/// The reasons why a call cannot be served by a program whose sizes are open, as the user is told them.
+/// The reasons why a call cannot be served by a program whose sizes are open, as messages for the user.
 #pragma once
 #include <algorithm>
 #include <span>

@@ -166,7 +166,7 @@ struct Pending::Plan {
     return position;
   }
   Graph graph() const;
-  /// All that wait, but for what is about to be forgotten.
+  /// All pending nodes, except those about to be forgotten.
   void take(std::vector<Node*>& nodes) {
     for (Node* node : nodes) {
       if (!node) continue;
@@ -198,7 +198,7 @@ struct Pending::Plan {
   }
 };
 
-/// Leaves first, then what is computed. The key says where operands are.
+/// Leaves first, then computed nodes. The key says where operands are.
 Graph Pending::Plan::graph() const {
   Graph graph;  // of one device, which it does not name
   graph.values.reserve(leaves.size() + live.size());
@@ -359,7 +359,7 @@ void Pending::stop_recording() {
   if (--recording_ == 0) settle(released);
 }
 
-/// Its thread has ended, and nobody asks for the history of what that has recorded.
+/// Its thread has ended, and the history of its recording is not needed.
 void Pending::orphan() {
   std::vector<Ref<Node>> released;                       // destroyed after the lock is released
   std::vector<std::unique_ptr<ReadListener>> abandoned;  // destroyed after the lock is released
@@ -379,7 +379,7 @@ void Pending::adopt(Placement device, Pending* first) {
   recording_ = first ? first->recording_ : 0;
 }
 
-/// Ends the history of what was kept while a tape recorded.
+/// Ends the history of nodes kept while a tape recorded.
 void Pending::settle(std::vector<Ref<Node>>& released) {
   for (Ref<Node>& node : kept_) {
     if (node->value && node->refs.load(std::memory_order_relaxed) > 1) end_history(*node, released);
@@ -394,7 +394,7 @@ void Pending::close_ranks() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->position = static_cast<std::uint32_t>(i);
 }
 
-/// Decides what is computed, what is yielded and what dies, and spells the key.
+/// Decides which nodes are computed, which are yielded and which die, and spells the key.
 void Pending::plan(Plan& p) {
   p.take(nodes_);
   p.key.push_back(p.live.size() | static_cast<std::uint64_t>(device_.device().kind) << 48);

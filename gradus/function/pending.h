@@ -1,5 +1,5 @@
-/// Lazy evaluation. What a thread records outside of traces waits in its queue; observing a value computes all of the
-/// queue as one program. Reference counts decide what the program yields: nodes held from outside the queue. A leaf
+/// Lazy evaluation. Nodes that a thread records outside of traces wait in its queue; observing a value computes all of
+/// the queue as one program. Reference counts decide what the program yields: nodes held from outside the queue. A leaf
 /// held by nothing but the queue dies with it, so its memory may be overwritten.
 ///
 /// Locks: a queue's guard is held while it is changed or flushed, the latter for long; nothing else is locked inside it

@@ -11,7 +11,7 @@
 namespace gradus {
 
 struct Recording {
-  Graph graph;  // predicates of C++ branches, then results that are not empty, then what is assigned
+  Graph graph;  // predicates of C++ branches, then results that are not empty, then assigned values
   struct Input {
     Source source;
     Ref<Node> node;  // of a capture

@@ -252,7 +252,7 @@ Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known,
     cells_.push_back({cell->cell, cell->was_abandoned, trace.has_made(*cell->cell)});
 }
 
-/// Layers list their Variables without handles: of a layer that is gone nobody but the draft holds the cells.
+/// Layers list their Variables without handles: the cells of a layer that is gone are held by the draft alone.
 void Draft::check_cells() const {
   for (const Used& used : cells_) {
     const bool lost = used.cell.use_count() == 1 || (!used.was_abandoned && used.cell->abandoned.load());

@@ -57,7 +57,7 @@ struct Segment {
     std::size_t output;
   };
   std::vector<Assignment> assignments;  // by the id of the cell, so that locks are taken in one order
-  /// CompileOptions::replaces, for a program of so many outputs.
+  /// CompileOptions::replaces, for a program of `graph_outputs` outputs.
   std::vector<int> replaces(std::size_t graph_outputs) const;
   std::shared_ptr<const void> structure;  // of the user's result
 

@@ -1,5 +1,5 @@
 /// Trace: one run of the tracing of a call. Arguments are symbols, a Variable that is read is a parameter of the
-/// program, one that is assigned is an output. A C++ branch on a symbol becomes a guard: whoever runs the trace says
+/// program, one that is assigned is an output. A C++ branch on a symbol becomes a guard: the trace's owner decides
 /// which way this run goes. No two nodes of a run are ever merged here: that is the compiler's job alone.
 #pragma once
 #include <functional>
@@ -53,8 +53,8 @@ class Trace : public Context {
   }
   Tensor literal(const Tensor& made) override { return memory_->literal(made); }
 
-  /// Past so many applications of ops the C++ is taken to count with a size that it sees as a negative number:
-  /// InvalidArgument. A run with open sizes of which nothing else is known gets most_of_open_sizes.
+  /// Past this many applications of ops the C++ is assumed to count with a size that it sees as a negative number:
+  /// InvalidArgument. A run with open sizes without other bounds gets most_of_open_sizes.
   static constexpr std::size_t most_of_open_sizes = std::size_t{1} << 17;
   void set_limit(std::size_t applications) { most_applications_ = applications; }
   std::size_t applications() const { return applications_; }
@@ -78,7 +78,7 @@ class Trace : public Context {
   /// A fresh id for the memory of a trace.
   static std::uint32_t new_id() { return Context::new_id(); }
 
-  /// `dimension` must not be negative in any call of what is traced; else `otherwise` is what the user did wrong.
+  /// `dimension` must not be negative in any call of the trace; else `otherwise` is the message.
   struct Bound {
     std::int64_t dimension;
     std::string otherwise;
@@ -92,7 +92,7 @@ class Trace : public Context {
   struct Guard {
     Tensor predicate;
     bool taken;
-    std::size_t bounds;  // that were there then
+    std::size_t bounds;  // their number then
   };
   const std::vector<Guard>& guards() const { return guards_; }
 

@@ -108,7 +108,7 @@ std::shared_ptr<Variant> TracedFunction::State::make(CallRequest& request) {
   return variant;
 }
 
-/// Runs the segments of one path. Nothing: the call has to begin anew, and nothing has happened.
+/// Runs the segments of one path. Nothing: the call has to begin again, and nothing has happened.
 std::optional<Called> TracedFunction::State::attempt(Variant& variant, CallRequest& request) {
   for (Segment* segment = variant.root.get(); segment; segment = next(variant, request)) {
     if (const UsedCell* changed = segment->find_changed()) {
@@ -139,7 +139,7 @@ std::optional<Called> TracedFunction::State::attempt(Variant& variant, CallReque
   return {};
 }
 
-/// Where the path goes on; null: the call has to begin anew.
+/// Where the path goes on; null: the call has to begin again.
 Segment* TracedFunction::State::next(Variant& variant, CallRequest& request) {
   const PathStep last = request.values.path().back();
   Segment::Way& way = last.segment->ways[last.taken];

@@ -42,9 +42,8 @@ struct FunctionOptions {
   static constexpr auto ranges() { return std::array{Allowed::any("max_bytes"), Allowed::positive("max_variants")}; }
 };
 
-/// Sets how many bytes the variants of all functions may take together. Past that, those that were not used for longest
-/// are dropped, but never the newest; they are made anew when they are called. Returns the limit before, at first
-/// 512 MiB.
+/// Sets how many bytes the variants of all functions may take together. Past that, the least recently used ones are
+/// dropped, but never the newest; they are made again when they are called. Returns the limit before, at first 512 MiB.
 std::size_t set_variants_limit(std::size_t bytes);
 
 // For the rooms of the library.
@@ -75,7 +74,7 @@ class TracedFunction {
   Explanation explain() const;
 
  private:
-  /// use(draft, arguments) of what is traced for known sizes; `what` opens errors.
+  /// use(draft, arguments) of the trace for known sizes; `what` opens errors.
   template <class Use>
   auto with_draft(const char* what, std::vector<Spec> arguments, const StaticArguments& statics, const Body& body,
                   const Use& use);

@@ -135,8 +135,7 @@ class Variables {
 
 // For the rooms of the library.
 
-/// While it lives, it is told of every reading of a Variable on its thread. A tape so learns which Variables it
-/// watches.
+/// While it lives, it receives every reading of a Variable on its thread. So a tape learns which Variables it watches.
 class ReadListener {
  public:
   ReadListener() { CallContext::here().listener = this; }

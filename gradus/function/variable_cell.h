@@ -50,7 +50,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   void set_trainable(bool next);
   /// The value now, outside of any trace.
   Tensor read();
-  /// The value here, in a trace or outside, without telling anybody.
+  /// The value here, in a trace or outside, without notifying listeners.
   Tensor value_here();
   /// `x`, of the cell's shape, with zeros where the cell is masked.
   Tensor masked(const Tensor& x);

@@ -1,4 +1,4 @@
-/// Variant: one compiled signature of a function: the tree of its segments, and what is needed to trace it again.
+/// Variant: one compiled signature of a function: the tree of its segments, and the state for tracing it again.
 #pragma once
 #include <mutex>
 #include "gradus/function/recording.h"

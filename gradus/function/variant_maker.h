@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// One call, and why it has begun anew.
+/// One call, and why it has begun again.
 struct CallRequest {
   const Signature& signature;
   const Body& body;

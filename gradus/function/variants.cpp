@@ -66,7 +66,7 @@ void Variants::check_number() const {
   if (variants_.size() < static_cast<std::size_t>(setup_.options.max_variants)) return;
   std::string reasons;
   for (const Retrace& retrace : retraces_) reasons += text("\n  variant ", retrace.variant, ": ", retrace.reason);
-  // The signature of what the library compiles is that of the data: nobody can write it.
+  // The signature of the library's own functions is that of the data: the user cannot write it.
   const char* remedy = setup_.options.fixes_sizes
                            ? "let the data have fewer shapes, as padded_batch and bucket_by_sequence_length make them"
                        : setup_.options.input_signature.empty()
@@ -125,7 +125,7 @@ void Variants::add_watched(Variant& variant, const WatchedState& watched) {
   variant.watched_until = 0;
 }
 
-/// Keeps the newest, and of the others those that were used last.
+/// Keeps the newest, and the most recently used of the others.
 void Variants::evict() {
   std::size_t bytes = 0;
   for (const auto& known : variants_) bytes += footprint(*known);
@@ -156,7 +156,8 @@ void Variants::retire_outdated() {
   });
 }
 
-/// Constants stay in memory as long as the variant, and another value of them is never seen: large ones are told, once.
+/// Constants stay in memory as long as the variant, and another value of them is never seen: large ones are reported,
+/// once.
 void Variants::warn_of_captures(const Segment& root) {
   for_each_segment(root, [&](const Segment& segment) {
     for (const auto& [number, what] : segment.large_captures)

@@ -131,7 +131,7 @@ std::string WatchedState::difference() const {
       if (const std::string one = each.difference(); !one.empty()) all += (all.empty() ? "" : "; ") + one;
   };
   collect(fields_);
-  if (all.empty()) collect(setups_);  // a layer that is another one now is told of its field already
+  if (all.empty()) collect(setups_);  // a replaced layer is reported by its field already
   if (all.empty()) collect(flags_);
   return all;
 }

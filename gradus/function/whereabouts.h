@@ -9,7 +9,7 @@ namespace gradus::whereabouts {
 
 enum class Kind { variable, module };
 
-/// A handle was made at `at`, and is there until it leaves. From any thread.
+/// A handle was made at `at`, and exists until it leaves. From any thread.
 void enter(const void* at, Kind kind);
 void leave(const void* at);
 

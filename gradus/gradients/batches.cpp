@@ -133,7 +133,7 @@ class Sums {
     return zero;
   }
 
-  /// The sums of what was added up before and of one part more, then rows of tables.
+  /// The sums so far plus those of one part more, then rows of tables.
   std::function<Tensors(In, In)> body() {
     return [this](In so_far, In part) {
       const auto [loss, gradients] = of(part);

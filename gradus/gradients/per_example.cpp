@@ -38,7 +38,7 @@ Tensor sum_per_example(const Tensor& x) {
   return x.shape().rank() == 1 ? x : reduce_sum(x, {.axis = all_but_first(x.shape().rank())});
 }
 
-/// The factors of what was just made as a product of one matrix for each example with another.
+/// The factors of a gradient that is a product of one matrix for each example with another.
 Part part_of(const Tensor& gradient) {
   const Node& node = *gradient.node();
   const Matmul* product = node.op.as<Matmul>();

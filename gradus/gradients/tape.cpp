@@ -1,4 +1,4 @@
-/// The state of a tape: when it began, what is watched, and which nodes stood for which Variable when it was read.
+/// The state of a tape: its beginning, the watched values, and the nodes that stood for each Variable when it was read.
 #include "gradus/gradients/tape.h"
 #include <optional>
 #include <unordered_map>
@@ -188,7 +188,7 @@ std::vector<GradientPart> GradientTape::of_variables(const Tensor& target, const
   return gradients;
 }
 
-/// The scale is a power of two: what comes out is exact, but for what is too large or small for the types on the way.
+/// The scale is a power of two: the result is exact, except for numbers too large or small for the types on the way.
 std::vector<GradientPart> GradientTape::of_scaled(const Tensor& target, const Variables& sources,
                                                   GradientOptions options) {
   const std::shared_ptr<LossScale> loss_scale = loss_scale_of(sources);

@@ -119,8 +119,8 @@ inline bool sums_in_bf16() {
   return context && context->sums_in_bf16();
 }
 
-/// In its lifetime this thread is outside of all traces: what is made is concrete, and random ops are none of the
-/// call's. For variables that are built in the midst of a traced call.
+/// In its lifetime this thread is outside of all traces: new nodes are concrete, and random ops are none of the call's.
+/// For variables that are built in the midst of a traced call.
 class Untraced {
  public:
   [[nodiscard]] Untraced() {}

@@ -17,7 +17,7 @@ struct Records {
   std::unordered_multimap<std::uint64_t, std::unique_ptr<OpRecord>> entries;
   std::size_t sweep_at = 4096;
 
-  /// Drops what nobody holds. Under the lock no holder can appear: only find() hands out records.
+  /// Drops records without holders. Under the lock no holder can appear: only find() hands out records.
   void sweep() {
     std::erase_if(entries, [](const auto& entry) {
       const OpRecord& record = *entry.second;

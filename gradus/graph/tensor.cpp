@@ -102,7 +102,7 @@ bool is_anywhere(const Node& node, int depth = 4) {
          std::ranges::all_of(node.inputs, [&](const Ref<Node>& operand) { return is_anywhere(*operand, depth - 1); });
 }
 
-/// The operands on `device`: copies of those that are elsewhere. Nothing if all are there.
+/// The operands on `device`: copies of those elsewhere. Nothing if all are on it.
 Tensors brought_to(Placement device, In inputs) {
   const auto is_elsewhere = [&](const Tensor& input) {
     const Placement now = input.spec().device;

@@ -37,8 +37,8 @@ class Tensor {
   DType dtype() const { return spec().dtype; }
   /// The device that has it, or will compute it.
   Device device() const;
-  /// This tensor on another device: a copy, through which gradients flow, or the tensor itself if it is there already.
-  /// The result stays on that device until it is copied again, and so does whatever is computed with it.
+  /// This tensor on another device: a copy, through which gradients flow, or the tensor itself if it is on it already.
+  /// The result stays on that device until it is copied again, and so does everything computed with it.
   Tensor to(const Device& device) const;
   Tensor to(const char*) const = delete;  // devices are objects: x.to(gpu(0))
   /// The bytes of its elements.
@@ -87,11 +87,11 @@ class Tensor {
     return node_->spec;
   }
   bool is_symbolic() const { return node_ && node_->trace; }
-  /// Observes: computes whatever is pending. An error within a trace. The buffer may be a device's: whoever wants to
-  /// read it asks host().
+  /// Observes: computes all that is pending. An error within a trace. The buffer may be a device's: use host() to read
+  /// it.
   Buffer& observed() const;
-  /// Its elements in the host's memory, row-major; valid while a handle lives. Waits until they are there, and copies
-  /// them from a device with memory of its own, once.
+  /// Its elements in the host's memory, row-major; valid while a handle lives. Waits until they are computed, and
+  /// copies them from a device with memory of its own, once.
   template <class T = void> const T* host() const { return static_cast<const T*>(observed().host()); }
   /// host() as a buffer.
   Ref<Buffer> host_buffer() const;

@@ -16,7 +16,7 @@
 namespace gradus::onnx {
 namespace {
 
-/// A loop that is unrolled within a trace makes a program of so many bodies.
+/// A loop that is unrolled within a trace makes a program of at most this many bodies.
 constexpr std::int64_t most_unrolled = 1000;
 
 /// The body ends the loop by its condition.
@@ -63,7 +63,7 @@ class Stacks {
     for (std::size_t i = 0; i < stacks_.size(); ++i) stacks_[i].push_back(results[first_ + i]);
   }
   std::size_t size() const { return stacks_.size(); }
-  /// `backwards` where the last iteration comes first. Of no iteration: what the body declares.
+  /// `backwards` where the last iteration comes first. Without iterations: as the body declares.
   Tensor stacked(std::size_t i, std::int64_t axis, bool backwards, const Call& c) {
     Tensors& all = stacks_[i];
     if (backwards) std::ranges::reverse(all);
@@ -116,7 +116,7 @@ Tensors body_inputs(const Tensor& iteration, const Tensor& goes_on, In carried) 
   return in;
 }
 
-/// The rest of a loop whose end depends on what is traced.
+/// The rest of a loop whose end depends on the trace.
 Tensors loop_in_trace(const Call& c, const LoopState& state, std::int64_t done) {
   c.require(
       !state.stacks(),

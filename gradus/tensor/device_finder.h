@@ -10,7 +10,7 @@ class DeviceFinder {
   virtual ~DeviceFinder() = default;
   /// Looks for devices of this kind, once, and sets their number.
   virtual void find(DeviceKind kind) = 0;
-  /// Why there may be fewer devices of this kind than somebody expects; empty: nothing went wrong.
+  /// Why there may be fewer devices of this kind than expected; empty: nothing went wrong.
   virtual std::string problems(DeviceKind kind) const = 0;
 
   virtual MemoryUse memory_use(const Device& device) = 0;

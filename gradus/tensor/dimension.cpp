@@ -189,7 +189,7 @@ bool is_proven_positive(const Polynomial& given) {
   return false;
 }
 
-/// a divided by b > 0: what divides, and the rest, whose coefficients are in [0, b).
+/// a divided by b > 0: the divisible part, and the rest, whose coefficients are in [0, b).
 struct Split {
   Polynomial whole, rest;
 };

@@ -84,7 +84,7 @@ std::span<const Refusal> refusals();
 
 HloValue write_reduction(const Site& site);
 
-/// All results of a branch or a loop; those that are not in `wanted` may be left out.
+/// All results of a branch or a loop; results not in `wanted` may be left out.
 HloValues write_control(const Site& site, const std::vector<bool>& wanted);
 
 /// Writes the values of `graph` that its outputs need, its inputs being `inputs`, and gives the outputs in `wanted`.

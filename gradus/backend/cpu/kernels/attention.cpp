@@ -203,7 +203,7 @@ template <class T> class FewQueriesWorker {
   std::int64_t first_of_mask(std::int64_t batch, std::int64_t head, std::int64_t q) const {
     return batch * c_.mask_strides[0] + head * c_.mask_strides[1] + q * c_.mask_strides[2];
   }
-  /// The number of keys up to the last one that a query sees. Those behind it, as in the unfilled part of a cache, are
+  /// The number of keys up to the last one that a query sees. Keys behind it, as in the unfilled part of a cache, are
   /// not read.
   std::int64_t last_seen(std::int64_t batch, std::int64_t head, std::int64_t q) const {
     std::int64_t seen = c_.keys_before(q + 1);

@@ -12,8 +12,8 @@ struct ScatterPart {
   bool has_row(std::int64_t index) const { return index >= first_row && index < last_row; }
 };
 
-/// A target [outer, n, inner] of elements: divided by columns, so that rows that are written often are everybody's
-/// work; with few columns by rows. A worker reads all indices, once in a call.
+/// A target [outer, n, inner] of elements: divided by columns, so that all workers share rows that are written often;
+/// with few columns by rows. A worker reads all indices, once in a call.
 struct ScatterParts {
   std::int64_t outer, n, inner;
 

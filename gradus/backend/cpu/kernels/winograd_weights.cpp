@@ -27,7 +27,7 @@ struct WeightTiles : KernelConvolutionCall {
   std::int64_t inner = 0, columns = 0;  // channels of a group: elements, windows
   std::int64_t parts = 1, chunks = 1, at_once = 1;
 
-  /// True for one group: all workers work on it together. Of several groups, each is one worker's, and so are its sums.
+  /// True for one group: all workers work on it together. Each of several groups is one worker's, and so are its sums.
   bool is_shared() const { return groups == 1; }
   std::int64_t units_of_group() const { return parts * chunks * 4; }
   std::int64_t tiles() const { return examples * tiling.of_image(); }

@@ -161,7 +161,7 @@ std::string to_c(const HeaderText& h) {
 namespace gradus {
 namespace {
 
-/// Words of a line, one after the other.
+/// The words of a line, in order.
 class Words {
  public:
   explicit Words(std::string_view line) : rest_(line) {}

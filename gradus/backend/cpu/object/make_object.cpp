@@ -27,7 +27,7 @@ constexpr std::int64_t line = 64;  // bytes, and how many may be read and writte
 Address in_state(std::int64_t offset) { return {Address::state, offset}; }
 Address in_workspace(std::int64_t offset) { return {Address::workspace, offset}; }
 
-/// Puts things one after the other.
+/// Places things contiguously.
 struct Space {
   std::int64_t end = 0;
   std::int64_t take(std::int64_t bytes) { return std::exchange(end, round_up(end + bytes + line, line)); }

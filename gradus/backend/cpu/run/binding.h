@@ -25,8 +25,8 @@ struct Job {
   std::int64_t scratch = 0, scratch_stride = 0;  // in the arena: of worker 0, and from one to the next
 };
 
-/// Jobs between two barriers. Alone: worker 0 runs them one after the other. Controls: one job, which every worker
-/// calls. Otherwise jobs up to `divided` are divided among all workers, and each of the others is its owner's.
+/// Jobs between two barriers. Alone: worker 0 runs them in sequence. Controls: one job, which every worker calls.
+/// Otherwise jobs up to `divided` are divided among all workers, and each of the others is its owner's.
 struct Section {
   int first = 0, divided = 0, last = 0;
   bool alone = true;

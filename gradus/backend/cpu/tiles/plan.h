@@ -125,7 +125,7 @@ struct Plan {
   std::int64_t a_group_bytes_of(std::int64_t steps) const;
   bool is_wide(const TileSizes& sizes) const;
   void choose_packing();
-  /// True if what follows gets whole rows: b then passes by in the order of its columns for every few panels.
+  /// True if the epilogue gets whole rows: b then passes by in the order of its columns for every few panels.
   bool has_whole_rows() const;
   /// Blocks of packed b are narrower than they may be where that would make too few units.
   void cut_columns();

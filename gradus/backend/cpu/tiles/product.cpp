@@ -43,7 +43,7 @@ class LinesWanted {
   std::int64_t step_ = 0, lines_ = 0, columns_ = 0, line_ = 0, column_ = 0;
 };
 
-/// Ranges of units, one after the other.
+/// Ranges of units, in order.
 class Driver {
  public:
   Driver(const Plan& plan, const void* a, const void* b, void* c, void* scratch, const Epilogue& epilogue, Share* share)

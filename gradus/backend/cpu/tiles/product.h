@@ -11,7 +11,7 @@ class Share;
 namespace gradus::cpu_backend {
 
 /// c[i] = a[i] b[i] for i in [0, batch): a [m, k], b [k, n], c [m, n]; strides count elements. Strides are not
-/// negative; of the two strides of a one is 1, and so for b (what is not must be copied before). Columns of c are
+/// negative; one of a's two strides is 1, and one of b's (other operands must be copied before). Columns of c are
 /// adjacent; its rows do not overlap, nor does c overlap a or b. A batch stride of 0 repeats an operand. dtype is f32,
 /// f64, bf16, or an integer of 32 or 64 bits. Every element of c is one chain in order of k that begins with 0, of fma
 /// for floats, of wrapping multiplications and additions for integers: its bits depend on nothing else. For bf16 the

@@ -40,10 +40,10 @@ struct TileShape {
   // Lines wanted later, so far apart: one is fetched at each turn; one that is near if there are none.
   const char* later = reinterpret_cast<const char*>(&whole_run);
   std::int64_t later_step = 0;
-  std::int64_t runs = 1;  // at least 1, one after the other
+  std::int64_t runs = 1;  // at least 1, in sequence
   const TileRun* places = &whole_run;
-  // Where steps of b go, one after the other, as they are read by full tiles of two vectors. With pairs, b is then two
-  // rows of bf16 a step, b_step / 2 apart.
+  // The place where steps of b go, contiguously, as full tiles of two vectors read them. With pairs, b is then two rows
+  // of bf16 a step, b_step / 2 apart.
   char* copy = nullptr;
 };
 inline constexpr int copying_vectors = 2;
