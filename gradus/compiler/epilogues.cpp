@@ -161,8 +161,7 @@ class Joiner {
       }
       part_of[member] = part;
     }
-    for (int member : std::views::reverse(step.members)) {  // a member that needs none is computed where it is read
-                                                            // first
+    for (int member : std::views::reverse(step.members)) {  // one that needs none goes to its first reader
       if (part_of[member] == none) part_of[member] = none - 1;
       const std::size_t part = part_of[member];
       for (int operand : graph_[member].in)

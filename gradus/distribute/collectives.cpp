@@ -101,8 +101,7 @@ class Piece {
       at += bytes;
     }
     pack_sums();
-    for (int step = 1; step < ranks(); ++step) {  // each rank begins with its neighbour, so no rank is the first choice
-                                                  // of all
+    for (int step = 1; step < ranks(); ++step) {  // each rank begins with its neighbour: none is first for all
       const int rank = (self + step) % ranks();
       const Part theirs = call_.is_small ? mine : part(rank);
       if (theirs.count() > 0) send(rank, scatter_, packed_for(theirs));

@@ -286,9 +286,7 @@ void ParameterServerGroup::note_failure(const std::exception_ptr& error) {
     }
   }
   changed_.notify_all();
-  for (const auto& place : places_)
-    place->client->cancel();  // for threads that wait for a server, which may be gone,
-                              // too
+  for (const auto& place : places_) place->client->cancel();  // a thread may wait for a server that is gone, too
 }
 
 // ---------------------------------------------------------------- the thread of the program

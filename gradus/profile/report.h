@@ -24,8 +24,7 @@ std::string_view name_of(ProfileKind kind);
 struct ProfileRow {
   std::string name;        // "matmul+add+relu", "sequential/dense_1", "batch(32)", "step"
   std::int64_t calls = 0;  // runs of a kernel or a layer, elements of a stage, times that a scope was entered
-  double seconds = 0;  // of all threads together; for a scope: on the clock; for a stage: of the threads that make its
-                       // elements
+  double seconds = 0;  // of all threads together; a scope's: on the clock; a stage's: of the threads that make elements
   std::size_t bytes = 0;                   // read and written by kernels; of a stage: of its elements
   ProfileKind kind = ProfileKind::kernel;  // its subject
   double flops = 0;                        // operations, as the cost model counts them

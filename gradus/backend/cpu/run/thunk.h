@@ -46,8 +46,7 @@ struct KernelArguments {
   const void* data;                // the thunk's own
   ErrorWord* error;
   std::int64_t thunk;                  // its number in the program: an error word's value
-  const TeamMember* member = nullptr;  // for a branch or a loop, in turns or together: the member as which this worker
-                                       // runs it
+  const TeamMember* member = nullptr;  // that runs a branch or a loop, in turns or together
   Share* share = nullptr;              // if set, for Cut::by_kernel: its units, some of which others take over
 };
 /// How what one worker has to do of a thunk may be cut, so that others take over some of it when they are done.
