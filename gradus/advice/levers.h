@@ -1,4 +1,4 @@
-/// The levers: a table of what could be changed, in one row each.
+/// The levers: a table of possible changes, in one row each.
 #pragma once
 #include <span>
 #include <string>

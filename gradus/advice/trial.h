@@ -35,7 +35,7 @@ class Trial {
   using Clock = std::function<double()>;
   /// Copies the training and runs its first steps: compared_steps, and some in which programs are compiled; fewer, but
   /// at least one, if it is later than `deadline` after one of them. `batch_rows`: rows of a batch as it is, 0: not
-  /// known. Throws what a training would. `training` must outlive it.
+  /// known. Throws a training's errors. `training` must outlive it.
   Trial(const Training& training, const Setting& setting, const Clock& clock, double deadline, std::int64_t batch_rows);
 
   /// Seconds a step of `steps` steps, reading their batches included; of another size of batches, for as many rows as
@@ -49,7 +49,7 @@ class Trial {
   const std::vector<double>& losses() const { return losses_; }
   /// True if the first steps are done, so that a further one is one of many.
   bool is_warm() const { return is_warm_; }
-  /// The most bytes that were alive at once in the first steps, above what lived before.
+  /// The most bytes that were alive at once in the first steps, above those that lived before.
   std::size_t bytes() const { return bytes_; }
   /// The least of the first steps; of the making of the trial, these included.
   double step_seconds() const { return step_seconds_; }

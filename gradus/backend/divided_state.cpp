@@ -112,8 +112,8 @@ class Division {
       if (is<AllReduce>(graph_[i]) && is_whole_[i]) divides_[i] = false;
   }
 
-  /// Ranks that have least so far get what cannot be divided evenly. In the order of inputs, which does not depend on
-  /// how many lengths shards have: so slots are cut at the same places in all programs of one step.
+  /// Ranks that have least so far get the blocks that cannot be divided evenly. In the order of inputs, which does not
+  /// depend on how many lengths shards have: so slots are cut at the same places in all programs of one step.
   void cut() {
     std::map<int, int> first_input;  // of each class; those without one come last, in their order
     for (int i = 0; i < graph_.size(); ++i)

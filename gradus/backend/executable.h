@@ -70,7 +70,7 @@ class Executable {
   Executable() = default;
 };
 
-/// Says of itself what `inner` says, but for how it is run and what derived classes say otherwise.
+/// Decorator: forwards all but run() to `inner`, unless derived classes override more.
 class ForwardingExecutable : public Executable {
  public:
   explicit ForwardingExecutable(std::shared_ptr<const Executable> inner) : inner_(std::move(inner)) {}
@@ -102,7 +102,7 @@ class ForwardingExecutable : public Executable {
   const std::shared_ptr<const Executable> inner_;
 };
 
-/// Says of itself what its parts say together.
+/// Reports for its parts together.
 class ExecutableOfParts : public Executable {
  public:
   std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override;

@@ -149,7 +149,7 @@ class Cut {
     }
   }
 
-  /// Marks what leaves its part. An output that is made of numbers is made by the default device.
+  /// Marks values that leave their part. An output computed from numbers is made by the default device.
   void demand(int i) {
     if (is_anywhere(i)) members_[{0, Placement().resolved().code()}].push_back(i);
     of(origin_of(graph_, i)).is_output = true;
@@ -238,7 +238,7 @@ class PlacedProgram final : public ExecutableOfParts {
     std::vector<PartOfProgram> all;
     for (const Part& part : parts_) all.push_back({&backend_of(part.device), &part.graph});
     CompileOptions of_parts = options;
-    of_parts.replaces.clear();  // which names outputs of the whole: parts wait for what may fail
+    of_parts.replaces.clear();  // it names outputs of the whole: parts wait for steps that may fail
     executables_ = compile_parts(all, of_parts);
     for (std::size_t p = 0; p < parts_.size(); ++p) parts_[p].executable = executables_[p];
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));

@@ -133,7 +133,7 @@ class Replication {
     return results;
   }
 
-  // ---------------------------------------------------------------- what joins shards
+  // ---------------------------------------------------------------- ops that join shards
 
   void join(const ShardSum& sum) {
     const AnyOp& op = whole_[sum.value].op;

@@ -28,7 +28,7 @@ struct ShardPart {
   bool is_for_all() const { return length < 0; }
 };
 
-/// A sum, and what shards of each length add to it; or a value that is gathered of the ranks' parts.
+/// A sum, and the addends of shards of each length; or a value that is gathered from the ranks' parts.
 struct ShardSum {
   int value, time;
   std::vector<int> parts;

@@ -17,8 +17,8 @@ class ShardRun {
   /// A shard that this process computes.
   struct Shard {
     int number = 0;                           // among all of the batch
-    int length = 0;                           // which of the two lengths it has
-    int replica = 0;                          // which of this process's
+    int length = 0;                           // the index of its length, 0 or 1
+    int replica = 0;                          // among this process's
     std::vector<Ref<Buffer>> arguments = {};  // by OfShard::argument; those of the other length are empty
   };
   /// A summand of a shard.
@@ -68,7 +68,7 @@ class ShardRun {
   virtual void expect(std::span<Sum>) {}
   /// Sum `i` of those has its parts.
   virtual void is_there(std::size_t) {}
-  /// Moves what can be moved without waiting.
+  /// Moves all that can be moved without waiting.
   virtual void drive() {}
 
   /// The run of the program that this thread runs now; null: none.

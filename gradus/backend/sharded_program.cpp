@@ -217,7 +217,7 @@ class ShardedProgram final : public ExecutableOfParts {
     executable->wait(outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) own[part.outputs[k]] = Buffer::on_host(std::move(outputs[k]));
   }
-  /// They name outputs of the whole: parts wait for what may fail.
+  /// They name outputs of the whole: parts wait for steps that may fail.
   static CompileOptions of_parts(CompileOptions options) {
     options.replaces.clear();
     return options;

@@ -70,7 +70,7 @@ class Joiner {
     return products;
   }
 
-  // ---------------------------------------------------------------- what may be joined
+  // ---------------------------------------------------------------- joinable formulas
 
   std::vector<Candidate> candidates_of(int s) const {
     const Step& step = steps_[at(s)];

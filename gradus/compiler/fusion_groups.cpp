@@ -92,8 +92,8 @@ bool FusionGroups::has_landmark_between(int a, int b) const {
   return false;
 }
 
-/// A value that was just placed has no reader yet, and what
-/// joined `a` before was looked at then, in the space of `a`.
+/// A value that was just placed has no reader yet, and values that joined `a` before were checked then, in the space of
+/// `a`.
 bool FusionGroups::depends_only_through_registers(int a, int b, const LoopSpace& space) {
   if (has_landmark_between(a, b)) return false;
   const int first = std::min(groups_[a].members.front(), groups_[b].members.front());
@@ -118,7 +118,7 @@ bool FusionGroups::depends_only_through_registers(int a, int b, const LoopSpace&
   while (!pending.empty()) {
     const int i = pending.back();
     pending.pop_back();
-    // Operands come first and on no higher level, so it cannot depend on what comes later or is higher.
+    // Operands come first and on no higher level, so it cannot depend on later or higher values.
     if (latest_[i] < first || level_[i] < level) continue;
     ++walked_;
     const int g = group_of_[i];

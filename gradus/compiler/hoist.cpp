@@ -20,7 +20,7 @@ bool may_move(const Value& v) {
          (!v.op.is_alias() || is_plain_alias(v));
 }
 
-/// The body of a loop, and what of it goes before the loop.
+/// The body of a loop, and the values that go before the loop.
 class Body {
  public:
   /// The inputs from `first_whole` on are the same in all iterations.

@@ -12,7 +12,7 @@ constexpr int longest_chain = 2000;
 /// An operand that is smaller by this factor is rather kept than computed again.
 constexpr std::int64_t small_copy_factor = 4;
 
-/// Notes what stands where.
+/// Notes the places of values.
 void find_places(Arranged& now) {
   now.step = now.temporary = PerValue<int>(now.graph, -1);
   now.yielded = PerValue<bool>(now.graph);

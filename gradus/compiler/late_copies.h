@@ -75,7 +75,7 @@ std::optional<LateCopy> for_each_reader(const Arranged& now, LateCopy copy);
 /// New copies form groups from `group` on, unless their only reader is a copy itself: then they join its group.
 CopiedGraph with_late_copy(const Arranged& now, const LateCopy& copy, int group);
 
-/// Without what no output needs.
+/// Without values that no output needs.
 CopiedGraph without_unneeded(const CopiedGraph& given);
 
 }  // namespace gradus

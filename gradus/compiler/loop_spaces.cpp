@@ -46,7 +46,7 @@ std::optional<LoopSpace> LoopSpaces::joint(const LoopSpace& first, const LoopSpa
   return rows_of(second, first, -1);
 }
 
-/// `small`, which has a value per row of `large`, joined with it. `operand` is what large reads of small, or -1.
+/// `small`, which has a value per row of `large`, joined with it. `operand`: large's read of small, or -1.
 std::optional<LoopSpace> LoopSpaces::rows_of(const LoopSpace& small, const LoopSpace& large, int operand) const {
   if (small.columns || small.reduced) return {};
   LoopSpace space = large;
@@ -71,8 +71,8 @@ bool LoopSpaces::is_row_value(int member, const LoopSpace& space) const {
   return is_row_reduction(v) || (!is_column_reduction(v) && elements_[member] != space.elements);
 }
 
-/// How far the innermost strides of what `member` walks through element by element reach: found once, since groups
-/// ask again and again.
+/// The reach of the innermost strides of the operands that `member` walks through element by element: found once, since
+/// groups ask again and again.
 const std::vector<std::int64_t>& LoopSpaces::reaches_of(int member) const {
   std::optional<std::vector<std::int64_t>>& known = reaches_[member];
   if (known) return *known;

@@ -47,7 +47,7 @@ class MemoryOrderer {
     int missing = 0;             // steps that it waits for
     int overwrites = -1;         // the dying input that an output of it may take over
     int last = 0;                // member
-    bool urgent = false;         // it or what needs it may fail
+    bool urgent = false;         // it or a step that needs it may fail
   };
   int count() const { return static_cast<int>(steps_.size()); }
 

@@ -23,23 +23,22 @@ void compose_attention(Graph& graph, SumOrder order);
 /// Calls, and bilinear samples of images, are replaced by their definitions, the latter by gathers (inline.cpp): for
 /// backends that know nothing else, and where "samples" is disabled.
 void compose_samples(Graph& graph);
-/// Evaluates what depends on constants alone (fold.cpp).
+/// Evaluates values of constants alone (fold.cpp).
 void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place
 /// (simplify.cpp), rows that repeat in a product (repeated_rows.cpp).
 void simplify(Graph& graph);
-/// The operand that an elementwise value equals but for what arithmetic flushes, such as x of x*1, if there is one.
+/// The operand that an elementwise value equals, except for flushed numbers, such as x of x*1, if there is one.
 std::optional<int> operand_passed_on(const Graph& graph, const Value& v);
 void multiply_repeated_rows_once(Graph& graph);
-/// Keeps one of equal values and drops what no output needs (eliminate.cpp).
+/// Keeps one of equal values and drops values that no output needs (eliminate.cpp).
 void eliminate_common_subexpressions(Graph& graph);
 /// Lets a loop keep values that its gradient would compute again, where that pays (residuals.cpp). This depends on
 /// sizes, so it is no graph pass: programs of open and of known sizes are compared after the graph passes.
 void keep_residuals(Graph& graph, const TargetModel& target);
 /// Groups values into steps, in execution order (fuse.cpp). No float operation is reordered, so fusion never changes a
-/// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty) says of each value
-/// which group of copies it belongs to, 0: none; a copy is computed with its own group and its late readers, never with
-/// what comes before.
+/// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty): the group of copies
+/// of each value, 0: none; a copy is computed with its own group and its late readers, never with earlier values.
 std::vector<Step> fuse(const Graph& graph, bool merge, const PerValue<int>& copies = {},
                        const TargetModel& target = {});
 

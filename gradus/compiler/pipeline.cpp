@@ -51,7 +51,7 @@ constexpr StepPass of_steps[] = {
     {"rederive", "rematerialization of cheap formulas for late readers", rederive_of, false, "fuse"},
     {"remake", "what products read late is stored anew by a late kernel that has it in registers", remake_of},
     order,
-    // Steps that run in order may be far apart, and factors would live until what follows their product.
+    // Steps that run in order may be far apart, and factors would live until their product's successor.
     {"epilogues", "formulas of a product run over each piece of it as soon as that is there", join_epilogues_of, false,
      "concurrency"},
 };

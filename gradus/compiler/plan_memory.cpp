@@ -57,7 +57,7 @@ class Orderer {
   const Graph& graph_;
   Numbered<Step> steps_;
   PerValue<int> maker_;           // the step that computes it
-  Numbered<bool> urgent_, read_;  // per step: it or what needs it may fail; other steps read it
+  Numbered<bool> urgent_, read_;  // per step: it or a step that needs it may fail; other steps read it
 };
 
 // ---------------------------------------------------------------- sharing

@@ -1,4 +1,4 @@
-/// The search for what to compute again.
+/// The search for values to compute again.
 #include "gradus/compiler/recompute.h"
 #include <algorithm>
 #include <map>
@@ -132,7 +132,7 @@ class Search {
     return proposals;
   }
 
-  // ---------------------------------------------------------------- what turned out to be too much
+  // ---------------------------------------------------------------- superfluous copies
 
   /// Where the budget allows it, a copy is replaced by the last equal value before it.
   void give_back() {

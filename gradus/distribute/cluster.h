@@ -73,7 +73,7 @@ struct Cluster {
   /// This cluster as strategies use it: if `timeout` is not longer than the usual heartbeat, and the heartbeat was not
   /// set, the heartbeat is a quarter of `timeout`.
   Cluster settled() const;
-  /// One line: who, how many, where, by what.
+  /// One line: the rank, the number of ranks, the address, the source.
   std::string describe() const;
 };
 

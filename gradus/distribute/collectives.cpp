@@ -108,7 +108,7 @@ class Piece {
     }
   }
 
-  /// Partial sums of what others add up: of one shard they are its values as they lie, else they are packed.
+  /// Partial sums for other ranks' parts: those of one shard are its values in place, else they are packed.
   void pack_sums() {
     const auto own_nodes = nodes(transport_.rank());
     is_in_place_ = own_nodes.size() == 1 && own_nodes[0].count() == 1;

@@ -9,7 +9,7 @@ namespace gradus {
 struct Fault {
   enum class Kind { delay, drop, duplicate, corrupt, strike };
   Kind kind = Kind::delay;
-  int message = 0;          // which of the messages that this rank sends, from 0 on
+  int message = 0;          // its number among the messages that this rank sends, from 0 on
   bool is_lasting = false;  // that one and all after it
   std::chrono::milliseconds delay{2};
   std::function<void()> strike = {};  // called first, of any kind: it may raise a signal, or throw

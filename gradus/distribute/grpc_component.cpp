@@ -162,7 +162,7 @@ class Server : public grpc::CallbackGenericService {
     return is_same(given, token_);
   }
 
-  /// Its number, or 0 if who asked has gone already.
+  /// Its number, or 0 if the caller has gone already.
   std::uint64_t add(Question& question) {
     const std::lock_guard lock(mutex_);
     if (question.is_cancelled_) return 0;
@@ -175,7 +175,7 @@ class Server : public grpc::CallbackGenericService {
     question.is_cancelled_ = true;
     return open_.erase(question.number_) > 0 ? question.number_ : 0;
   }
-  /// Null if it is answered, or who asked has gone.
+  /// Null if it is answered, or the caller has gone.
   Question* take(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     const auto found = open_.find(number);

@@ -16,7 +16,7 @@ struct GrpcServerSettings {
   int most_bytes;  // of a question
   void* owner;     // first argument of the functions below
   void (*asked)(void* owner, std::uint64_t call, const char* bytes, std::size_t size, const char* peer);
-  void (*left)(void* owner, std::uint64_t call);           // who asked has gone before there was an answer
+  void (*left)(void* owner, std::uint64_t call);           // the caller has gone before there was an answer
   void (*proven)(void* owner, const char* peer);           // the peer has shown the token
   void (*refused)(void* owner, const char* peer);          // it has another token, or none
   void (*handshake_failed)(void* owner, const char* why);  // of TLS, with an unknown peer

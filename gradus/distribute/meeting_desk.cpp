@@ -23,7 +23,7 @@ std::string short_string(const Json& object, const std::string& name, std::size_
 
 }  // namespace
 
-/// As it came, with what every question has.
+/// A question as it came, with the common fields of all.
 struct MeetingDesk::Question {
   std::uint64_t call;
   Json fields;

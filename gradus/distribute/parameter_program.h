@@ -1,5 +1,5 @@
 /// ParameterProgram: the update that a parameter server computes when a step's push arrives. It is a graph, sent as
-/// text, with what its inputs and outputs are. It comes from another process, so everything is checked.
+/// text, with the meaning of its inputs and outputs. It comes from another process, so everything is checked.
 #pragma once
 #include <functional>
 #include <memory>

@@ -19,8 +19,7 @@
 /// The optimizer's update is computed at the servers, slots and all; clipping is the worker's. Other assignments of a
 /// step are those of one process if they depend on no batch. Values computed from the batch are assigned in the order
 /// of steps. If they depend on the old value, too, changes add up, and the Variable needs an Aggregation (of either
-/// kind), unless max_staleness is 0. Between two join() the Variables of the program hold what they held at the last
-/// one.
+/// kind), unless max_staleness is 0. Between two join() the Variables of the program keep the values of the last one.
 #pragma once
 #include <filesystem>
 #include "gradus/distribute/strategy.h"
@@ -62,8 +61,8 @@ template <class R> Loss loss_in(const R& result) {
 
 /// Asynchronous training with parameter servers, as the first comment of this header describes it.
 struct ParameterServerStrategy : Strategy {
-  /// Returns when all workers and servers are here. InvalidArgument for a cluster without parameter servers;
-  /// Unavailable, which says who is missing, after the cluster's timeout.
+  /// Returns when all workers and servers have joined. InvalidArgument for a cluster without parameter servers;
+  /// Unavailable, which names the missing ones, after the cluster's timeout.
   explicit ParameterServerStrategy(const Cluster& cluster, ParameterServerOptions options = {});
 
   /// Some worker will run `step` with this batch, which is not divided. It returns at once, unless many steps wait. It

@@ -488,7 +488,7 @@ StepLoss ParameterServerGroup::join() {
     if (ranks() > 1) {
       const NamedNumber steps{"the number of scheduled steps", static_cast<std::int64_t>(scheduled_)};
       check_same({&steps, 1}, "strategy.join", "every rank makes the same calls");
-      check_same(std::exchange(history_, 0), text("strategy.join", differing));  // who took no step has compared none
+      check_same(std::exchange(history_, 0), text("strategy.join", differing));  // one without steps has compared none
     }
     const StepMember::Round round = main_->round(round_begin_, scheduled_);
     note_committed(round.committed);

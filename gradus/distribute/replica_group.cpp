@@ -21,7 +21,7 @@ namespace {
 struct Rows {
   int number;
   std::int64_t begin, end;
-  int length = 0;  // which of the two that shards have
+  int length = 0;  // the index of its length, 0 or 1
   std::int64_t count() const { return end - begin; }
 };
 

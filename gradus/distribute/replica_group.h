@@ -38,7 +38,7 @@ class ReplicaGroup {
   virtual std::vector<std::string> texts_of_all(std::string_view mine) { return {std::string(mine)}; }
   /// True if `mine` holds in any process; all ask.
   bool any(bool mine);
-  /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
+  /// InvalidArgument, opened by `what`, unless all processes have the same value; a collective call.
   void check_same(std::uint64_t value, const std::string& what, std::string_view question = "a common value");
   /// InvalidArgument that names the first of these values that differs between processes; a collective call.
   void check_same(std::span<const ShardRun::Common> values, const std::string& when = "strategy.run");
@@ -47,8 +47,8 @@ class ReplicaGroup {
   bool says_micro_shards() const { return micro_shards_ > 0; }
   /// Makes values whole that are divided among processes; a collective call.
   virtual void gather(std::span<ShardRun::Gathered> values);
-  /// Before this process throws what all others will: returns when they know it, too, so that no end of this process
-  /// comes before.
+  /// Called before this process throws a common error: returns when the others know it, too, so that no end of this
+  /// process comes before.
   virtual void before_common_error() noexcept {}
   /// This process cannot go on, and tells the others.
   virtual void give_up(const std::string&) noexcept {}

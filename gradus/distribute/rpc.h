@@ -93,8 +93,8 @@ class LeftOff : public Unavailable {
 class RpcClient {
  public:
   virtual ~RpcClient() = default;
-  /// Waits for the answer. Nothing at the deadline. Unavailable says who has gone, TurnedAway who refuses; a server
-  /// that has not come yet is waited for, too, if `awaits`.
+  /// Waits for the answer. Nothing at the deadline. Unavailable names the server that has gone, TurnedAway the one that
+  /// refuses; a server that has not come yet is waited for, too, if `awaits`.
   virtual std::optional<std::string> ask(std::string_view bytes, Deadline deadline, bool awaits) = 0;
   /// Why there is no connection to a server that it waits for, as last known; empty: connected, or unknown.
   virtual std::string problem() const { return {}; }

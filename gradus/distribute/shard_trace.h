@@ -28,7 +28,7 @@ class ShardSums {
   /// The same, for shards of the other length, which add `part`. Empty if these are to gather rows of a table, and
   /// those of the first length do not.
   Tensor join(const AnyOp& op, const Tensor& part);
-  /// To be results of the program, too: they say what shards of the second length add.
+  /// Further results of the program: the addends of shards of the second length.
   const Tensors& joins() const { return joins_; }
   /// InvalidArgument unless both lengths ask for as many sums.
   void check_joined() const;
@@ -53,7 +53,7 @@ class ShardTrace final : public Context {
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
   bool increase(VariableCell& cell, const Tensor& by, bool decreases) override;
-  /// The end of the step: Variables get what their aggregation makes of the values of shards.
+  /// The end of the step: Variables get the aggregation of the shards' values.
   void finish();
   Tensor random_key(const Tensor& key) override;
   bool decide(const Tensor& predicate) override;

@@ -211,7 +211,7 @@ void StepDesk::finish(MessageReader& reader) {
   while (committed_ < end_of_steps() && known(committed_).is_done) ++committed_;
 }
 
-/// All present members give a value; one that joins again later finds what was agreed.
+/// All present members give a value; one that joins again later receives the agreed one.
 void StepDesk::agree(std::size_t seat, MessageReader& reader, Held& held) {
   held.first = reader.integer();
   const std::uint64_t value = reader.integer();

@@ -2,8 +2,8 @@
 /// which are done, gives those of a lost worker to another, and passes on how the training stands. Questions are
 /// answered at once or held for a while (step_questions.h).
 ///
-/// Step k may begin when the steps before its version are done. A worker that does nothing gets, after a while, what
-/// another one is slow with: whichever comes first counts, and both compute the same.
+/// Step k may begin when the steps before its version are done. After a while an idle worker gets a slow worker's step:
+/// the first result counts, and both are equal.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -24,7 +24,7 @@ struct StepDeskTerms {
   std::string fingerprint = {};  // of the strategy
   std::string run = {};          // the name of this training
   std::chrono::milliseconds heartbeat{10'000};
-  bool is_watching = true;                   // who gives no sign of life is lost
+  bool is_watching = true;                   // members without a sign of life are lost
   std::chrono::milliseconds slow{2'000};     // after which a step is given to a second worker
   std::vector<std::string> addresses = {};   // of the ranks, where they are known
   std::vector<std::string> servers_at = {};  // of the servers, too

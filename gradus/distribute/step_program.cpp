@@ -21,7 +21,7 @@ class StepProgram::Cut {
 
   struct Kind {
     bool of_batch = false;  // on arguments or random keys, not by way of a gradient that an optimizer was given
-    bool of_given = false;  // on what an optimizer was given
+    bool of_given = false;  // on an optimizer's input
     bool is_pushed() const { return of_batch && !of_given; }
   };
   const Tensor* made_of(const Node& node) const {
@@ -61,7 +61,7 @@ class StepProgram::Cut {
     return known_.at(&root);
   }
 
-  /// It is as what an optimizer was given.
+  /// It stands for an optimizer's input.
   void note_pushed(const Node& as_seen) { known_[&as_seen] = {.of_given = true}; }
 
   /// True if `root` depends on `leaf`.

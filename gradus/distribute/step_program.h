@@ -40,7 +40,7 @@ class StepProgram {
   Outcome run(std::span<const Ref<Buffer>> arguments, std::span<const Ref<Buffer>> read, const Ref<Buffer>& key) const;
   const std::shared_ptr<const void>& structure() const { return structure_; }
 
-  /// An assigned Variable, and what its new value is made of.
+  /// An assigned Variable, and the sources of its new value.
   struct Update {
     Cell cell;
     Tensor next;

@@ -141,8 +141,7 @@ template <class R> replica_result_t<R> of_replicas(const R& shape, const StepRes
 
 }  // namespace detail
 
-/// Where a step is computed, and how what replicas have computed is added. A shared handle: copies are the same
-/// strategy.
+/// The devices of a step, and the addition of the replicas' results. A shared handle: copies are the same strategy.
 class Strategy {
  public:
   /// One of one's own: one shard a replica, and sums by `all_reduce`, which decides on bits. InvalidArgument without
@@ -207,7 +206,7 @@ class Strategy {
   }
 
   /// Makes the values of these variables whole on every rank. All ranks call it. With .shard_optimizer a rank has its
-  /// own part alone of what an optimizer keeps for each variable; reading it before is an InvalidArgument.
+  /// own part alone of the optimizer's state for each variable; reading it before is an InvalidArgument.
   void gather(const Variables& variables) const;
 
   /// The report on all that this strategy compiled for `step`, a function, as explain() of the function gives it.

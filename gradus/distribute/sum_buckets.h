@@ -26,7 +26,7 @@ class SumBuckets {
 
   /// Sum `i` has its parts of this rank's shards.
   void is_there(std::size_t i);
-  /// Moves what can be moved without waiting.
+  /// Moves all that can be moved without waiting.
   void drive();
   /// True if all have begun and come to their end.
   bool are_done() const;

@@ -125,7 +125,7 @@ class Exchange {
   bool is_done();
   /// Drives the transport until all are done.
   void finish(std::chrono::milliseconds timeout);
-  /// The ranks that have not sent or received what this one waits for.
+  /// The ranks whose messages this one still waits for.
   std::string late(std::chrono::milliseconds timeout) const;
   const std::string& doing() const { return doing_; }
 

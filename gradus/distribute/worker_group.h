@@ -25,7 +25,7 @@ std::string way_of(const UcxChoice& choice);
 
 class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_this<WorkerGroup> {
  public:
-  /// Returns when all are here. Unavailable, which says who is missing, after the cluster's timeout.
+  /// Returns when all have joined. Unavailable, which names the missing ranks, after the cluster's timeout.
   WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options,
               GroupMeans means = {});
   /// A rank's account of itself at the meeting.

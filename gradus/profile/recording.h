@@ -1,4 +1,4 @@
-/// ProfileRecording: who takes a profile.
+/// ProfileRecording: takes a profile.
 #pragma once
 #include <deque>
 #include <map>

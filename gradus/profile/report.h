@@ -1,4 +1,4 @@
-/// ProfileReport: where the time of some work went, and what would make it faster.
+/// ProfileReport: the parts of the time of some work, and changes that would make it faster.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -28,11 +28,11 @@ struct ProfileRow {
   std::size_t bytes = 0;                   // read and written by kernels; of a stage: of its elements
   ProfileKind kind = ProfileKind::kernel;  // its subject
   double flops = 0;                        // operations, as the cost model counts them
-  double of_peak = 0;           // its operations a second, as a share of what its threads can do; 0: not known
-  double of_bandwidth = 0;      // its bytes a second, as a share of it; more than 1 where a cache holds them
-  double waiting = 0;           // seconds that other threads waited for it
-  double gradient_seconds = 0;  // of a layer: the part of its seconds that its gradient takes
-  std::string stage = {};       // of a kernel or layer: the dataset stage for which it ran; empty: none
+  double of_peak = 0;                      // its operations a second, as a share of its threads' most; 0: not known
+  double of_bandwidth = 0;                 // its bytes a second, as a share of it; more than 1 where a cache holds them
+  double waiting = 0;                      // seconds that other threads waited for it
+  double gradient_seconds = 0;             // of a layer: the part of its seconds that its gradient takes
+  std::string stage = {};                  // of a kernel or layer: the dataset stage for which it ran; empty: none
 };
 
 /// A change that would make the work faster.
@@ -44,7 +44,7 @@ struct Suggestion {
   std::string remedy = {};  // the way to write it where the reason does not give it; may be empty
 };
 
-/// The memory of tensors at a moment, by what holds it, in bytes.
+/// The memory of tensors at a moment, by its holders, in bytes.
 struct ProfileMemory {
   double seconds = 0;           // since the work began
   std::size_t weights = 0;      // Variables, but for
@@ -65,7 +65,7 @@ struct ProfileReport {
   double compile = 0;                   // tracing and compiling
   double communication = 0;             // with other processes
   double host = 0;                      // all else: the program's own C++
-  std::size_t peak_bytes = 0;           // of tensors, above what was live at the start
+  std::size_t peak_bytes = 0;           // of tensors, above those live at the start
   std::vector<ProfileRow> rows;         // kernels, layers, stages and scopes, dearest first
   std::vector<Suggestion> suggestions;  // dearest first; none if nothing is worth 5 % of the time
   std::vector<ProfileMemory> memory;    // one for each program that ran, in order; at most 200,000

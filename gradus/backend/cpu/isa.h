@@ -1,4 +1,4 @@
-/// The instruction set of generated code: the widest that the processor has, or what GRADUS_ISA says.
+/// The instruction set of generated code: the widest that the processor has, or that of GRADUS_ISA.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,11 +1,11 @@
 /// The speed of one thread of this machine: measured once, for the cost model, explain() and profile() alike. Results
-/// never depend on it: it decides who computes what, not how.
+/// never depend on it: it decides which thread computes what, not how.
 #pragma once
 #include "gradus/backend/kernel.h"
 
 namespace gradus {
 
-/// Measured at the first call, in about a millisecond: the best of many short attempts, so that what else runs on the
+/// Measured at the first call, in about a millisecond: the best of many short attempts, so that other work on the
 /// machine counts little. Products of 16 bits take the instruction that this library's products take.
 const ThreadRates& thread_rates();
 

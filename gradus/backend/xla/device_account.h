@@ -1,4 +1,4 @@
-/// The memory that tensors and results of programs have on a device of a plugin: how much, its limit, who holds it.
+/// The memory that tensors and results of programs have on a device of a plugin: its amount, limit and holders.
 #pragma once
 #include <mutex>
 #include <set>
@@ -22,7 +22,7 @@ class DeviceAccount {
   void add(const Holder& holder);
   void remove(const Holder& holder) noexcept;
 
-  /// OutOfMemory if so much more would exceed the limit. `what`: that asks for it.
+  /// OutOfMemory if this much more would exceed the limit. `what`: asks for it.
   void require_room(std::int64_t bytes, const std::string& what);
   /// The OutOfMemory for memory that the plugin does not have.
   [[noreturn]] void fail(std::int64_t bytes, const std::string& what, std::string_view why);

@@ -10,7 +10,7 @@ class DeviceBuffer final : public DeviceMemory {
  public:
   /// Brought from `host`, which it keeps: spans may show it.
   static Ref<Buffer> from_host(PluginDevice& on, const Ref<Buffer>& host, const Spec& spec);
-  /// Made by a run, or copied; `number`: Faults::failure_of() knows by it what its bits are worth.
+  /// Made by a run, or copied; `number`: Faults::failure_of() knows by it if its bits are valid.
   static Ref<Buffer> of(std::shared_ptr<const Holding> holding, std::int64_t number);
   static bool is(const Ref<Buffer>& buffer);
   /// InternalError unless `buffer` is of a device of a plugin.

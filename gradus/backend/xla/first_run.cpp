@@ -12,7 +12,7 @@ namespace {
 
 /// Bytes that may be fetched from a device for an interpreted run.
 constexpr std::int64_t most_fetched_bytes = 256 << 10;
-/// Inputs of what makes numbers of nothing are keys and sizes.
+/// Inputs of initializers are keys and sizes.
 constexpr std::int64_t most_elements_of_key = 16;
 
 /// True if the host has its bytes.

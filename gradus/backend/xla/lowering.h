@@ -10,7 +10,7 @@
 
 namespace gradus::xla {
 
-/// The state of a text under way: its lines, and what may be at fault in the data.
+/// The state of a text under way: its lines, and the possible faults of the data.
 class Lowering {
  public:
   Lowering(const StableHloOptions& given, std::string_view device_name) : options(given), device(device_name) {}
@@ -50,7 +50,7 @@ struct Site {
   const Value& operand(std::size_t k) const { return graph[v.in[k]]; }
   /// Unavailable: this op of this dtype cannot run on the device.
   [[noreturn]] void refuse(std::string_view why) const;
-  /// The message of a check: the op, what is wrong, the layer.
+  /// The message of a check: the op, the fault, the layer.
   std::string message(std::string_view op, std::string_view what) const;
 };
 

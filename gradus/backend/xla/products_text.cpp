@@ -75,7 +75,7 @@ HloValue write_matmul(const Site& s) {
 
 /// The arguments of StableHLO's convolution.
 struct ConvolutionGeometry {
-  std::string x, w, y;  // which dimension is what
+  std::string x, w, y;  // the roles of dimensions
   Shape strides, low, high, dilations_of_x, dilations_of_w;
   std::int64_t feature_groups = 1, batch_groups = 1;
 };

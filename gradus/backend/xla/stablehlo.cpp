@@ -126,7 +126,7 @@ namespace {
 /// Values of a graph as they are written, in one go or some before the others.
 class GraphText {
  public:
-  /// Called with each value that was written; may put another in its place for what reads it.
+  /// Called with each value that was written; may put another in its place for its readers.
   using Written = std::function<void(int i, HloValue& value)>;
 
   GraphText(Lowering& to, const Graph& graph, const HloValues& inputs)

@@ -56,8 +56,8 @@ struct StableHloModule {
 Graph prepared_for_stablehlo(Graph graph, std::span<const std::int64_t> symbols,
                              const std::vector<std::string>& disable = {});
 
-/// Throws before anything runs, naming op, dtype and device, for what cannot be written: Unavailable. `device` is the
-/// name in that message.
+/// Throws Unavailable before anything runs, naming op, dtype and device, for ops that cannot be written. `device` is
+/// the name in that message.
 StableHloModule to_stablehlo(const Graph& graph, const StableHloOptions& options = {}, std::string_view device = "xla");
 
 }  // namespace gradus::xla

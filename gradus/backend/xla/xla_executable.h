@@ -10,7 +10,7 @@ namespace gradus::xla {
 /// A graph as code of a plugin: one for each set of open sizes; the most recently used are kept.
 class XlaExecutable final : public Executable {
  public:
-  /// Throws for what cannot be written as StableHLO, if all sizes are known. `replicas`: the devices that run it
+  /// Throws for ops that cannot be written as StableHLO, if all sizes are known. `replicas`: the devices that run it
   /// together; its inputs are then ReplicatedValues on them, and so are its outputs. Null: each run is on one device.
   XlaExecutable(Graph graph, const CompileOptions& options, DeviceKind kind, const DeviceGroup* replicas = nullptr);
 

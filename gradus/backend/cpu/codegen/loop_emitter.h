@@ -142,7 +142,7 @@ class LoopEmitter {
   V combine_partials(int reduction, V outer, const Columns& at, int level, V begin, V end);
   void combine_columns_of(V outer, V begin, V end);
 
-  /// Inserts before `anchor` what `make` makes.
+  /// Inserts the result of `make` before `anchor`.
   template <class Make> V before(llvm::Instruction* anchor, Make make) {
     Builder::InsertPointGuard guard(b_);
     b_.SetInsertPoint(anchor);

@@ -1,4 +1,4 @@
-/// One instruction of a formula after the other; graph/scalar.h says what each of them means.
+/// The instructions of a formula, in order; graph/scalar.h says what each of them means.
 #include "gradus/backend/cpu/codegen/lower_scalar.h"
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Intrinsics.h>
@@ -41,7 +41,7 @@ V divide_integers(Builder& b, DType t, V x, V y, int n) {
   return b.CreateSelect(by_zero, zero, quotient);
 }
 
-// ---------------------------------------------------------------- what LLVM knows nothing of: flushing
+// ---------------------------------------------------------------- flushing, which LLVM does not know
 
 /// Zeros in place of subnormal numbers, as arithmetic has it; by their bits.
 V flushed(Builder& b, DType t, V x, int n) {

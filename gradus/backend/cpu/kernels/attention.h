@@ -163,7 +163,7 @@ struct Call {
 /// For each query of a block: true if it sees any key.
 using Sees = std::array<bool, block_queries>;
 
-/// Adds the mask to the scores of a block, and hides what queries must not see: -inf.
+/// Adds the mask to the scores of a block, and sets the ones that queries must not see to -inf.
 template <class T>
 Sees hide(const Call& c, void* const* slots, T* scores, std::int64_t batch, std::int64_t head, const Block& block) {
   const std::int64_t i = block.first, r = block.count, n = block.keys;

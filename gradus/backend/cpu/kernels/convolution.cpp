@@ -28,9 +28,9 @@ std::int64_t pitch_of(std::int64_t columns, std::int64_t size) {
   return (divide_up(columns * size + spill, 64) | 1) * 64;
 }
 
-// ---------------------------------------------------------------- what both directions share
+// ---------------------------------------------------------------- for both directions
 
-/// `count` pieces of `bytes`, and up to `spill` bytes of what follows them before `end`.
+/// `count` pieces of `bytes`, and up to `spill` bytes behind them, before `end`.
 void copy_pieces(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step, std::int64_t count,
                  std::int64_t bytes, const std::byte* end) {
   std::int64_t i = 0;

@@ -108,7 +108,7 @@ template <class E, int bytes, int rows, int taps> struct TapSums {
       for (int k = 0; k < taps; ++k) *reinterpret_cast<V*>(dw + r * row + k * tap) = sums[r][k];
   }
 
-  /// Adds what taps [tap, past) give for window i.
+  /// Adds the products of taps [tap, past) for window i.
   template <int first, int last, int tap, int past>
   [[gnu::always_inline]] inline void add_window(const LineTaps<E>& line, const TapReach& reach, std::int64_t channels,
                                                 std::int64_t channel, std::int64_t i) {

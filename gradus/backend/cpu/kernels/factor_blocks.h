@@ -38,7 +38,7 @@ template <class T> struct BlockFunctions {
   /// u: [n, n], n at most block_rows, rows filled up to a multiple of vector_elements: the upper triangle of a
   /// symmetric matrix becomes U with U' U = u. Elements below the diagonal are unspecified afterwards.
   void (*factor_symmetric)(T* u, std::int64_t n, std::int64_t pitch);
-  /// Few rows: a: [n, width] becomes L and U, and L^-1 of what stands beside the matrix.
+  /// Few rows: a: [n, width] becomes L and U, and L^-1 of the columns beside the matrix.
   void (*eliminate_few)(T* a, std::int64_t n, std::int64_t width, std::int64_t* pivots);
   /// Few rows: x: [n, n] becomes U^-1 L^-1, of L and U in a.
   void (*invert_few)(const T* a, std::int64_t n, T* x);

@@ -1,4 +1,4 @@
-/// The library kernels, for their registry. The ops' own files say what each computes.
+/// The library kernels, for their registry. The ops' own files document them.
 #pragma once
 #include <span>
 #include "gradus/backend/cpu/kernels/library.h"

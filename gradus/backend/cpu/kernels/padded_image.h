@@ -47,7 +47,7 @@ struct PaddedImage {
   }
   /// Where in the image a block that begins at target `first` begins: only if nothing is copied.
   std::int64_t origin(const Extents& first) const;
-  /// Copies what targets [first, last) of the image at `x` read.
+  /// Copies the elements that targets [first, last) of the image at `x` read.
   void copy(const std::byte* x, const Extents& first, const Extents& last, std::byte* to) const;
 
  private:

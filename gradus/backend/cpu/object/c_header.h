@@ -1,4 +1,4 @@
-/// The header in C of an object file: the struct of the state, the functions, and what its numbers mean.
+/// The header in C of an object file: the struct of the state, the functions, and the meaning of its numbers.
 #pragma once
 #include <string>
 #include <vector>

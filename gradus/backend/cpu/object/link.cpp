@@ -82,7 +82,7 @@ bool begins_with_any(std::string_view name, std::initializer_list<std::string_vi
 /// Functions that every C compiler expects of its surroundings.
 bool is_memory_function(std::string_view name) { return name == "memcpy" || name == "memset" || name == "memmove"; }
 
-/// The C++ of kernels throws InternalError where what cannot happen would have happened: texts and exceptions.
+/// The C++ of kernels throws InternalError in impossible cases: texts and exceptions.
 bool is_of_faults(std::string_view name) {
   return begins_with_any(name, {"_ZNS", "_ZNKS", "_ZS", "_ZTIS", "_ZTINS", "_ZTVS", "_ZTVNS", "_ZTSS",
                                 "_ZTVN10__cxxabiv1", "__cxa_", "__gxx_personality", "_Unwind_", "_Znw", "_Zdl",

@@ -22,7 +22,7 @@ namespace {
 
 using cpu_backend::Returns;
 
-constexpr std::int64_t line = 64;  // bytes, and how many may be read and written behind what kernels are given
+constexpr std::int64_t line = 64;  // bytes, and how many may be read and written behind the memory of kernels
 
 Address in_state(std::int64_t offset) { return {Address::state, offset}; }
 Address in_workspace(std::int64_t offset) { return {Address::workspace, offset}; }

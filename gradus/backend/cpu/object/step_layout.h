@@ -44,7 +44,7 @@ struct Step {
   Table<JobEntry> jobs;
   const std::int64_t* dimensions = nullptr;
   std::int64_t workspace = 0, slot_table = 0;
-  std::int64_t failure = 0;        // three i64: which check, at which index, what stood there
+  std::int64_t failure = 0;        // three i64: the check, the index, the value there
   std::int64_t random_state = -1;  // -1: nothing random in it
   std::int64_t key = 0;            // in the workspace
 };

@@ -1,4 +1,4 @@
-/// Extents, the layout of the arena, and who does what.
+/// Extents, the layout of the arena, and each worker's jobs.
 #include "gradus/backend/cpu/run/binding.h"
 #include <algorithm>
 #include <atomic>

@@ -82,7 +82,7 @@ class CarryPlaces {
   std::vector<void*> home_, spare_, history_;
 };
 
-/// Reports what failed in an iteration of `loop`. All members call it.
+/// Reports a failure in an iteration of `loop`. All members call it.
 void fail_in_iteration(const KernelArguments& arguments, const NestedProgram& program, std::byte* memory,
                        std::int64_t iteration, std::string_view loop);
 

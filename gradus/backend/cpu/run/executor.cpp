@@ -248,7 +248,7 @@ void run_alone(const Binding& binding, void* const* slots, std::byte* arena, Err
   run_in_order(arguments, arena, binding.jobs.data(), binding.jobs.data() + binding.jobs.size(), listener);
 }
 
-/// Where the members of a team meet and what each has yet to do.
+/// The meeting of a team's members, and the rest of each one's work.
 struct Meeting {
   TeamBarrier barrier;
   std::vector<Share> shares;

@@ -1,4 +1,4 @@
-/// Stages follow from what steps read and write.
+/// Stages follow from the reads and writes of steps.
 #include "gradus/backend/cpu/run/schedule.h"
 #include <algorithm>
 #include <numeric>
@@ -222,7 +222,7 @@ class Stager {
   /// Bytes that each step alone reads as late as in this stage.
   Numbered<std::int64_t> freed_by_steps(int stage) const {
     constexpr int nobody = -1, several = -2;
-    PerValue<int> reader(graph_, nobody);  // of storages: who is left
+    PerValue<int> reader(graph_, nobody);  // of storages: the last reader left
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       if (spans_[s].last < stage) continue;
       for (int storage : spans_[s].reads) {

@@ -46,14 +46,14 @@ struct KernelArguments {
   const void* data;                // the thunk's own
   ErrorWord* error;
   std::int64_t thunk;                  // its number in the program: an error word's value
-  const TeamMember* member = nullptr;  // that runs a branch or a loop, in turns or together
+  const TeamMember* member = nullptr;  // runs a branch or a loop, in turns or together
   Share* share = nullptr;              // if set, for Cut::by_kernel: its units, some of which others take over
 };
-/// How what one worker has to do of a thunk may be cut, so that others take over some of it when they are done.
+/// How one worker's part of a thunk may be cut, so that others take over some of it when they are done.
 enum class Cut : std::uint8_t {
   anywhere,   // a call for a few grains takes about their part of the time
-  by_kernel,  // the kernel asks its Share what to do next; of grain 1
-  nowhere,    // each call takes the time of many grains besides: it packs, or reads what all grains read
+  by_kernel,  // the kernel asks its Share for the next units; of grain 1
+  nowhere,    // each call takes the time of many grains besides: it packs, or reads the operands of all grains
 };
 /// A kernel found `value` at `index`, which may not be. It goes on without that element.
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value);
@@ -125,7 +125,7 @@ struct Thunk {
   std::string failure;     // the message of ErrorWord here: "label {value} at index {index} is outside ..."
   std::int64_t words = 0;  // of generated code: how many i64 its data are
   bool is_second = false;  // of two parts: described by the thunk before it
-  /// If set, it says once for all runs with these symbols what data, extent, ... failure are, instead of the above.
+  /// If set, it returns data, extent, ... failure once for all runs with these symbols, instead of the above.
   std::function<BoundThunk(std::span<const std::int64_t> symbols)> bind = {};
 };
 
@@ -144,7 +144,7 @@ struct Lowered {
   std::size_t code_bytes = 0;               // of generated code
   std::shared_ptr<KernelTimes> times = {};  // if its kernels are measured
   std::shared_ptr<KeptCode> kept = {};      // if the program is for an object file
-  bool balances = true;                     // threads that are done take over some of what others have to do
+  bool balances = true;                     // threads that are done take over some of the others' work
 };
 
 }  // namespace gradus

@@ -31,7 +31,7 @@ struct Plan {
   Form form;
   const TileTable* table;
   std::int64_t element, c_element;  // bytes in memory, of a and b, and of c
-  std::int64_t size, lanes;         // bytes of what tiles read at a step, and how many a vector holds
+  std::int64_t size, lanes;         // bytes that tiles read at a step, and the number in a vector
   std::int64_t outer_batch, inner_batch;
   std::int64_t row_panels, column_blocks;
   std::int64_t parts = 1;  // of two blocks of columns two threads would write neighbouring lines at the same time
@@ -46,7 +46,7 @@ struct Plan {
   bool streamed;        // few rows, so that b is read once, in place, from far away
   bool keep_a = false;  // packed a stays for all column blocks of a range of units
   std::int64_t group;   // row panels of a that are packed at once
-  bool is_deep;         // chains are so long that panels of b are what stays near
+  bool is_deep;         // chains are so long that panels of b stay near
   static constexpr std::int64_t most_together = 56;
   std::int64_t resident;  // row panels that pass by a panel of b while it is near
 
@@ -106,7 +106,7 @@ struct Plan {
 
   // For AMX: packed b waits in the second-level cache, and past it goes a row panel of a, so few k at a time that these
   // stay in the first-level cache. Its panels are of one height, that of the tiles: a lower one takes the row before it
-  // along, or what lies behind it in packed a.
+  // along, or the rows behind it in packed a.
   std::int64_t height() const { return panel_rows + (taller_panels > 0); }
   std::int64_t amx_depth() const;
   std::int64_t sums_panel_bytes() const { return AmxTiles::most * AmxTiles::rows * width * size; }

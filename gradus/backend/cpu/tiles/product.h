@@ -29,12 +29,12 @@ struct Product {
   std::int64_t c_row = 0, c_batch = 0;
   bool resume = false;  // c holds the beginnings of its chains, which go on with these k; of bf16 only if wide
   bool wide = false;
-  Isa isa = cpu_backend::isa();                      // fixes what units are
+  Isa isa = cpu_backend::isa();                      // fixes the units
   bool pair_tiles = prefers_pair_products();         // bf16 on AVX-512: by vdpbf16ps
   bool near_panels = prefers_near_panels();          // on AVX-512: chains pause, so that 32 KiB of b stay near
   bool rounds_by_instruction = has_pair_products();  // to bf16 on AVX-512: by vcvtneps2bf16
   bool amx = uses_amx();                             // bf16: by tdpbf16ps; needs AVX-512
-  bool is_followed = false;  // by an epilogue; rows of c follow each other. Fixes what units are, too
+  bool is_followed = false;  // by an epilogue; rows of c follow each other. Fixes the units, too
 };
 
 /// Elements of c that are done, while they are near: rows of neighbours.

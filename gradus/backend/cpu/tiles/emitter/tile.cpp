@@ -150,7 +150,7 @@ class TileEmitter {
     for (int64_t line = 0; line < tile_.vectors * vector_bytes(); line += 64) prefetch(b_, at(b_, row, line), 1, true);
   }
 
-  /// Zeros, or what c holds.
+  /// Zeros, or the values of c.
   Sums start() {
     const Sums zeros(rows() * vectors(), llvm::Constant::getNullValue(vector_));
     if (tile_.rounds) return zeros;
@@ -204,8 +204,8 @@ class TileEmitter {
     }
   }
 
-  /// Nothing is loaded before what comes before is done with: otherwise all loads of a turn would come first, and be
-  /// kept in memory.
+  /// Nothing is loaded before earlier work is done: otherwise all loads of a turn would come first, and be kept in
+  /// memory.
   void keep_order() {
     b_.CreateCall(llvm::InlineAsm::get(llvm::FunctionType::get(b_.getVoidTy(), false), "", "~{memory}", true));
   }
