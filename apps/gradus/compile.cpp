@@ -38,7 +38,7 @@ class Exporter {
   }
 
  private:
-  /// With so many rows where the first dimension is open.
+  /// With `rows` rows where the first dimension is open.
   static Spec with_rows(Spec spec, std::int64_t rows, const std::string& what) {
     for (int i = 0; i < spec.shape.rank(); ++i) {
       if (spec.shape[i] >= 0) continue;

@@ -309,7 +309,7 @@ template <class Key> void visit_training(TrainConfig& c, const Key& key) {
   key.any("class_weight", c.class_weight);
 }
 
-/// The key, the loss and the data must agree about what is predicted.
+/// The key, the loss and the data must agree about the task.
 void decide_task(const ConfigReader& r, TrainConfig& config) {
   const std::string of_loss = task_of_loss(config.loss);
   if (config.task != "automatic" && of_loss != "automatic" && config.task != of_loss)
@@ -373,7 +373,7 @@ TrainConfig read_config(const std::filesystem::path& file, std::span<const std::
 }
 
 std::string to_toml(const TrainConfig& given) {
-  TrainConfig config = given;  // visitors take what can be read into
+  TrainConfig config = given;  // visitors take an object to read into
   TomlTable root, data, train, checkpoints, callbacks;
   TomlArray layers;
   add(data, "kind", config.data.kind);

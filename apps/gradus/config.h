@@ -24,7 +24,7 @@ struct DataConfig {
   std::string text;                                                                      // text
   std::int64_t height = 0, width = 0, channels = 3;                                      // images
   double mean = 0, deviation = 1;             // of pixels divided by 255, and of other numbers: (x - mean) / deviation
-  std::vector<std::string> class_names = {};  // idx, npz: what the classes are called, from 0 on
+  std::vector<std::string> class_names = {};  // idx, npz: the names of the classes, from 0 on
   std::string label;                          // csv: the column that is to be predicted
   bool header = true;
   char separator = ',';
@@ -32,7 +32,7 @@ struct DataConfig {
   std::vector<std::string> columns = {};     // the features, in this order; none: all but label and weight
   std::vector<std::string> categories = {};  // columns of words
   std::string sample_weight;                 // the column that says how much an example counts; empty: all the same
-  std::int64_t context = 64, stride = 32;    // text: windows of so many characters, that begin so many apart
+  std::int64_t context = 64, stride = 32;    // text: characters of a window, and between their beginnings
   /// The purpose of labels: "classification", "regression", or "automatic": integers and words are classes. No key of
   /// [data]: train.task and train.loss decide.
   std::string task = "automatic";
@@ -98,8 +98,8 @@ struct TrainConfig {
   std::optional<DistributeConfig> distribute = {};  // none: one process, batches as they are
 };
 
-/// ConfigError says line, key, what was expected and what was given; misspelt keys get a suggestion. `source` names the
-/// text in messages. `settings`: "optimizer.learning_rate=0.1" takes the place of what the text says.
+/// ConfigError names line, key, the expected and the given value; misspelt keys get a suggestion. `source` names the
+/// text in messages. `settings`: "optimizer.learning_rate=0.1" replaces the value of the text.
 TrainConfig parse_config(std::string_view text, std::string_view source, std::span<const std::string> settings = {});
 /// Unavailable if the file cannot be read.
 TrainConfig read_config(const std::filesystem::path& file, std::span<const std::string> settings = {});

@@ -240,7 +240,7 @@ TomlNode& step_into(TomlNode& node, const Segment& segment, std::string_view set
   return (*array)[*segment.index];
 }
 
-/// Decimal digits, after a sign or none: what TOML refuses of these is too large.
+/// Decimal digits, after a sign or none: those that TOML refuses are too large.
 bool is_whole(std::string_view written) {
   if (written.starts_with('-') || written.starts_with('+')) written.remove_prefix(1);
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

@@ -27,7 +27,7 @@ struct DataFacts {
   std::vector<std::string> classes = {};                            // their names, where they have any
   std::vector<std::string> columns = {};                            // the features of a table
   std::map<std::string, std::vector<std::string>> categories = {};  // the words of its columns
-  bool of_classes = true;                                           // what is predicted; else numbers
+  bool of_classes = true;                                           // classes are predicted; else numbers
   std::optional<DataChecksum> checksum = {};                        // of the data; runs of long ago have none
 };
 std::string to_json(const DataFacts& facts);

@@ -36,7 +36,7 @@ DataChecksum checksum_of(const Data& data, const DataConfig& config);
 std::string difference(const DataChecksum& now, const DataChecksum& then);
 
 nlohmann::json to_json_value(const DataChecksum& checksum);
-/// nlohmann's exceptions for what to_json_value did not write.
+/// nlohmann's exceptions for other JSON than that of to_json_value.
 DataChecksum checksum_from(const nlohmann::json& json);
 
 }  // namespace gradus::command

@@ -1,4 +1,4 @@
-/// `gradus launch`: the ranks of one machine, for programs that ask Cluster::from_environment() who they are.
+/// `gradus launch`: the ranks of one machine, for programs that ask Cluster::from_environment() for their rank.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,8 +20,8 @@ struct LaunchArguments {
   std::vector<std::string> program{};  // and its arguments
   std::vector<std::string> extras{};   // words before -- that are no options
 };
-/// Starts the program once a rank and once a parameter server, passes on what the ranks write, and waits for all. One
-/// that fails ends the others. Gives the exit status, 128 and the signal after one that asked for the end.
+/// Starts the program once a rank and once a parameter server, passes on the ranks' output, and waits for all. One that
+/// fails ends the others. Gives the exit status, 128 and the signal after one that asked for the end.
 int launch(const LaunchArguments& arguments);
 
 /// The subcommand, which fills `arguments` but for the program.

@@ -89,7 +89,7 @@ CLI::App* add_inspect(CLI::App& app, InspectArguments& a) {
   return command;
 }
 
-/// Reads the command line and does what it says; gives the exit status.
+/// Reads the command line and runs it; gives the exit status.
 int run(int count, char** arguments) {
   CLI::App app{"Gradients and compiled training steps in C++20.", "gradus"};
   app.require_subcommand(1);

@@ -1,4 +1,4 @@
-/// From a configuration to a model and what it is trained with.
+/// From a configuration to a model and the parts of its training.
 #pragma once
 #include "apps/gradus/config.h"
 #include "apps/gradus/data.h"

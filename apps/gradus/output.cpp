@@ -52,7 +52,7 @@ class CheckedOutput::Buffer : public std::streambuf {
 
 namespace {
 
-/// With what can only be used the wrong way round, so that using it fails.
+/// With descriptors that can only be used the wrong way round, so that using them fails.
 void take_closed_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)

@@ -19,7 +19,7 @@ struct Questions {
   std::int64_t count;
   std::function<Tensor(std::int64_t begin, std::int64_t end)> rows;
   std::string key = "row";
-  std::vector<std::string> names = {};  // what each line of the answer is called; empty: 0, 1, ...
+  std::vector<std::string> names = {};  // the name of each line of the answer; empty: 0, 1, ...
 };
 constexpr std::int64_t part = 256;
 

@@ -16,7 +16,7 @@ namespace {
   throw Unavailable(text("launch: ", what, ": ", std::generic_category().message(problem)));
 }
 
-/// Closes what was not taken.
+/// Closes the ends that were not taken.
 struct Pipe {
   int reading = -1, writing = -1;
 

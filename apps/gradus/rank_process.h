@@ -20,7 +20,7 @@ class LauncherSettings {
   explicit LauncherSettings(int ranks);
   ~LauncherSettings() { restore(); }
   LauncherSettings(const LauncherSettings&) = delete;
-  /// Calls what may be called after fork alone.
+  /// Calls only functions that are allowed after fork.
   void restore() const;
   const sigset_t& awaited() const { return awaited_; }
 
@@ -41,7 +41,7 @@ class RankStream {
   bool is_open() const { return from_ >= 0; }
   int from() const { return from_; }
   int to() const { return to_; }
-  /// One read; gives whole lines, at the end also what is left. Whether there may be more now.
+  /// One read; gives whole lines, at the end also the rest. True if there may be more now.
   bool read(std::string& lines);
   /// Nothing more is read.
   void close(std::string& lines);

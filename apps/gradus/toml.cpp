@@ -30,8 +30,8 @@ constexpr void assume(bool holds) {
 namespace gradus::command {
 namespace {
 
-// toml++ 3.3 runs into what is not defined on some letters beyond ASCII, in comments too. So it sees ASCII alone: every
-// other byte, and ~ itself, stands as ~ and two hexadecimal digits.
+// toml++ 3.3 has undefined behaviour on some letters beyond ASCII, in comments too. So it sees ASCII alone: every other
+// byte, and ~ itself, stands as ~ and two hexadecimal digits.
 
 std::string to_ascii(std::string_view written) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -66,7 +66,7 @@ void require_utf8(std::string_view written, std::string_view source) {
 }
 
 /// How deep a text nests, found without nesting: of brackets, braces and the parts of dotted keys all at once, since
-/// what parses, copies and destroys tables calls itself for each. It reads strings and comments as TOML does.
+/// parsing, copying and destroying tables recurses for each. It reads strings and comments as TOML does.
 class DepthCheck {
  public:
   DepthCheck(std::string_view written, std::string_view source) : rest_(written), source_(source) {}
@@ -130,7 +130,7 @@ class DepthCheck {
   }
 
   std::string_view rest_, source_;
-  std::vector<int> open_;                             // for each bracket how much deeper what it holds lies
+  std::vector<int> open_;                             // for each bracket the depth that its contents add
   int line_ = 1, header_ = 0, inner_ = 0, dots_ = 0;  // dots: of the key that is being read
   bool begins_line_ = true, is_header_ = false;
 };
@@ -230,7 +230,7 @@ bool is_array_of_tables(const TomlNode& node) {
   return array && !array->empty() && std::ranges::all_of(*array, is_table);
 }
 
-/// Values first: what follows a header belongs to it.
+/// Values first: lines after a header belong to it.
 void write_table(const TomlTable& table, const std::string& name, std::string& out) {
   for (const auto& [key, node] : table)
     if (!is_table(node) && !is_array_of_tables(node)) out += key_of(key) + " = " + written(node) + '\n';

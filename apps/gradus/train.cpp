@@ -155,7 +155,7 @@ Evaluation tested(const Experiment& e, const Data& data) {
   return std::visit([&](const auto& test) { return evaluate(e.model, e.loss, test, options); }, e.test);
 }
 
-/// A trial of a few steps: what would fail later fails now.
+/// A trial of a few steps: later failures appear now.
 int try_out(const TrainArguments& arguments, TrainConfig config, const Cluster& cluster) {
   Experiment experiment = make_experiment(config, load_data(config.data));
   if (cluster.ranks() == 1) experiment.options.strategy = strategy_of(config, cluster);
@@ -215,7 +215,7 @@ int follow_training(const TrainArguments& arguments, const TrainConfig& config, 
   options.callbacks.push_back({.on_step_end = [&](StepLog log) { log.stop = log.stop || interrupt.asked(); }});
   options.checkpoints = config.checkpoints;
   if (arguments.resume) options.checkpoints.directory = RunDirectory(*arguments.resume).checkpoints();
-  else options.checkpoints.directory.clear();  // it begins anew, and knows when the first rank saves
+  else options.checkpoints.directory.clear();  // it starts fresh, and knows when the first rank saves
   fitted(experiment);
   if (strategy.any(interrupt.asked())) return interrupted;
   tested(experiment, data);
