@@ -32,7 +32,7 @@ class BatchReaders {
   virtual void before_common_error() const noexcept {}
 };
 
-/// The batch that a tensor has the rows of one rank of.
+/// The global batch a rank-local tensor belongs to.
 struct BatchPart {
   std::shared_ptr<const BatchReaders> readers;
   std::int64_t rows = 0;             // of the whole batch

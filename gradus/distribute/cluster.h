@@ -66,7 +66,7 @@ struct Cluster {
   int servers() const { return static_cast<int>(parameter_servers.size()); }
   /// True for the worker of rank 0, which writes checkpoints and reports.
   bool is_chief() const { return task == TaskType::chief || (task == TaskType::worker && rank == 0); }
-  /// Where rank 0 is met; only of clusters of more than one process.
+  /// Rendezvous address; requires ranks > 1.
   Address meeting() const;
   /// InvalidArgument names the wrong field, the expected and the given value.
   void check() const;
