@@ -24,10 +24,10 @@ struct ObjectOptions {
   std::filesystem::path weights = {};
 };
 
-/// Assigns what a program has written of the state of an exported step, the bytes of its struct, to the variables of
-/// these names, and continues its random numbers. `header`: that of the step. In a new process, first build the model
-/// and the optimizer: optimizer.build(model.trainable_variables()). All or nothing: DataError if the file has another
-/// size or the header is invalid, InvalidArgument for a field that no variable has or of another spec.
+/// Assigns the state of an exported step that a program has written, the bytes of its struct, to the variables of these
+/// names, and continues its random numbers. `header`: that of the step. In a new process, first build the model and the
+/// optimizer: optimizer.build(model.trainable_variables()). All or nothing: DataError if the file has another size or
+/// the header is invalid, InvalidArgument for a field that no variable has or of another spec.
 void load_object_state(const std::filesystem::path& file, const std::filesystem::path& header,
                        const Variables& variables);
 

@@ -63,7 +63,7 @@ void note_variables(const Segment& segment) {
   if (!log->is_new(&segment)) return;
   for (const UsedCell& used : segment.cells) {
     const VariableCell& cell = *used.cell;
-    const bool counts = cell.spec.shape.rank() == 0 && !cell.made_trainable;  // steps, and what metrics gather
+    const bool counts = cell.spec.shape.rank() == 0 && !cell.made_trainable;  // steps, and the totals of metrics
     log->profile().note_variable(cell.id, bytes_of(cell.spec), cell.is_optimizer_state || counts);
   }
 }
@@ -248,8 +248,8 @@ void OneCall::remember_path() {
   }
 }
 
-/// The predicate, and without a budget what else is computed for it that the program under trace still holds: a later
-/// predicate may need it.
+/// The predicate, and without a budget other values computed for it that the program under trace still holds: a later
+/// predicate may need them.
 std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicate) const {
   std::vector<Ref<Node>> kept{Ref<Node>(&predicate)};
   if (max_bytes_ > 0) return kept;

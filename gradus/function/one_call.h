@@ -23,7 +23,7 @@ class OneCall {
   bool take_way(Segment& segment);
   /// The segments run so far.
   std::span<const PathStep> path() const { return path_; }
-  /// Runs a leaf and commits what it assigns. False: another thread has assigned one of those Variables since this call
+  /// Runs a leaf and commits its assignments. False: another thread has assigned one of those Variables since this call
   /// read it; then nothing has happened.
   bool finish(const Segment& leaf, Tensors& results);
   /// The call has failed: it has drawn no random numbers.

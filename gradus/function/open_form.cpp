@@ -48,7 +48,7 @@ std::optional<Graph> with_numbers(const Graph& graph, std::span<const std::int64
 
 }  // namespace
 
-/// Extents are set to 0 to tell what else there is of an op.
+/// Extents are set to 0 to compare the rest of an op.
 Spelling::Spelling(DeviceKind kind, const Graph& graph) {
   form.push_back(static_cast<std::uint64_t>(kind));
   form.push_back(graph.values.size());

@@ -463,7 +463,7 @@ void Pending::commit(Plan& p) {
     } else {  // of those to keep, another thread waits in forget() to free it
       end_history(*node, p.released);
     }
-    node->queue.store(nullptr, std::memory_order_release);  // at last: who sees it may free the node
+    node->queue.store(nullptr, std::memory_order_release);  // at last: a thread that sees it may free the node
   }
   for (const auto& cell : assigned_) {
     std::lock_guard lock(cell->guard);

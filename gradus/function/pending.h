@@ -30,7 +30,7 @@ class Pending {
 
   void record(const Ref<Node>& node);
   void forget(Node& node);
-  /// Computes what waits here. Throws what the program throws; then no assignment has happened.
+  /// Computes all nodes that wait here. Throws the program's error; then no assignment has happened.
   void flush();
   /// `cell` holds a value that waits here.
   void add_assignment(std::shared_ptr<VariableCell> cell);
@@ -100,7 +100,7 @@ class Pending {
 };
 
 /// In its lifetime this thread computes as another one would: outside of every call and every DeviceScope, and with
-/// queues of its own. So what it computes is part of no trace and no recording around.
+/// queues of its own. So its computations are part of no trace and no recording around.
 class Apart {
  public:
   [[nodiscard]] Apart();

@@ -124,7 +124,7 @@ class Comparison {
     return parts.size() == 1 ? parts[0] : -1;
   }
   static int source(const Graph& graph, int i) {
-    for (int next = i; next >= 0;) {  // operands stand before what reads them
+    for (int next = i; next >= 0;) {  // operands stand before their readers
       i = next;
       next = operand_of_same_value(graph, graph[i]);
     }

@@ -1,4 +1,4 @@
-/// Finding symbols, and what follows from them.
+/// Finding symbols, and the numbers that follow from them.
 #include "gradus/function/size_pattern.h"
 #include <algorithm>
 #include "gradus/tensor/dimension.h"

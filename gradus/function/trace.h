@@ -14,7 +14,7 @@
 
 namespace gradus {
 
-/// Where the callable that is being traced lies, to find what it captured by value.
+/// The bytes of the callable that is being traced, to find its captures by value.
 struct ClosureRange {
   const void* begin = nullptr;
   std::size_t bytes = 0;
@@ -40,7 +40,7 @@ class Trace : public Context {
   Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide decide);
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
-  /// Readers get `same` from now on, another node for what the cell holds; no assignment.
+  /// Readers get `same` from now on, another node for the cell's value; no assignment.
   void hold(VariableCell& cell, const Tensor& same) { cell_of(cell).now = same; }
   bool decide(const Tensor& predicate) override;
   Ref<Node>* place_of(const AnyOp& op, In inputs) override {

@@ -22,13 +22,13 @@ struct FunctionOptions {
   /// fft does, is fixed: one variant for each, which explain() tells; past max_variants of them further sizes run op by
   /// op, and a line on standard error says so. A size that the C++ reads is an InvalidArgument.
   std::vector<Spec> input_signature = {};
-  /// Budget in bytes for what a call keeps between its kernels, above arguments, variables and results; 0: none. Values
-  /// that do not fit are computed again for late readers, which changes no bit; ResourceExhausted, naming the smallest
-  /// budget that works, if that is not enough. It holds for every call: where sizes vary, one that would exceed it in
-  /// the compiled program is a retrace for its sizes. Memory that each thread uses within a kernel, such as packed
-  /// parts of a matrix product, is not counted. On several devices it holds for each part of the program. Nothing is
-  /// kept over a C++ branch on a tensor value: code behind it computes its operands again. A function that is traced
-  /// along keeps to the budget of the outer one.
+  /// Budget in bytes for the values that a call keeps between its kernels, above arguments, variables and results; 0:
+  /// none. Values that do not fit are computed again for late readers, which changes no bit; ResourceExhausted, naming
+  /// the smallest budget that works, if that is not enough. It holds for every call: where sizes vary, one that would
+  /// exceed it in the compiled program is a retrace for its sizes. Memory that each thread uses within a kernel, such
+  /// as packed parts of a matrix product, is not counted. On several devices it holds for each part of the program.
+  /// Nothing is kept over a C++ branch on a tensor value: code behind it computes its operands again. A function that
+  /// is traced along keeps to the budget of the outer one.
   std::size_t max_bytes = 0;
   int max_variants = 16;                  // at a time; past it: ResourceExhausted, with the reasons of all retraces
   std::vector<std::string> disable = {};  // passes to leave out, by the names that compiler/passes.h lists: {"fuse"}

@@ -50,7 +50,7 @@ bool waits_for_an_assignment(VariableCell& cell) {
 /// not computed at all, unless a failure returns to it.
 void assign_lazily(VariableCell& cell, const Tensor& next) {
   const Assigning alone(cell);
-  // Before the cell is locked: a flush of what becomes this thread's queue locks it.
+  // Before the cell is locked: a flush of nodes that become this thread's queue locks it.
   const Pending& own = Pending::mine();
   const Tensor before = cell.read();
   if (!is_unread(cell, before, own)) {
@@ -80,7 +80,7 @@ Tensor value_to_copy(VariableCell& cell) {
   return cell.read();
 }
 
-/// While it lives, what is made belongs to `trace`, which is on the stack of this thread.
+/// While it lives, new nodes belong to `trace`, which is on the stack of this thread.
 class Within : public Context {
  public:
   explicit Within(Context& trace) : Context(trace.id()), trace_(trace) {}
@@ -101,8 +101,8 @@ Tensor without_places(const Tensor& value) {
   return SequenceMask::of(value).defined() ? apply(ReshapeOp{value.shape()}, value) : value;
 }
 
-/// A node that stands for `value` as what the cell holds. It is made where `value` was, which a region around the
-/// reader is not, and is the cell's value from now on: all readers get the same one.
+/// A node that stands for `value` in the cell. It is made where `value` was, which a region around the reader is not,
+/// and is the cell's value from now on: all readers get the same one.
 Tensor own_node_of(VariableCell& cell, const Tensor& value) {
   const ReshapeOp same{value.shape()};
   if (value.is_symbolic()) {

@@ -37,7 +37,7 @@ struct Variant {
 /// The bytes that a variant takes in a cache.
 std::size_t footprint(const Variant& variant);
 
-/// Adds what explain() tells about a variant: kernels, graph, bytes.
+/// Adds a variant's part to explain(): kernels, graph, bytes.
 void describe(const Variant& variant, Explanation& explanation);
 
 }  // namespace gradus

@@ -27,7 +27,7 @@ class Variants {
  public:
   explicit Variants(const FunctionSetup& setup) : setup_(setup) {}
 
-  /// The newest that serves this call, and what its symbols are then; null if there is none.
+  /// The newest that serves this call, and the values of its symbols; null if there is none.
   std::shared_ptr<Variant> find(const Signature& call, std::vector<std::int64_t>& symbols) const;
   /// Makes this the one that was used last.
   void use(Variant& variant) { variant.last_use = ++uses_; }

@@ -27,7 +27,7 @@ Setup::Setup(const Setup& other) : record_(std::make_shared<Record>(new_number()
 
 void Setup::change(const char* how) { change_to(new_number(), how); }
 
-/// Nobody but the object holds the record of what was never watched.
+/// The record of an object that was never watched is held by the object alone.
 void Setup::change_to(std::uint64_t number, const char* how) {
   record_->last_change.store(how, std::memory_order_relaxed);
   record_->number.store(number, std::memory_order_release);

@@ -1,6 +1,6 @@
-/// WatchedState: C++ state that is part of a call's signature although no argument holds it. It is which layers a trace
-/// met and how they were set up, the plain fields of models, and whether Variables and layers are trained. A trace
-/// notes what it looked at; its program holds as long as that is unchanged.
+/// WatchedState: C++ state that is part of a call's signature although no argument holds it. It consists of the layers
+/// that a trace met and their setup, the plain fields of models, and flags that say if Variables and layers are
+/// trained. A trace notes the state that it looked at; its program holds as long as that is unchanged.
 #pragma once
 #include <atomic>
 #include <cstdint>
