@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 #include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
@@ -139,7 +140,7 @@ class Variables {
 /// watches.
 class ReadListener {
  public:
-  ReadListener() { CallContext::here().listener = this; }
+  ReadListener() { join(); }
   virtual ~ReadListener();
   ReadListener(const ReadListener&) = delete;
   virtual void on_read(VariableCell& cell, const Tensor& value) = 0;
@@ -154,8 +155,14 @@ class ReadListener {
   /// True if there is a listener.
   static bool is_there() { return CallContext::here().listener != nullptr; }
 
+ protected:
+  /// From now on it is the innermost listener of this thread.
+  void join() { outer_ = std::exchange(CallContext::here().listener, this); }
+  /// From now on it hears of nothing.
+  void leave();
+
  private:
-  ReadListener* outer_ = CallContext::here().listener;
+  ReadListener* outer_ = nullptr;
 };
 
 }  // namespace gradus
