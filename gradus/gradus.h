@@ -39,6 +39,7 @@
 #include "gradus/backend/kernel_cache.h"
 #include "gradus/backend/plugin.h"
 #include "gradus/base/error.h"
+#include "gradus/base/notice.h"
 #include "gradus/base/threads.h"
 #include "gradus/base/version.h"
 #include "gradus/data/dataset.h"

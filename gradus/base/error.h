@@ -63,6 +63,13 @@ template <class... Parts> std::string text(const Parts&... parts) {
   return std::move(out).str();
 }
 
+/// The message of the exception that is being handled, whatever its type.
+std::string message_of_current();
+
+/// True for the exceptions of this library, and for those that C++'s own library throws at sizes that are negative, as
+/// the open sizes of traces are. All others are thrown by the user's code on purpose, so none is taken for an answer.
+bool is_of_library(const std::exception& error);
+
 /// Throws a user's error of type E unless `ok`. The message is built only on failure.
 template <class E = InvalidArgument, class... Parts> void require(bool ok, const Parts&... parts) {
   if (!ok) [[unlikely]]

@@ -81,8 +81,8 @@ bool fits(const Spec& given, const Spec& expected) {
 Traced trace_element(std::string_view stage, const Stage& source, const ElementFunction& f) {
   try {
     return trace_with(stage, with_symbols(source.specs()), f);
-  } catch (const InternalError&) { throw; } catch (const std::exception&) {
-    if (!have_any_size(source.specs()) || source.length(0) == 0) throw;
+  } catch (const InternalError&) { throw; } catch (const std::exception& error) {
+    if (!have_any_size(source.specs()) || source.length(0) == 0 || !is_of_library(error)) throw;
   }
   std::vector<Spec> specs;
   for (const Tensor& field : source.open(0)->at(0)) specs.push_back(field.spec());
@@ -192,7 +192,8 @@ std::optional<Tensors> ElementWork::results_of(const std::function<Tensors()>& c
         results[field] = settled(results[field]);
       }
       made = std::move(results);
-    } catch (const InternalError&) { throw; } catch (const std::exception&) {
+    } catch (const InternalError&) { throw; } catch (const std::exception& error) {
+      if (!is_of_library(error)) throw;
     }  // told by the element that causes it, if one does
   });
   return made;
@@ -260,7 +261,8 @@ bool ElementWork::finds_rows_apart(const std::vector<Spec>& given, std::int64_t 
     const auto [of_whole, parameters_of_whole] = traced(whole);
     const auto [of_part, parameters_of_part] = traced(part);
     return are_rows_apart(of_whole, parameters_of_whole, of_part, parameters_of_part);
-  } catch (const InternalError&) { throw; } catch (const std::exception&) {
+  } catch (const InternalError&) { throw; } catch (const std::exception& error) {
+    if (!is_of_library(error)) throw;
     return false;  // it does not take so few rows
   }
 }

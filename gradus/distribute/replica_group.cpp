@@ -272,8 +272,8 @@ StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArg
     StepResults results = results_of(called, run, division);
     end();
     return results;
-  } catch (const std::exception& error) {
-    failed(error.what());
+  } catch (...) {
+    failed(message_of_current());
     throw;
   }
 }

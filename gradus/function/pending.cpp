@@ -331,7 +331,7 @@ void Pending::copy_now(const Ref<Node>& node) {
   const Device from = source.device(), to = node->spec.device.physical();
   node->value.set(from == to ? Ref<Buffer>(&there) : copy_between(Ref<Buffer>(&there), from, to, source.spec()));
   std::lock_guard lock(guard_);
-  if (recording_ > 0) {
+  if (keeps_history(*node)) {
     kept_.push_back(node);
     return;
   }
@@ -357,6 +357,17 @@ void Pending::stop_recording() {
   std::vector<Ref<Node>> released;  // outlives the lock: the death of a node takes it
   std::lock_guard lock(guard_);
   if (--recording_ == 0) settle(released);
+  else if (recording_ == paused_) paused_since_ = new_sequence();
+}
+
+void Pending::pause_recording() {
+  std::lock_guard lock(guard_);
+  if (++paused_ == recording_) paused_since_ = new_sequence();
+}
+
+void Pending::resume_recording() {
+  std::lock_guard lock(guard_);
+  --paused_;
 }
 
 /// Its thread has ended, and the history of its recording is not needed.
@@ -377,6 +388,8 @@ void Pending::adopt(Placement device, Pending* first) {
   device_ = device;
   first_ = first ? first : this;
   recording_ = first ? first->recording_ : 0;
+  paused_ = first ? first->paused_ : 0;
+  paused_since_ = first ? first->paused_since_ : 0;
 }
 
 /// Ends the history of nodes kept while a tape recorded.
@@ -414,7 +427,8 @@ void Pending::plan(Plan& p) {
     const auto found = committed.find(node);
     return found == committed.end() ? uses : uses + found->second;
   };
-  const bool keep_all = recording_ > 0 || !p.by_owner;
+  const auto is_kept = [&](const Node& node) { return !p.by_owner || keeps_history(node); };
+  const bool keep_any = std::ranges::any_of(p.live, [&](const Node* node) { return is_kept(*node); });
   // A tensor without a holder needs no mask either.
   for (const auto& [node, mask] : p.masked)
     if (node->refs.load(std::memory_order_acquire) <= holders_of(node, p.uses[node->position]))
@@ -422,13 +436,13 @@ void Pending::plan(Plan& p) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < p.live.size(); ++i) {
     const Node* node = p.live[i];
-    p.yields.push_back(keep_all || node->refs.load(std::memory_order_acquire) > holders_of(node, p.uses[i]));
+    p.yields.push_back(is_kept(*node) || node->refs.load(std::memory_order_acquire) > holders_of(node, p.uses[i]));
     bits = bits << 1 | static_cast<std::uint64_t>(p.yields[i]);
     if (i % 64 == 63 || i + 1 == p.live.size()) p.key.push_back(std::exchange(bits, 0));
   }
   for (std::size_t i = 0; i < p.leaves.size(); ++i) {
     const Node* leaf = p.leaves[i];
-    p.dying.push_back(!keep_all && leaf->refs.load(std::memory_order_acquire) == holders_of(leaf, p.leaf_uses[i]) &&
+    p.dying.push_back(!keep_any && leaf->refs.load(std::memory_order_acquire) == holders_of(leaf, p.leaf_uses[i]) &&
                       leaf->value.get()->refs.load(std::memory_order_acquire) == 1);
     p.key.push_back(static_cast<std::uint64_t>(p.dying[i]));
     p.add_to_key(leaf->spec);
@@ -454,10 +468,10 @@ void Pending::run(Plan& p) {
 /// Values become visible; intermediate ones are released.
 void Pending::commit(Plan& p) {
   std::size_t k = 0;
-  const bool keep = recording_ > 0 || !p.by_owner;
   for (std::size_t i = 0; i < p.live.size(); ++i) {
     Node* node = p.live[i];
     if (p.yields[i]) node->value.set(std::move(p.outputs[k++]));
+    const bool keep = !p.by_owner || keeps_history(*node);
     if (Ref<Node> kept = keep ? Ref<Node>::of_living(node) : Ref<Node>()) {
       kept_.push_back(std::move(kept));
     } else {  // of those to keep, another thread waits in forget() to free it
@@ -556,6 +570,12 @@ void LazyEvaluation::start_recording() {
 }
 void LazyEvaluation::stop_recording() {
   for_each_own_queue([](Pending& queue) { queue.stop_recording(); });
+}
+void LazyEvaluation::pause_recording() {
+  for_each_own_queue([](Pending& queue) { queue.pause_recording(); });
+}
+void LazyEvaluation::resume_recording() {
+  for_each_own_queue([](Pending& queue) { queue.resume_recording(); });
 }
 
 }  // namespace gradus

@@ -36,8 +36,11 @@ class Pending {
   void add_assignment(std::shared_ptr<VariableCell> cell);
   void start_recording();
   void stop_recording();
+  /// While all recordings are paused, what was recorded keeps its history, and what is made now has none.
+  void pause_recording();
+  void resume_recording();
 
-  bool is_recording() const { return recording_ > 0; }  // asked by the owner only
+  bool is_recording() const { return recording_ > paused_; }  // asked by the owner only
 
   /// A running thread, identified by its queue.
   struct Thread {
@@ -74,6 +77,10 @@ class Pending {
   void commit(Plan& plan);
   void abandon(Plan& plan);
   void settle(std::vector<Ref<Node>>& released);
+  /// True if a computed node keeps its operands, as a gradient may be asked.
+  bool keeps_history(const Node& node) const {
+    return recording_ > 0 && (is_recording() || node.sequence < paused_since_);
+  }
   static std::vector<Pending*> all();
   bool assigns(const VariableCell& cell);
   void orphan();
@@ -91,7 +98,8 @@ class Pending {
   Pending* first_ = this;        // the first queue of its thread
   Placement device_;             // named: whose programs it runs
   bool has_owner_ = true;        // a thread that runs
-  int recording_ = 0;
+  int recording_ = 0, paused_ = 0;
+  std::uint64_t paused_since_ = 0;  // number of a node, where all recordings are paused
   std::int64_t dispatches_ = 0, recorded_ = 0;
   bool eager_ = false;
   std::uint64_t life_ = 0;  // counts the threads that have owned the queue

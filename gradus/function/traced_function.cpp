@@ -154,7 +154,7 @@ Segment* TracedFunction::State::next(Variant& variant, CallRequest& request) {
   } catch (const std::exception& error) {
     const bool may_be_fixed =
         setup.options.input_signature.empty() || setup.options.fixes_sizes || Unlike::by(error).is_of_op();
-    if (variant.pattern.specs == request.signature.specs || !may_be_fixed) throw;
+    if (variant.pattern.specs == request.signature.specs || !may_be_fixed || !is_of_library(error)) throw;
     std::lock_guard also(making);
     variants.admit(maker.make_fixed(request),
                    text("sizes are fixed in it, since another path with sizes that vary: ", error.what()),

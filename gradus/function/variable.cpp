@@ -332,7 +332,8 @@ void Variables::find_out() const {
   later_ = nullptr;
 }
 
-ReadListener::~ReadListener() {
+ReadListener::~ReadListener() { leave(); }
+void ReadListener::leave() {
   // Listeners are tapes, which users may destroy in any order.
   ReadListener** place = &CallContext::here().listener;
   while (*place && *place != this) place = &(*place)->outer_;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 #include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
@@ -138,7 +139,7 @@ class Variables {
 /// While it lives, it receives every reading of a Variable on its thread. So a tape learns which Variables it watches.
 class ReadListener {
  public:
-  ReadListener() { CallContext::here().listener = this; }
+  ReadListener() { join(); }
   virtual ~ReadListener();
   ReadListener(const ReadListener&) = delete;
   virtual void on_read(VariableCell& cell, const Tensor& value) = 0;
@@ -153,8 +154,14 @@ class ReadListener {
   /// True if there is a listener.
   static bool is_there() { return CallContext::here().listener != nullptr; }
 
+ protected:
+  /// From now on it is the innermost listener of this thread.
+  void join() { outer_ = std::exchange(CallContext::here().listener, this); }
+  /// From now on it hears of nothing.
+  void leave();
+
  private:
-  ReadListener* outer_ = CallContext::here().listener;
+  ReadListener* outer_ = nullptr;
 };
 
 }  // namespace gradus

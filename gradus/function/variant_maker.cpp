@@ -78,7 +78,10 @@ std::variant<VariantMaker::Run, Unlike> VariantMaker::run_open(const Signature& 
     return open;
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
-  } catch (const std::exception& error) { return Unlike::by(error); }
+  } catch (const std::exception& error) {
+    if (!is_of_library(error)) throw;
+    return Unlike::by(error);
+  }
 }
 
 std::optional<Unlike> VariantMaker::how_it_differs(const OpenTrace& open, const Run& known,
@@ -112,7 +115,9 @@ std::shared_ptr<Variant> VariantMaker::make_open(const Signature& pattern, CallR
     first = run(pattern, request, Kept::draft_and_recording);
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
-  } catch (const std::exception&) {}  // told below
+  } catch (const std::exception& error) {  // told below
+    if (!is_of_library(error)) throw;
+  }
   const std::vector<std::int64_t> symbols = match(pattern, request.signature).value();
   const bool meets_small = has_small(symbols) || (first && has_small_within(first->form.recording.graph, symbols));
   Run known = run(request.signature, request, Kept::draft_and_recording, first ? first->form.recording : Recording());

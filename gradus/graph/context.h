@@ -142,6 +142,10 @@ struct LazyEvaluation {
   /// asked.
   static void start_recording();
   static void stop_recording();
+  /// While as many are paused as have started on this thread, what is made has no history. What was recorded keeps its
+  /// own.
+  static void pause_recording();
+  static void resume_recording();
 };
 
 /// Keeps the history of what this thread computes in its lifetime.

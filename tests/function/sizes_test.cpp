@@ -145,6 +145,20 @@ TEST(Sizes, AnExceptionOfTheUserIsTheUsers) {
   EXPECT_EQ(traced(rows_of_size(5)).shape()[0], 5);
 }
 
+TEST(Sizes, AnExceptionOfTheUserInTheRunWithOpenSizesIsNotSwallowed) {
+  struct Interrupted : std::exception {};
+  bool is_interrupted = false;
+  const auto traced = function([&](Tensor x) {
+    if (is_interrupted && x.shape()[0] < 0) throw Interrupted();
+    return x * 2;
+  });
+  traced(rows_of_size(2));
+  is_interrupted = true;
+  EXPECT_THROW(traced(rows_of_size(3)), Interrupted);
+  is_interrupted = false;
+  EXPECT_EQ(traced(rows_of_size(4)).shape()[0], 4);
+}
+
 TEST(Sizes, OtherStateOfTheCppStaysFrozen) {
   Tensor captured = constant(2.0f);
   const auto traced = function([&](Tensor x) { return reduce_sum(x * captured); });

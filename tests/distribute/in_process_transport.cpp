@@ -1,4 +1,4 @@
-#include "gradus/distribute/in_process.h"
+#include "tests/distribute/in_process_transport.h"
 #include <condition_variable>
 #include <cstring>
 #include <deque>

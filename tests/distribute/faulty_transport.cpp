@@ -1,4 +1,4 @@
-#include "gradus/distribute/faulty_transport.h"
+#include "tests/distribute/faulty_transport.h"
 #include <algorithm>
 #include <thread>
 

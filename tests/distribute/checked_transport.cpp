@@ -1,4 +1,4 @@
-#include "gradus/distribute/checked_transport.h"
+#include "tests/distribute/checked_transport.h"
 #include "gradus/base/hash.h"
 
 namespace gradus {

@@ -1,5 +1,4 @@
-/// In-process transport: ranks are threads of one process, and messages are copied from box to box. For tests, and for
-/// clusters that are simulated.
+/// In-process transport: ranks are threads of one process, and messages are copied from box to box.
 #pragma once
 #include <memory>
 #include "gradus/distribute/transport.h"
