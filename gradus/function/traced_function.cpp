@@ -216,6 +216,10 @@ TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std
   state_->setup.closure = {closure, closure_bytes};
   check_pass_names(state_->setup.options.disable);
   check_options("function", state_->setup.options);
+  const FunctionOptions& given = state_->setup.options;
+  const auto is_open = [](const Spec& spec) { return std::ranges::count(spec.shape, any_size) > 0; };
+  require(given.open_sizes || std::ranges::none_of(given.input_signature, is_open), state_->setup.title,
+          ": open_sizes is false, and input_signature says any_size; leave one of them out");
 }
 TracedFunction::~TracedFunction() = default;
 

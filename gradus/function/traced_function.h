@@ -31,6 +31,8 @@ struct FunctionOptions {
   /// is traced along keeps to the budget of the outer one.
   std::size_t max_bytes = 0;
   int max_variants = 16;                  // at a time; past it: ResourceExhausted, with the reasons of all retraces
+  bool evict_variants = false;            // past max_variants the least recently used one goes, and no error comes
+  bool open_sizes = true;                 // false: each size has a variant, whose C++ runs once with numbers as sizes
   std::vector<std::string> disable = {};  // passes to leave out, by the names that compiler/passes.h lists: {"fuse"}
   bool profile = false;                   // explain() tells how long each kernel really takes, on average
   bool run_eagerly = false;               // op by op, as the C++ runs: for a debugger

@@ -55,6 +55,7 @@ class Variants {
  private:
   bool is_valid(Variant& variant, const std::vector<std::int64_t>& symbols) const;
   void check_number() const;
+  std::size_t max_variants() const { return static_cast<std::size_t>(setup_.options.max_variants); }
   void evict();
   void warn_of_captures(const Segment& root);
 

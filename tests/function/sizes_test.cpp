@@ -109,6 +109,21 @@ TEST_P(ReadSizes, AreRefusedWhereAnySizeIsDeclared) {
   EXPECT_EQ(refused > 0, GetParam().name != std::string("a_branch_at_one"));
 }
 
+TEST(Sizes, MayEachHaveAVariantOfTheirOwn) {
+  std::vector<std::int64_t> met;
+  const auto traced = function(
+      [&](Tensor x) {
+        met.push_back(x.shape()[0]);
+        return x * x.shape()[0];
+      },
+      {.open_sizes = false});
+  for (const int n : {3, 4, 3, 5, 4}) EXPECT_TRUE(bitwise_equal(traced(rows_of_size(n)), rows_of_size(n) * n));
+  EXPECT_EQ(met, (std::vector<std::int64_t>{3, 4, 5}));
+  EXPECT_EQ(traced.explain().variants, 3);
+  EXPECT_THROW(function([](Tensor x) { return x; }, {.input_signature = {{f32, {any_size}}}, .open_sizes = false}),
+               InvalidArgument);
+}
+
 TEST(Sizes, OnlyTheSizeThatIsReadIsFixed) {
   const auto f = [](const Tensor& x, const Tensor& y) { return reduce_sum(loop_over_rows(x)) + reduce_mean(y); };
   const auto traced = function([&](Tensor x, Tensor y) { return f(x, y); });
