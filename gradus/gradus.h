@@ -117,6 +117,7 @@
 #include "gradus/ops/creation.h"
 #include "gradus/ops/crossentropy.h"
 #include "gradus/ops/cumulative.h"
+#include "gradus/ops/decompositions.h"
 #include "gradus/ops/deform_conv.h"
 #include "gradus/ops/diagonals.h"
 #include "gradus/ops/grid_sample.h"

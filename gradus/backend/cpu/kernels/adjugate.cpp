@@ -1,7 +1,9 @@
 /// Adjugates of small matrices, by elimination with exchanges. A matrix is one thread's.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include "gradus/backend/cpu/kernels/factorization.h"
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/backend/cpu/run/data_image.h"
 
@@ -59,9 +61,42 @@ template <class T> void adjugate(T* a, std::int64_t n, T* y, std::int64_t* order
     for (std::int64_t j = 0; j < n; ++j) y[columns[i] * n + rows[j]] = product * a[i * n + j];
 }
 
+/// The largest sum of sizes of a row.
+template <class T> double row_norm(const T* a, std::int64_t n) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < n; ++j) sum += std::abs(static_cast<double>(a[i * n + j]));
+    if (!(sum <= largest)) largest = sum;  // NaN, too
+  }
+  return largest;
+}
+
+using Blocks = factors::Sizes;
+bool has_blocks(std::int64_t n) { return !Blocks{n, 0}.is_block(); }
+template <class T> std::int64_t bytes_of_blocks(std::int64_t n) {
+  const auto of_inverse = factors::Ways<T>::room_for_inverse({n, 0});
+  const auto of_determinant = factors::Ways<T>::room_for_determinant({n, 0});
+  return std::max(of_inverse.shared + of_inverse.own, of_determinant.shared + of_determinant.own);
+}
+/// det(a) a^-1 by blocks, if a is well enough conditioned for it.
+template <class T> bool adjugate_of_regular(const T* a, std::int64_t n, T* y, std::byte* scratch) {
+  using Ways = factors::Ways<T>;
+  const Blocks sizes{n, 0};
+  Ways::inverse(sizes, a, y, factors::Room(scratch), factors::Room(scratch + Ways::room_for_inverse(sizes).shared), {});
+  const double lost = row_norm(a, n) * row_norm(y, n) * static_cast<double>(n) * std::numeric_limits<T>::epsilon();
+  if (!(lost < 0.01)) return false;
+  T factor[2];
+  Ways::determinant(sizes, true, a, factor, factors::Room(scratch),
+                    factors::Room(scratch + Ways::room_for_determinant(sizes).shared), {});
+  const int exponent = static_cast<int>(factor[1]);
+  for (std::int64_t i = 0; i < n * n; ++i) y[i] = std::ldexp(y[i] * factor[0], exponent);
+  return true;
+}
+
 }  // namespace
 
-/// Beside the matrix 2n places.
+/// Beside the matrix 2n places, or the memory of an inverse by blocks.
 BoundThunk bind_adjugate(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   const Shape shape = v.spec.shape.evaluated(symbols);
@@ -72,6 +107,11 @@ BoundThunk bind_adjugate(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = 2 * shape.size() * size;
   bound.flops = 8 * shape.size() * n;
   bound.worker_scratch = n * n * size + 2 * n * static_cast<std::int64_t>(sizeof(std::int64_t)) + 8;
+  if (has_blocks(n)) {
+    bound.flops /= 3;
+    bound.worker_scratch =
+        std::max(bound.worker_scratch, v.spec.dtype == f64 ? bytes_of_blocks<double>(n) : bytes_of_blocks<float>(n));
+  }
   bound.data = std::make_shared<Matrices>(Matrices{v.spec.dtype, n, storage_of(graph, v.in[0]), value});
   bound.image = image_of<Matrices>;
   return bound;
@@ -86,6 +126,8 @@ void run_adjugate(const KernelArguments* arguments, std::int64_t begin, std::int
     auto* const scratch = static_cast<T*>(arguments->scratch);
     const std::int64_t numbers = (n * n + 1) / 2 * 2;  // places are aligned to 8 bytes
     for (std::int64_t matrix = begin; matrix < end; ++matrix) {
+      auto* const bytes = static_cast<std::byte*>(arguments->scratch);
+      if (has_blocks(n) && adjugate_of_regular(x + matrix * n * n, n, y + matrix * n * n, bytes)) continue;
       std::copy(x + matrix * n * n, x + (matrix + 1) * n * n, scratch);
       adjugate(scratch, n, y + matrix * n * n, reinterpret_cast<std::int64_t*>(scratch + numbers));
     }
