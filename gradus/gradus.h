@@ -50,6 +50,8 @@
 #include "gradus/distribute/parameter_server.h"
 #include "gradus/distribute/per_replica.h"
 #include "gradus/distribute/strategy.h"
+#include "gradus/fitting/least_squares.h"
+#include "gradus/fitting/minimize.h"
 #include "gradus/formats/csv.h"
 #include "gradus/formats/event_file.h"
 #include "gradus/formats/idx.h"
