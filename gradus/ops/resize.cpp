@@ -338,7 +338,8 @@ Tensor resize(const Tensor& images, std::array<std::int64_t, 2> size, ResizeOpti
   return resample_by(x, {how, kernel_of(method), is_area});
 }
 
-Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const std::vector<int>& axis) {
+Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   const HostFloats floats;
   std::vector<int> places = axis;
   for (int i = 0; axis.empty() && i < x.shape().rank(); ++i) places.push_back(i);

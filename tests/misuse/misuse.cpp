@@ -57,6 +57,8 @@ int main() {
   const Dense by_option(3, {.activation = relu}), without_bias(3, {.use_bias = false}), named(3, {});
   function([](Tensor a, Tensor factor) { return a * factor; })(v, 0.5);
   scan([](Tensor h, Tensor row) { return std::pair{h + row, h}; }, zeros({4}), x);
+  x(all, slice(1, end), newaxis), x(ellipsis, -1), x(y, all), v(ellipsis).assign(0.5);
+  gather(x, y, {.axis = 0}), concat({x, x}, {.axis = 1}), softmax(x, {.axis = 0}), sort(x, {.axis = 0});
 #elif CASE == 1  // logits or probabilities? It has to be said.
   // says: from_logits or from_probabilities?
   SparseCategoricalCrossentropy unsaid;
@@ -340,8 +342,8 @@ int main() {
   };
   Model<Net> net(5);
 #elif CASE == 95
-  // says: by place: gather(x, indices, 1)
-  gather(x, y, {.axis = 1});
+  // says: an integer, or a tensor of integers or booleans
+  x(all, 0.5);
 #elif CASE == 96
   // says: a mean with weights is Loss::mean(per_example, weight)
   Loss weighted = Loss::weighted_mean(square(x), x);

@@ -13,6 +13,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/grid_sample.h"
 #include "gradus/ops/image.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/layout.h"
 #include "gradus/ops/linear_algebra.h"
@@ -91,6 +92,10 @@ TEST(OpOptions, OddNumbersDoNoHarm) {
               [&](const auto& o) { return random::categorical(x, 2, o); });
   try_numbers("random::shuffle", random::ShuffledOptions{.seed = 1},
               [&](const auto& o) { return random::shuffle(x, o); });
+  try_numbers("random::gamma", random::GammaOptions{.seed = 1},
+              [&](const auto& o) { return random::gamma({2}, 1.5, o); });
+  try_numbers("random::beta", random::BetaOptions{.seed = 1},
+              [&](const auto& o) { return random::beta({2}, 1.5, 0.5, o); });
   try_numbers("one_hot", OneHotOptions{},
               [&](const auto& o) { return one_hot(labels, 3, constant(1.0), constant(0.0), o); });
   try_numbers("top_k", TopKOptions{}, [&](const auto& o) { return top_k(x, 2, o).values; });
@@ -146,6 +151,15 @@ TEST(OpOptions, OddNumbersDoNoHarm) {
   try_numbers("isclose", IsCloseOptions{}, [&](const auto& o) { return isclose(x, x, o); });
   try_numbers("quantile", QuantileOptions{.axis = {0}}, [&](const auto& o) { return quantile(x, 0.5, o); });
   try_numbers("cumsum", CumulativeOptions{}, [&](const auto& o) { return cumsum(x, o); });
+  try_numbers("sort", SortOptions{}, [&](const auto& o) { return sort(x, o); });
+  try_numbers("gather", GatherOptions{}, [&](const auto& o) { return gather(x, labels, o); });
+  try_numbers("diff", DiffOptions{}, [&](const auto& o) { return diff(x, o); });
+  try_numbers("trapezoid", TrapezoidOptions{}, [&](const auto& o) { return trapezoid(x, o); });
+  try_numbers("l2_normalize", L2NormalizeOptions{.axis = {0}}, [&](const auto& o) { return l2_normalize(x, o); });
+  try_numbers("lp_normalize", LpNormalizeOptions{}, [&](const auto& o) { return lp_normalize(x, o); });
+  try_numbers("normalize", NormalizeOptions{.axis = {0}}, [&](const auto& o) { return normalize(x, o).output; });
+  try_numbers("reverse_sequence", ReverseSequenceOptions{.seq_axis = 1},
+              [&](const auto& o) { return reverse_sequence(x, zeros({x.shape()[0]}, i32), o); });
   try_numbers("rotary_embedding", RotaryOptions{},
               [&](const auto& o) { return rotary_embedding(ones({1, 2, 3, 4}), ones({1, 3, 2}), ones({1, 3, 2}), o); });
   try_numbers("linear_attention", LinearAttentionOptions{},

@@ -221,6 +221,9 @@ TEST(Options, OfLosses) {
   try_numbers("categorical_generalized_cross_entropy", GeneralizedOptions{},
               [&](const auto& o) { categorical_generalized_cross_entropy(labels, p, o); });
   try_numbers("CTC", CtcOptions{}, [](const auto& o) { CTC{o}; });
+  const Tensor words = ones({1, 1}, i32), steps = zeros({1, 2, 3}), one = constant({1});
+  try_numbers("ctc_loss", CtcLossOptions{}, [&](const auto& o) { ctc_loss(words, steps, one, one, o); });
+  try_numbers("ctc_decode", CtcDecodeOptions{}, [&](const auto& o) { ctc_decode(steps, one, o); });
   try_numbers("CosineSimilarity", CosineSimilarityOptions{}, [](const auto& o) { CosineSimilarity{o}; });
 }
 
