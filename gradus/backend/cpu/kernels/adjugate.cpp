@@ -29,7 +29,8 @@ template <class T> void adjugate(T* a, std::int64_t n, T* y, std::int64_t* order
     std::int64_t row = k, column = k;
     for (std::int64_t i = k; i < n; ++i)
       for (std::int64_t j = k; j < n; ++j)
-        if (!(std::abs(a[i * n + j]) <= std::abs(a[row * n + column]))) row = i, column = j;  // NaN, too
+        if (const T best = a[row * n + column]; best == best && !(std::abs(a[i * n + j]) <= std::abs(best)))
+          row = i, column = j;  // the first NaN, if there is one: the result is NaN then
     const T pivot = a[row * n + column];
     if (pivot == 0) return static_cast<void>(std::fill(y, y + n * n, T(0)));
     product *= (row == k) == (column == k) ? pivot : -pivot;

@@ -17,7 +17,7 @@ struct ScatterPart {
 struct ScatterParts {
   std::int64_t outer, n, inner;
 
-  bool by_rows() const { return inner < 16; }
+  bool by_rows() const { return inner < 16 && n > 0; }  // without rows indices are still checked
   std::int64_t each() const { return by_rows() ? n : inner; }
   std::int64_t extent() const { return inner == 0 ? 0 : outer * each(); }
   std::int64_t grain() const { return by_rows() ? 2048 : 16; }
