@@ -24,7 +24,7 @@ Sequential separable_network() {
   return model;
 }
 
-Figures train(Sequential model, Optimizer optimizer, Shape images) {
+Figures train_images(Sequential model, Optimizer optimizer, Shape images) {
   images.set(0, rows_of_batch(images[0]));
   const SparseCategoricalCrossentropy loss_function(from_logits);
   const auto [x, y] = batch_of(images);
@@ -36,9 +36,11 @@ Figures train(Sequential model, Optimizer optimizer, Shape images) {
 }  // namespace
 
 void add_cnn(Workloads& workloads) {
-  workloads["cnn"] = [] { return train(convolutional_network(), Adam({.learning_rate = 1e-3}), {64, 28, 28, 1}); };
+  workloads["cnn"] = [] {
+    return train_images(convolutional_network(), Adam({.learning_rate = 1e-3}), {64, 28, 28, 1});
+  };
   workloads["dwsep"] = [] {
-    return train(separable_network(), SGD({.learning_rate = 0.01, .momentum = 0.9}), {64, 32, 32, 3});
+    return train_images(separable_network(), SGD({.learning_rate = 0.01, .momentum = 0.9}), {64, 32, 32, 3});
   };
 }
 

@@ -26,14 +26,14 @@ struct Training {
   auto step() { return train_step(model, optimizer, loss_function); }
 };
 
-Figures train(const Policy& policy, std::size_t layers = 4) {
+Figures train_gpt(const Policy& policy, std::size_t layers = 4) {
   Training training(policy, layers);
   Figures figures = measure_training(training.step(), training.batch.x, training.batch.y);
   figures.extra["parameters"] = training.model.trainable_variables().parameters();
   return figures;
 }
 
-Figures cold() {
+Figures cold_gpt() {
   return measure_cold([](const NoteLoss& note_loss) {
     Training training(float32, 4);
     const auto step = training.step();
@@ -45,11 +45,11 @@ Figures cold() {
 }  // namespace
 
 void add_gpt(Workloads& workloads) {
-  workloads["gpt"] = [] { return train(float32); };
-  workloads["gpt_bf16"] = [] { return train(mixed_bfloat16); };
+  workloads["gpt"] = [] { return train_gpt(float32); };
+  workloads["gpt_bf16"] = [] { return train_gpt(mixed_bfloat16); };
   for (const std::size_t layers : {1, 2, 8})
-    workloads["gpt_l" + std::to_string(layers)] = [layers] { return train(float32, layers); };
-  workloads["cold_gpt"] = cold;
+    workloads["gpt_l" + std::to_string(layers)] = [layers] { return train_gpt(float32, layers); };
+  workloads["cold_gpt"] = cold_gpt;
 }
 
 }  // namespace gradus::bench

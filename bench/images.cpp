@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int images = 1000, classes = 10, height = 300, width = 400, size = 160;
+constexpr int images = 1000, classes = 10, height = 300, width = 400, read_side = 160;
 
 /// Waves and noise, of quality 85: 28 to 31 KB.
 std::vector<unsigned char> picture(std::mt19937& random) {
@@ -100,7 +100,7 @@ double images_per_second(const Dataset<2>& dataset) {
 Figures changed_images() {
   const Sequential change{RandomFlip(FlipMode::horizontal), RandomRotation(0.05), RandomContrast(0.2)};
   const auto changed = [&](Tensor x, Tensor y) { return std::pair{change(cast(x, f32), training) / 255.0, y}; };
-  const auto files = data::images_from_directory(folder(), {.height = size, .width = size}).shuffle();
+  const auto files = data::images_from_directory(folder(), {.height = read_side, .width = read_side}).shuffle();
   Figures figures;
   nlohmann::ordered_json samples;
   samples["plain"] = images_per_second(files.batch(32).prefetch());

@@ -11,7 +11,7 @@
 namespace gradus::bench {
 namespace {
 
-Figures train(const std::vector<std::int64_t>& hidden, std::int64_t rows, const Policy& policy = float32) {
+Figures train_mlp(const std::vector<std::int64_t>& hidden, std::int64_t rows, const Policy& policy = float32) {
   Classifier classifier(hidden, policy);
   const auto [x, y] = batch_of({rows_of_batch(rows), 784});
   classifier.model.build(x.spec());
@@ -81,7 +81,7 @@ Figures profiled() {
   return figures;
 }
 
-Figures cold() {
+Figures cold_mlp() {
   return measure_cold([](const NoteLoss& note_loss) {
     Classifier classifier({128});
     const auto [x, y] = batch_of({64, 784});
@@ -94,16 +94,16 @@ Figures cold() {
 }  // namespace
 
 void add_mlp(Workloads& workloads) {
-  workloads["mlp_tiny"] = [] { return train({128}, 64); };
-  workloads["mlp_tiny_b16"] = [] { return train({128}, 16); };
-  workloads["mlp_tiny_b256"] = [] { return train({128}, 256); };
-  workloads["mlp_tiny_b1024"] = [] { return train({128}, 1024); };
-  workloads["mlp_big"] = [] { return train({2048, 2048}, 256); };
-  workloads["mlp_big_bf16"] = [] { return train({2048, 2048}, 256, mixed_bfloat16); };
+  workloads["mlp_tiny"] = [] { return train_mlp({128}, 64); };
+  workloads["mlp_tiny_b16"] = [] { return train_mlp({128}, 16); };
+  workloads["mlp_tiny_b256"] = [] { return train_mlp({128}, 256); };
+  workloads["mlp_tiny_b1024"] = [] { return train_mlp({128}, 1024); };
+  workloads["mlp_big"] = [] { return train_mlp({2048, 2048}, 256); };
+  workloads["mlp_big_bf16"] = [] { return train_mlp({2048, 2048}, 256, mixed_bfloat16); };
   workloads["predict_b1"] = predict_row;
   workloads["retrace"] = retrace;
   workloads["profiled"] = profiled;
-  workloads["cold_mlp"] = cold;
+  workloads["cold_mlp"] = cold_mlp;
 }
 
 }  // namespace gradus::bench

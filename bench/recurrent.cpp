@@ -8,7 +8,7 @@ namespace gradus::bench {
 namespace {
 
 /// x [32, 128, 32]: one layer of 64 units over 128 places, a classifier of its last state.
-Figures train(Module recurrent) {
+Figures train_recurrent(Module recurrent) {
   Sequential model;
   model.add(std::move(recurrent));
   model.add(Dense(10));
@@ -23,9 +23,9 @@ Figures train(Module recurrent) {
 }  // namespace
 
 void add_recurrent(Workloads& workloads) {
-  workloads["lstm"] = [] { return train(LSTM(64)); };
-  workloads["gru"] = [] { return train(GRU(64)); };
-  workloads["simple_rnn"] = [] { return train(SimpleRNN(64)); };
+  workloads["lstm"] = [] { return train_recurrent(LSTM(64)); };
+  workloads["gru"] = [] { return train_recurrent(GRU(64)); };
+  workloads["simple_rnn"] = [] { return train_recurrent(SimpleRNN(64)); };
 }
 
 }  // namespace gradus::bench

@@ -1,6 +1,6 @@
 # Sources of one folder are compiled several at a time, in units: what they include is parsed once a unit, and templates
-# are instantiated once. Names in unnamed namespaces are therefore unique within a folder. -DGRADUS_UNITS=OFF compiles
-# file by file, which is quicker after a change of one file (docs/contributing.md).
+# are instantiated once. Names in unnamed namespaces are therefore unique within a folder, and a test has a namespace of
+# its own. -DGRADUS_UNITS=OFF compiles file by file, which is quicker after a change of one file (docs/contributing.md).
 option(GRADUS_UNITS "Compile several sources of a folder at a time" ON)
 
 # gradus_units(target size sources...): units of at most `size` of these sources. CMake leaves out each source that has

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iostream>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/decimals.h"
 #include "apps/gradus/findings.h"
 #include "apps/gradus/model.h"
 #include "apps/gradus/path_kinds.h"
@@ -29,12 +30,6 @@ std::string cell(const std::string& word) {
   std::string out = "\"";
   for (const char c : word) out += c == '"' ? "\"\"" : std::string(1, c);
   return out + '"';
-}
-
-std::string exactly(double value) {
-  char digits[32];
-  const auto [end, problem] = std::to_chars(digits, std::end(digits), value);
-  return {digits, end};
 }
 
 /// Pictures below a folder, in the order of their names.
@@ -122,9 +117,9 @@ std::string table_of(const Questions& questions, const Tensor& answers, const Da
     if (of_classes) {
       const std::vector<double> shares = probabilities(scores);
       const auto best = std::ranges::max_element(shares);
-      out += ',' + cell(class_name(facts.classes, best - shares.begin())) + ',' + exactly(*best);
+      out += ',' + cell(class_name(facts.classes, best - shares.begin())) + ',' + shortest(*best);
     } else {
-      for (const float number : scores) out += ',' + exactly(static_cast<double>(number));
+      for (const float number : scores) out += ',' + shortest(static_cast<double>(number));
     }
     out += '\n';
   }

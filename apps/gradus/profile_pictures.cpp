@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <vector>
+#include "apps/gradus/decimals.h"
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "gradus/formats/svg.h"
@@ -18,11 +19,10 @@ namespace {
 
 using Kind = ActivityEvent::Kind;
 
-constexpr double width = 1120, left = 150, right = 8;
-constexpr double plot = width - left - right;
+constexpr double picture_width = 1120, picture_left = 150, picture_right = 8;
+constexpr double plot = picture_width - picture_left - picture_right;
 constexpr std::size_t most_slices = 600;  // of a timeline
 
-std::string fixed(double value, int digits) { return text(std::fixed, std::setprecision(digits), value); }
 std::string time_text(double seconds) {
   if (seconds >= 1) return fixed(seconds, 3) + " s";
   if (seconds >= 1e-3) return fixed(seconds * 1e3, 3) + " ms";
@@ -34,7 +34,7 @@ std::string bytes_text(double bytes) {
 }
 
 std::string opened(double height, std::string_view name) {
-  return text("<svg class=\"profile\" role=\"img\" aria-label=\"", name, "\" viewBox=\"0 0 ", width, ' ',
+  return text("<svg class=\"profile\" role=\"img\" aria-label=\"", name, "\" viewBox=\"0 0 ", picture_width, ' ',
               fixed(height, 0), "\">\n");
 }
 void put_text(std::ostream& out, double x, double y, std::string_view text, std::string_view anchor = "start") {
@@ -168,14 +168,14 @@ std::string timeline_svg(const ProfileReport& report) {
   const double begin = slices.all.front().begin;
   double end = begin;
   for (const Slice& slice : slices.all) end = std::max(end, slice.end);
-  const auto x_of = [&](double t) { return left + (t - begin) / std::max(end - begin, 1e-9) * plot; };
+  const auto x_of = [&](double t) { return picture_left + (t - begin) / std::max(end - begin, 1e-9) * plot; };
   constexpr double row_height = 24;
   const double height = static_cast<double>(slices.rows.size()) * row_height;
   TextStream out;
   out << opened(height + 22, "timeline");
   put_axis(out, height, end - begin, x_of, begin);
   for (std::size_t r = 0; r < slices.rows.size(); ++r)
-    put_text(out, left - 6, static_cast<double>(r) * row_height + 15, cut(slices.rows[r], left), "end");
+    put_text(out, picture_left - 6, static_cast<double>(r) * row_height + 15, cut(slices.rows[r], picture_left), "end");
   for (const Slice& slice : slices.all) {
     const double x = x_of(slice.begin), w = x_of(slice.end) - x, y = slice.row * row_height + 2;
     put_box(out, x, y, w, row_height - 4, slice.color, slice.title);
@@ -208,7 +208,7 @@ std::string flame_svg(const ProfileReport& report) {
   root.seconds = of_kernels;  // those of no layer, too
   TextStream out;
   out << opened(22.0 * (1 + depth_of(root)), "layers");
-  put_layer(out, "all kernels", "", root, 4, (width - 8) / of_kernels, 0, of_kernels);
+  put_layer(out, "all kernels", "", root, 4, (picture_width - 8) / of_kernels, 0, of_kernels);
   out << "</svg>\n";
   return std::move(out).str();
 }
@@ -244,9 +244,11 @@ std::string memory_svg(const ProfileReport& report) {
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const double from = below[i];
       below[i] += static_cast<double>(samples[i].*part);
-      for (const double x : {left + static_cast<double>(i) * each, left + static_cast<double>(i + 1) * each})
+      for (const double x :
+           {picture_left + static_cast<double>(i) * each, picture_left + static_cast<double>(i + 1) * each})
         top += text(fixed(x, 1), ',', fixed(height - below[i] / most * height, 1), ' ');
-      for (const double x : {left + static_cast<double>(i) * each, left + static_cast<double>(i + 1) * each})
+      for (const double x :
+           {picture_left + static_cast<double>(i) * each, picture_left + static_cast<double>(i + 1) * each})
         bottom = text(fixed(x, 1), ',', fixed(height - from / most * height, 1), ' ') + bottom;
     }
     out << "<polygon fill=\"" << color << "\" points=\"" << top << bottom << "\"/>\n";
@@ -255,11 +257,11 @@ std::string memory_svg(const ProfileReport& report) {
     std::string title = text("after ", time_text(samples[i].seconds), ": ", bytes_text(sum_of(samples[i])));
     for (const auto& [part, name, color] : parts)
       title += text(", ", name, ' ', bytes_text(static_cast<double>(samples[i].*part)));
-    put_box(out, left + static_cast<double>(i) * each, 0, each, height, "transparent", title);
+    put_box(out, picture_left + static_cast<double>(i) * each, 0, each, height, "transparent", title);
   }
   for (int i = 0; i <= 4; ++i)
-    put_text(out, left - 6, height - height * i / 4 + (i == 4 ? 12 : 0), bytes_text(most * i / 4), "end");
-  double x = left;
+    put_text(out, picture_left - 6, height - height * i / 4 + (i == 4 ? 12 : 0), bytes_text(most * i / 4), "end");
+  double x = picture_left;
   for (const auto& [part, name, color] : parts) {
     put_box(out, x, height + 14, 12, 12, color, name);
     put_text(out, x + 16, height + 24, name);
@@ -281,7 +283,7 @@ std::string parts_svg(const ProfileReport& report) {
   out << opened(30, "parts of the time");
   double x = 4;
   for (const auto& [seconds, name, color] : parts) {
-    const double w = seconds / report.seconds * (width - 8);
+    const double w = seconds / report.seconds * (picture_width - 8);
     if (seconds <= 0) continue;
     const std::string share = text(name, ' ', fixed(100 * seconds / report.seconds, 1), " %");
     put_box(out, x, 2, w, 24, color, text(share, ", ", time_text(seconds)));

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
+#include "apps/gradus/launch_failure.h"
 #include "gradus/base/cores.h"
 #include "gradus/base/error.h"
 #include "gradus/distribute/cluster.h"
@@ -48,10 +49,6 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-[[noreturn]] void fail(std::string_view what) {
-  throw Unavailable(text("launch: ", what, ": ", std::generic_category().message(errno)));
-}
-
 /// Ports of 127.0.0.1, none twice: each is held until all are found.
 std::vector<std::int64_t> free_ports(int count) {
   std::vector<std::int64_t> ports;
@@ -72,13 +69,13 @@ std::vector<std::int64_t> free_ports(int count) {
   }
   for (const int descriptor : descriptors) close(descriptor);
   errno = problem;
-  if (problem != 0) fail("no port of 127.0.0.1 is free");
+  if (problem != 0) fail_launch("no port of 127.0.0.1 is free");
   return ports;
 }
 
 std::string new_token() {
   std::array<unsigned char, 16> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) fail("no random token");
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) fail_launch("no random token");
   std::string out;
   for (const unsigned char byte : bytes) {
     constexpr std::string_view digits = "0123456789abcdef";

@@ -7,14 +7,11 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+#include "apps/gradus/launch_failure.h"
 #include "gradus/base/error.h"
 
 namespace gradus::command {
 namespace {
-
-[[noreturn]] void fail(std::string_view what, int problem = errno) {
-  throw Unavailable(text("launch: ", what, ": ", std::generic_category().message(problem)));
-}
 
 /// Closes the ends that were not taken.
 struct Pipe {
@@ -22,7 +19,7 @@ struct Pipe {
 
   Pipe() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) fail("no pipe can be made");
+    if (pipe2(ends, O_CLOEXEC) != 0) fail_launch("no pipe can be made");
     reading = ends[0], writing = ends[1];
   }
   Pipe(const Pipe&) = delete;
@@ -136,7 +133,7 @@ RankProcess start_rank(int rank, const std::vector<std::string>& program, const 
   const std::vector<char*> arguments = pointers_to(program), variables = pointers_to(environment);
   const Child child{::getpid(), input.reading, output.writing, errors.writing, arguments.data(), variables.data()};
   const pid_t process = ::fork();
-  if (process < 0) fail("no process can be made");
+  if (process < 0) fail_launch("no process can be made");
   if (process == 0) {
     const int problem = child.become_program(settings);
     (void)!::write(report.writing, &problem, sizeof problem);
@@ -144,7 +141,7 @@ RankProcess start_rank(int rank, const std::vector<std::string>& program, const 
   }
   if (const std::optional<int> problem = problem_of(report)) {
     ::waitpid(process, nullptr, 0);  // no deadline: the process ends if it cannot become the program
-    fail(text(program[0], " cannot be started"), *problem);
+    fail_launch(text(program[0], " cannot be started"), *problem);
   }
   return {rank,
           process,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include "apps/gradus/decimals.h"
 #include "gradus/base/floating_point_state.h"
 
 namespace gradus::command {
@@ -186,9 +187,7 @@ std::string in_quotes(std::string_view string) {
 std::string exactly(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char digits[32];
-  const auto [end, problem] = std::to_chars(digits, std::end(digits), value);
-  std::string out(digits, end);
+  const std::string out = shortest(value);
   return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
 }
 

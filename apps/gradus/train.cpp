@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/decimals.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/interrupt.h"
 #include "apps/gradus/path_kinds.h"
@@ -95,12 +96,6 @@ double typical_seconds(std::vector<double> seconds) {
   if (seconds.size() > 1) seconds.erase(seconds.begin());
   std::ranges::sort(seconds);
   return seconds.empty() ? 0 : seconds[seconds.size() / 2];
-}
-
-std::string fixed(double value, int digits) {
-  TextStream out;
-  out << std::fixed << std::setprecision(digits) << value;
-  return std::move(out).str();
 }
 
 struct Outcome {

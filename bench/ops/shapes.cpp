@@ -19,8 +19,8 @@ using C = const Case&;
 
 constexpr Extents squares{32, 256, 2048};
 
-Row of_rows(const char* name, std::function<Results(C)> ours, const char* torch, const char* jax,
-            int gradients = by_all) {
+Row of_moved_rows(const char* name, std::function<Results(C)> ours, const char* torch, const char* jax,
+                  int gradients = by_all) {
   return {name, {"f32[n,256]"}, rows_of_256, std::move(ours), torch, jax, gradients};
 }
 Row of_square(const char* name, std::function<Results(C)> ours, const char* torch, const char* jax,
@@ -30,7 +30,7 @@ Row of_square(const char* name, std::function<Results(C)> ours, const char* torc
 
 void add_moves(Rows& rows) {
   const Rows added = {
-      of_rows(
+      of_moved_rows(
           "reshape", [](C x) { return reshape(x[0], {-1}) + 1.0; }, "a.reshape(-1) + 1", "a.reshape(-1) + 1"),
       of_square(
           "transpose", [](C x) { return transpose(x[0]); }, "a.t().contiguous()", "jnp.transpose(a)"),
@@ -46,17 +46,17 @@ void add_moves(Rows& rows) {
        [](C x) { return transpose(x[0], {0, 3, 1, 2}); },
        "a.permute(0, 3, 1, 2).contiguous()",
        "jnp.transpose(a, (0, 3, 1, 2))"},
-      of_rows(
+      of_moved_rows(
           "broadcast_to", [](C x) { return broadcast_to(expand_dims(x[0], 1), {x.n, 4, 256}); },
           "a[:, None].expand(n, 4, 256).contiguous()", "jnp.broadcast_to(a[:, None], (n, 4, 256))"),
-      of_rows(
+      of_moved_rows(
           "slice", [](C x) { return slice(x[0], {0, 64}, {x.n, 128}); }, "a[:, 64:192].contiguous()", "a[:, 64:192]"),
-      of_rows(
+      of_moved_rows(
           "strided_slice", [](C x) { return strided_slice(x[0], {0, 0}, {x.n, 256}, {.strides = {1, 2}}); },
           "a[:, ::2].contiguous()", "a[:, ::2]"),
-      of_rows(
+      of_moved_rows(
           "tile", [](C x) { return tile(x[0], {2, 2}); }, "torch.tile(a, (2, 2))", "jnp.tile(a, (2, 2))"),
-      of_rows(
+      of_moved_rows(
           "repeat", [](C x) { return repeat(x[0], 3, 1); }, "torch.repeat_interleave(a, 3, 1)", "jnp.repeat(a, 3, 1)"),
       {"concat",
        {"f32[n,256]", "f32[n,256]"},
@@ -76,7 +76,7 @@ void add_moves(Rows& rows) {
        [](C x) { return stack({x[0], x[1]}, -1); },
        "torch.stack([a, b], -1)",
        "jnp.stack([a, b], -1)"},
-      of_rows(
+      of_moved_rows(
           "split", [](C x) { return split(x[0], 4, 1); }, "[each.contiguous() for each in torch.split(a, 64, 1)]",
           "jnp.split(a, 4, 1)"),
       {"unstack",
@@ -85,14 +85,14 @@ void add_moves(Rows& rows) {
        [](C x) { return unstack(x[0], 0); },
        "[each.clone() for each in torch.unbind(a)]",
        "[a[i] for i in range(8)]"},
-      of_rows(
+      of_moved_rows(
           "reverse", [](C x) { return reverse(x[0], {1}); }, "torch.flip(a, [1])", "jnp.flip(a, 1)"),
-      of_rows(
+      of_moved_rows(
           "roll", [](C x) { return roll(x[0], 3, 1); }, "torch.roll(a, 3, 1)", "jnp.roll(a, 3, 1)"),
-      of_rows(
+      of_moved_rows(
           "pad", [](C x) { return pad(x[0], {{1, 1}, {2, 2}}); }, "F.pad(a, (2, 2, 1, 1))",
           "jnp.pad(a, ((1, 1), (2, 2)))"),
-      of_rows(
+      of_moved_rows(
           "pad reflect", [](C x) { return pad(x[0], {{0, 0}, {2, 2}}, PadMode::reflect); },
           "F.pad(a, (2, 2), mode='reflect')", "jnp.pad(a, ((0, 0), (2, 2)), mode='reflect')"),
       {"rot90",
@@ -126,7 +126,7 @@ void add_moves(Rows& rows) {
        "[each.contiguous() for each in torch.meshgrid(a, b, indexing='xy')]",
        "jnp.meshgrid(a, b)",
        no_gradient},
-      of_rows(
+      of_moved_rows(
           "moveaxis", [](C x) { return moveaxis(x[0], 0, 1); }, "torch.movedim(a, 0, 1).contiguous()",
           "jnp.moveaxis(a, 0, 1)"),
   };

@@ -12,7 +12,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::advise_test {
 namespace {
 
 TEST(Advise, EveryLeverHasARow) {
@@ -530,4 +530,4 @@ TEST(Advise, PrintsATable) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::advise_test

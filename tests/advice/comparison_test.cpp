@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace gradus {
+namespace gradus::comparison_test {
 namespace {
 
 /// The chance that of `pairs` fair coins at most `outside` show heads, or at most as many tails.
@@ -92,4 +92,4 @@ TEST(Comparison, MediansOfBothSides) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::comparison_test

@@ -7,7 +7,7 @@
 #include "tests/advice/pretended.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::ranks_test {
 namespace {
 
 const RanksRow& row_of(const SimulatedRanks& all, int ranks) {
@@ -92,4 +92,4 @@ TEST(NetworkRates, WhatGoesWrongIsTold) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::ranks_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include "gradus/tensor/memory.h"
 
-namespace gradus {
+namespace gradus::verdict_test {
 namespace {
 
 /// Steps of 1 s, and so much of them with the change.
@@ -110,4 +110,4 @@ TEST(Judge, TwoTriesOneOnTopOfTheOtherAreOneRow) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::verdict_test

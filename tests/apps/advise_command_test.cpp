@@ -11,7 +11,7 @@
 #include "gradus/gradus.h"
 #include "tests/apps/command_fixture.h"
 
-namespace gradus::command {
+namespace gradus::command::advise_command_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -291,4 +291,4 @@ TEST(ConfigChanges, SettingsStay) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::advise_command_test

@@ -7,7 +7,7 @@
 #include "tests/apps/command_fixture.h"
 #include "tests/export/loaded_object.h"
 
-namespace gradus::command {
+namespace gradus::command::compile_command_test {
 namespace {
 
 class CompileCommand : public CommandTest {
@@ -163,4 +163,4 @@ TEST_F(CompileCommand, TheStepOfARunGoesOnFromItsCheckpoint) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::compile_command_test

@@ -7,7 +7,7 @@
 #include "gradus/ops/constant.h"
 #include "tests/errors.h"
 
-namespace gradus::command {
+namespace gradus::command::config_test {
 namespace {
 
 constexpr std::string_view whole = R"(seed = 3
@@ -398,4 +398,4 @@ TEST(Config, AFileThatIsNotThereIsUnavailable) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::config_test

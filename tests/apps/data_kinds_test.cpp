@@ -10,7 +10,7 @@
 #include "tests/number_in.h"
 #include "tests/errors.h"
 
-namespace gradus::command {
+namespace gradus::command::data_kinds_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -540,4 +540,4 @@ TEST_F(DataKinds, ContradictionsAboutTheTask) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::data_kinds_test

@@ -5,7 +5,7 @@
 #include "tests/apps/command_process.h"
 #include "tests/environment_variables.h"
 
-namespace gradus::command {
+namespace gradus::command::device_command_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -151,4 +151,4 @@ TEST_F(DeviceCommand, TrainsOnAPlugin) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::device_command_test

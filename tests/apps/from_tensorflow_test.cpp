@@ -6,7 +6,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::from_tensorflow_test {
 namespace {
 
 Tensor inputs() { return random::normal({8, 4}, {.seed = 1}); }
@@ -199,4 +199,4 @@ TEST(FromTensorFlow, AShuffleIsAPermutationOfEverything) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::from_tensorflow_test

@@ -8,7 +8,7 @@
 #include "tests/apps/launch_process.h"
 #include "tests/errors.h"
 
-namespace gradus::command {
+namespace gradus::command::launch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -313,4 +313,4 @@ TEST_F(Launch, ManyRanks) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::launch_test

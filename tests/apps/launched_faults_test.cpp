@@ -6,7 +6,7 @@
 #include "tests/apps/launch_process.h"
 #include "tests/components.h"
 
-namespace gradus::command {
+namespace gradus::command::launched_faults_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -127,4 +127,4 @@ TEST_F(LaunchedFaults, AStoppedWorkerOfParameterServersIsNamedAndEnded) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::launched_faults_test

@@ -6,7 +6,7 @@
 #include "tests/apps/launch_process.h"
 #include "tests/components.h"
 
-namespace gradus::command {
+namespace gradus::command::launched_ranks_test {
 namespace {
 
 /// What the ranks are: this program with one test, the one below.
@@ -123,4 +123,4 @@ TEST_F(LaunchedRanks, AreEndedWhenOneOfThemFails) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::launched_ranks_test

@@ -5,7 +5,7 @@
 #include "tests/apps/launch_process.h"
 #include "tests/components.h"
 
-namespace gradus::command {
+namespace gradus::command::mpirun_test {
 namespace {
 
 constexpr const char* training = R"(
@@ -93,4 +93,4 @@ TEST_F(UnderMpirun, AKilledRankEndsTheJob) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::mpirun_test

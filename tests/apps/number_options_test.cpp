@@ -2,7 +2,7 @@
 /// and nothing is written.
 #include "tests/apps/command_process.h"
 
-namespace gradus::command {
+namespace gradus::command::number_options_test {
 namespace {
 
 class NumberOptions : public CommandProcessTest {};
@@ -55,4 +55,4 @@ TEST_F(NumberOptions, TheLargestAreTaken) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::number_options_test

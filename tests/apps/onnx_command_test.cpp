@@ -11,7 +11,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/apps/command_fixture.h"
 
-namespace gradus::command {
+namespace gradus::command::onnx_command_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -162,4 +162,4 @@ TEST_F(OnnxCommand, NamesOfOutputsAreTame) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::onnx_command_test

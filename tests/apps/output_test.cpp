@@ -9,7 +9,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/apps/command_process.h"
 
-namespace gradus::command {
+namespace gradus::command::output_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -143,4 +143,4 @@ TEST_F(Output, ThatNobodyReadsEndsAsItDoesElsewhere) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::output_test

@@ -10,7 +10,7 @@
 #include "gradus/gradus.h"
 #include "tests/apps/command_fixture.h"
 
-namespace gradus::command {
+namespace gradus::command::profile_command_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -124,4 +124,4 @@ TEST(ProfilePictures, OfNothingThereAreNone) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::profile_command_test

@@ -4,7 +4,7 @@
 #include "apps/gradus/stopped_ranks.h"
 #include "gradus/base/error.h"
 
-namespace gradus::command {
+namespace gradus::command::rank_fates_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -120,4 +120,4 @@ TEST(RankReports, AreReadAsTheyWereWritten) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::rank_fates_test

@@ -2,7 +2,7 @@
 #include "apps/gradus/rank_lines.h"
 #include <gtest/gtest.h>
 
-namespace gradus::command {
+namespace gradus::command::rank_lines_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -56,4 +56,4 @@ TEST(RankLines, ThatAreTooLongBecomeSeveral) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::rank_lines_test

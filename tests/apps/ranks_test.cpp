@@ -4,7 +4,7 @@
 #include "tests/apps/launch_process.h"
 #include "tests/components.h"
 
-namespace gradus::command {
+namespace gradus::command::ranks_test {
 namespace {
 
 constexpr const char* training = R"(
@@ -153,4 +153,4 @@ TEST_F(TrainingOnRanks, GoOnWithFewerAfterOneWasKilled) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::ranks_test

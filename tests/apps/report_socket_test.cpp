@@ -12,7 +12,7 @@
 #include "gradus/base/launcher_note.h"
 #include "tests/environment_variables.h"
 
-namespace gradus::command {
+namespace gradus::command::report_socket_test {
 namespace {
 
 TEST(ReportSocket, ReadsNotesAndReports) {
@@ -87,4 +87,4 @@ TEST(ReportSocket, KeepsNoDescriptorsOfOthers) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::report_socket_test

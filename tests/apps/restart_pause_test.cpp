@@ -2,7 +2,7 @@
 #include "apps/gradus/restart_pause.h"
 #include <gtest/gtest.h>
 
-namespace gradus::command {
+namespace gradus::command::restart_pause_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,4 +23,4 @@ TEST(RestartPauses, DoubleUntilAStartHasLived) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::restart_pause_test

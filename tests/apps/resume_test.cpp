@@ -10,7 +10,7 @@
 #include "gradus/train/checkpoint_directory.h"
 #include "tests/apps/command_process.h"
 
-namespace gradus::command {
+namespace gradus::command::resume_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -227,4 +227,4 @@ TEST(Interrupt, TheSecondOneEndsTheProcess) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::resume_test

@@ -8,7 +8,7 @@
 #include "apps/gradus/tune.h"
 #include "tests/apps/command_fixture.h"
 
-namespace gradus::command {
+namespace gradus::command::resumed_configuration_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -187,4 +187,4 @@ TEST_F(ResumedConfiguration, MemoryThatRunsOutIsSaid) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::resumed_configuration_test

@@ -12,7 +12,7 @@
 #include "gradus/ops/indexing.h"
 #include "tests/apps/command_process.h"
 
-namespace gradus::command {
+namespace gradus::command::run_directory_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -243,4 +243,4 @@ TEST_F(RunDirectoryTest, WhatIsNoRegularFileIsRefusedAtOnce) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::run_directory_test

@@ -8,7 +8,7 @@
 #include "tests/apps/command_fixture.h"
 #include "tests/errors.h"
 
-namespace gradus::command {
+namespace gradus::command::text_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -83,4 +83,4 @@ TEST(TextConfig, WhatDoesNotFitIsExplained) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::text_test

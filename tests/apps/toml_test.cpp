@@ -6,7 +6,7 @@
 #include "apps/gradus/config_reader.h"
 #include "tests/errors.h"
 
-namespace gradus::command {
+namespace gradus::command::toml_test {
 namespace {
 
 std::string repeated(std::string_view part, int times) {
@@ -92,4 +92,4 @@ TEST(Toml, AConfigurationOfAnyDepthIsAnAnswer) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::toml_test

@@ -9,7 +9,7 @@
 #include "gradus/base/error.h"
 #include "tests/apps/command_fixture.h"
 
-namespace gradus::command {
+namespace gradus::command::train_command_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -103,4 +103,4 @@ TEST_F(TrainCommand, ListsDevices) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::train_command_test

@@ -9,7 +9,7 @@
 #include "apps/gradus/tune.h"
 #include "tests/apps/command_fixture.h"
 
-namespace gradus::command {
+namespace gradus::command::tune_command_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -157,4 +157,4 @@ TEST(Settings, TakeThePlaceOfWhatIsWritten) {
 }
 
 }  // namespace
-}  // namespace gradus::command
+}  // namespace gradus::command::tune_command_test

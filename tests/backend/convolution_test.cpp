@@ -14,7 +14,7 @@
 #include "tests/backend/guarded_memory.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::convolution_test {
 namespace {
 
 using namespace testing_convolutions;
@@ -169,4 +169,4 @@ TEST(Depthwise, KeepsToItsScratch) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::convolution_test

@@ -10,7 +10,7 @@
 #include "tests/stopped_workers.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::executor_test {
 namespace {
 
 constexpr std::int64_t expensive = 1 << 22, cheap = 64;  // bytes: far above and below what a fork costs
@@ -396,4 +396,4 @@ TEST(Stages, MemoryLivesFromItsWriterToItsLastReader) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::executor_test

@@ -5,7 +5,7 @@
 #include "tests/reference/oracle.h"
 #include "tests/backend_cpu/random_graphs.h"
 
-namespace gradus {
+namespace gradus::interpreter_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -67,4 +67,4 @@ TEST(Interpreted, AgreesWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::interpreter_test

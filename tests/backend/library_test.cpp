@@ -9,7 +9,7 @@
 #include "tests/reference/oracle.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::library_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -196,4 +196,4 @@ TEST(DataAtFault, NothingIsOverwrittenBeforeTheCheck) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::library_test

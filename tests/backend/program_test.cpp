@@ -7,7 +7,7 @@
 #include "tests/backend/sample_ops.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::program_test {
 namespace {
 
 using sample::Builder;
@@ -289,4 +289,4 @@ TEST(Program, TellsWhatItsKernelsDo) {
 TEST(Compile, UnknownPassesAreNamed) { EXPECT_THROW(compile(mixture(1), {.disable = {"fusion"}}), InvalidArgument); }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::program_test

@@ -4,7 +4,7 @@
 #include "gradus/backend/cpu/run/binding.h"
 #include "gradus/graph/graph.h"
 
-namespace gradus {
+namespace gradus::rows_apart_test {
 namespace {
 
 struct RowsRow {
@@ -105,4 +105,4 @@ TEST(RowsApart, EveryMemberHasSome) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::rows_apart_test

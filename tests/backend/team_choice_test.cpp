@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <functional>
 
-namespace gradus {
+namespace gradus::team_choice_test {
 namespace {
 
 constexpr int both_ways = 32, until_again = 1 << 14;
@@ -65,4 +65,4 @@ TEST(TeamChoice, IsAloneWhereTheTeamDoesNotCome) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::team_choice_test

@@ -18,7 +18,7 @@
 #include "tests/backend/guarded_memory.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::winograd_test {
 namespace {
 
 using namespace testing_convolutions;
@@ -319,4 +319,4 @@ TEST(Winograd, SpreadsWhatIsNotFiniteNoFurtherThanATile) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::winograd_test

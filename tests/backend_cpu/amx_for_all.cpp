@@ -5,7 +5,7 @@
 #include "gradus/backend/cpu/isa.h"
 #include "tests/backend_cpu/amx_emulator.h"
 
-namespace gradus {
+namespace gradus::amx_for_all {
 namespace {
 
 void use_amx_for_all_tests() {
@@ -23,4 +23,4 @@ void use_amx_for_all_tests() {
 const bool done = (use_amx_for_all_tests(), true);
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::amx_for_all

@@ -16,7 +16,7 @@
 #include "tests/backend_cpu/amx_emulator.h"
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus::cpu_backend {
+namespace gradus::cpu_backend::amx_test {
 namespace {
 
 class Amx : public testing::Test {
@@ -315,4 +315,4 @@ TEST_F(Amx, ProgramsHaveTheSameBitsInEveryWay) {
 }
 
 }  // namespace
-}  // namespace gradus::cpu_backend
+}  // namespace gradus::cpu_backend::amx_test

@@ -8,7 +8,7 @@
 #include "tests/backend_cpu/amx_emulator.h"
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus::testing_loops {
+namespace gradus::testing_loops::attention_test {
 namespace {
 
 struct Case {
@@ -278,4 +278,4 @@ TEST(AttentionRows, AreTheSameByEveryInstructionSet) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_loops
+}  // namespace gradus::testing_loops::attention_test

@@ -9,7 +9,7 @@
 #include <vector>
 #include "gradus/base/error.h"
 
-namespace gradus::cpu_backend {
+namespace gradus::cpu_backend::code_memory_test {
 namespace {
 
 /// "r-xp" of the mapping that holds this address.
@@ -70,4 +70,4 @@ TEST(CodeMemory, GivesNoMoreThanWasReserved) {
 }
 
 }  // namespace
-}  // namespace gradus::cpu_backend
+}  // namespace gradus::cpu_backend::code_memory_test

@@ -2,7 +2,7 @@
 /// interpreter, and both against what the conversions of C++ and the rounding of tensor/half.h say.
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus {
+namespace gradus::dtypes_test {
 namespace {
 
 using namespace testing_loops;
@@ -251,4 +251,4 @@ TEST(DTypes, SubnormalNumbersAreFlushedBesideConstantsToo) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::dtypes_test

@@ -7,7 +7,7 @@
 #include "tests/backend_cpu/compiled.h"
 #include "tests/backend_cpu/random_products.h"
 
-namespace gradus {
+namespace gradus::epilogues_random_test {
 namespace {
 
 using namespace testing_loops;
@@ -136,4 +136,4 @@ TEST(RandomEpilogues, CutKernelsForProductsThatAreJoinedAlone) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::epilogues_random_test

@@ -3,7 +3,7 @@
 #include "gradus/compiler/passes.h"
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus {
+namespace gradus::epilogues_test {
 namespace {
 
 using namespace testing_loops;
@@ -233,4 +233,4 @@ TEST(Epilogues, CutNothingInVain) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::epilogues_test

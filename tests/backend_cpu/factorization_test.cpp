@@ -3,7 +3,7 @@
 /// other gives.
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus::testing_loops {
+namespace gradus::testing_loops::factorization_test {
 namespace {
 
 template <class T> using Matrix = std::vector<T>;  // row by row
@@ -187,4 +187,4 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Factorizations,
                          [](const auto& size) { return text(size.param.n, "x", size.param.columns); });
 
 }  // namespace
-}  // namespace gradus::testing_loops
+}  // namespace gradus::testing_loops::factorization_test

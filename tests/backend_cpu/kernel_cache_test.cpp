@@ -8,7 +8,7 @@
 #include "tests/backend_cpu/compiled.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::kernel_cache_test {
 namespace {
 
 using namespace testing_loops;
@@ -286,4 +286,4 @@ TEST_F(KernelFiles, NeedADirectory) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::kernel_cache_test

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus {
+namespace gradus::long_rows_test {
 namespace {
 
 using namespace testing_loops;
@@ -111,4 +111,4 @@ TEST(LongRowsOf, ElementsOfAFewRowsAreDivided) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::long_rows_test

@@ -4,7 +4,7 @@
 #include "tests/backend_cpu/compiled.h"
 #include "tests/backend_cpu/random_graphs.h"
 
-namespace gradus {
+namespace gradus::loops_test {
 namespace {
 
 using namespace testing_loops;
@@ -369,4 +369,4 @@ TEST(Loops, RandomGraphsOfUnknownExtents) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::loops_test

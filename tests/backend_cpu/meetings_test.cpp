@@ -3,7 +3,7 @@
 #include <thread>
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus::testing_loops {
+namespace gradus::testing_loops::meetings_test {
 namespace {
 
 /// Convolutions in all directions that are computed in tiles, and a product with weights that are updated.
@@ -48,4 +48,4 @@ TEST(Meetings, OfKernelsSideBySideKeepTheirBits) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_loops
+}  // namespace gradus::testing_loops::meetings_test

@@ -14,7 +14,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "tests/backend_cpu/amx_emulator.h"
 
-namespace gradus::cpu_backend {
+namespace gradus::cpu_backend::product_test {
 namespace {
 
 std::vector<Isa> isas() {
@@ -583,4 +583,4 @@ TEST(InstructionSet, ScopesNest) {
 }
 
 }  // namespace
-}  // namespace gradus::cpu_backend
+}  // namespace gradus::cpu_backend::product_test

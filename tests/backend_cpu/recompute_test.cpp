@@ -4,7 +4,7 @@
 #include "tests/backend_cpu/compiled.h"
 #include "tests/backend_cpu/random_graphs.h"
 
-namespace gradus {
+namespace gradus::recompute_test {
 namespace {
 
 using testing_loops::RandomGraph;
@@ -160,4 +160,4 @@ TEST(Recompute, RandomGraphsKeepTheirBits) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::recompute_test

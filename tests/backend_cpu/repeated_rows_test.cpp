@@ -2,7 +2,7 @@
 /// among them, read in place or as they stand in memory.
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus::testing_loops {
+namespace gradus::testing_loops::repeated_rows_test {
 namespace {
 
 struct Type {
@@ -45,4 +45,4 @@ TEST(RepeatedRows, HaveTheBitsOfAllRows) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_loops
+}  // namespace gradus::testing_loops::repeated_rows_test

@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::run_listener_test {
 namespace {
 
 // Products, chains, sums; an output that is an input, and one that is another output.
@@ -79,4 +79,4 @@ TEST(RunListener, WhatItThrowsComesWhenTheProgramHasRun) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::run_listener_test

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus {
+namespace gradus::samples_test {
 namespace {
 
 using namespace testing_loops;
@@ -75,4 +75,4 @@ TEST(Samples, OfAnyNumberOfImages) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::samples_test

@@ -7,7 +7,7 @@
 #include "gradus/base/share.h"
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus::testing_loops {
+namespace gradus::testing_loops::shares_test {
 namespace {
 
 using cpu_backend::Isa;
@@ -174,4 +174,4 @@ TEST(Shares, OfProgramsKeepTheirBits) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_loops
+}  // namespace gradus::testing_loops::shares_test

@@ -8,7 +8,7 @@
 #include "tests/backend_cpu/random_graphs.h"
 #include "tests/joined_pages.h"
 
-namespace gradus {
+namespace gradus::temporaries_test {
 namespace {
 
 using namespace testing_loops;
@@ -162,4 +162,4 @@ TEST(TemporariesDeathTest, RunsJoinThePagesOfMemoryByAndBy) {
 #endif
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::temporaries_test

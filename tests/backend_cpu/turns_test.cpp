@@ -3,7 +3,7 @@
 #include "gradus/backend/cpu/kernels/library.h"
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus::testing_loops {
+namespace gradus::testing_loops::turns_test {
 namespace {
 
 struct Case {
@@ -75,4 +75,4 @@ TEST(TurnsOfProducts, AreTakenWhereThreadsWouldReadWhatTheOtherUpdates) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_loops
+}  // namespace gradus::testing_loops::turns_test

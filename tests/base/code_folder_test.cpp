@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::code_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -109,4 +109,4 @@ TEST_F(CodeFolders, FilesOfOthersInThemAreNone) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::code_folder_test

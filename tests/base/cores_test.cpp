@@ -8,7 +8,7 @@
 #include <vector>
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::cores_test {
 namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
@@ -97,4 +97,4 @@ TEST(AvailableCores, AreGivenToThreadsThatWereMadeByAConfinedOne) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::cores_test

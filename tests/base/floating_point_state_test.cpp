@@ -5,7 +5,7 @@
 #include "tests/floating_point_states.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::floating_point_state_test {
 namespace {
 
 unsigned vectors() { return _mm_getcsr() & 0xFFC0; }
@@ -82,4 +82,4 @@ TEST(FloatingPointState, OfThePoolsThreadsIsOneWhoeverMadeThem) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::floating_point_state_test

@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::input_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -93,4 +93,4 @@ TEST_F(InputFileTest, WhatDoesNotFitInMemory) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::input_file_test

@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::library_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,4 +45,4 @@ TEST(LibraryFiles, ThatAreNoneAreLeftToTheLoader) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::library_file_test

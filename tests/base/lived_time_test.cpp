@@ -2,7 +2,7 @@
 #include "gradus/base/lived_time.h"
 #include <gtest/gtest.h>
 
-namespace gradus {
+namespace gradus::lived_time_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,4 +40,4 @@ TEST(LivedDeadline, IsSoMuchLaterAsItsProcessSlept) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::lived_time_test

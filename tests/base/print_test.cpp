@@ -8,7 +8,7 @@
 #include <exception>
 #include <stdexcept>
 
-namespace gradus {
+namespace gradus::print_test {
 namespace {
 
 std::string printed_before(void (*death)()) {
@@ -42,4 +42,4 @@ TEST(Print, IsNotLostInAPipe) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::print_test

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::ranges_test {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
@@ -83,4 +83,4 @@ TEST(Ranges, SayWhatIsExpected) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::ranges_test

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-namespace gradus {
+namespace gradus::share_test {
 namespace {
 
 bool is(const Units& units, std::int64_t begin, std::int64_t end) { return units.begin == begin && units.end == end; }
@@ -159,4 +159,4 @@ TEST(Share, HasEveryUnitOnceAPassWhateverIsTakenOver) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::share_test

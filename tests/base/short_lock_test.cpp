@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-namespace gradus {
+namespace gradus::short_lock_test {
 namespace {
 
 TEST(ShortLock, LetsOneThreadInAtATime) {
@@ -50,4 +50,4 @@ TEST(ShortLock, OthersWaitForWhoHoldsItLong) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::short_lock_test

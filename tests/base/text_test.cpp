@@ -5,7 +5,7 @@
 #include "gradus/base/error.h"
 #include "tests/grouped_numbers.h"
 
-namespace gradus {
+namespace gradus::text_test {
 namespace {
 
 class Grouped : public GroupedNumbers {
@@ -60,4 +60,4 @@ TEST(Text, NoErrorHoldsControlCharacters) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::text_test

@@ -17,7 +17,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "tests/stopped_workers.h"
 
-namespace gradus {
+namespace gradus::thread_pool_test {
 namespace {
 
 ThreadPool& pool() { return ThreadPool::global(); }
@@ -459,4 +459,4 @@ TEST(ThreadExitTest, AForkedProcessComputesAlone) {
 #endif
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::thread_pool_test

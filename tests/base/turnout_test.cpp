@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace gradus {
+namespace gradus::turnout_test {
 namespace {
 
 constexpr double us = 1e3, ms = 1e6;  // nanoseconds
@@ -106,4 +106,4 @@ TEST(Turnout, HalvesAndDoubles) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::turnout_test

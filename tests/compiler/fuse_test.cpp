@@ -5,7 +5,7 @@
 #include "gradus/compiler/fusion_groups.h"
 #include "gradus/compiler/passes.h"
 
-namespace gradus {
+namespace gradus::fuse_test {
 namespace {
 
 std::string numbers(const std::vector<int>& values) {
@@ -237,4 +237,4 @@ TEST(Fuse, WalksAreShortInDeepNetworks) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::fuse_test

@@ -3,7 +3,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/ops/control_ops.h"
 
-namespace gradus {
+namespace gradus::hoist_test {
 namespace {
 
 /// A scan of 5 iterations over %1, with carry %0 and the whole %2 (and %3), whose body is `body`.
@@ -109,4 +109,4 @@ TEST(Hoist, ReachesInnerLoops) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::hoist_test

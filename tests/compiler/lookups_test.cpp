@@ -4,7 +4,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/compiler/pipeline.h"
 
-namespace gradus {
+namespace gradus::lookups_test {
 namespace {
 
 struct Row {
@@ -102,4 +102,4 @@ TEST(LookupsInSteps, OneStepReadsAllThatItNeeds) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::lookups_test

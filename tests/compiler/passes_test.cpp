@@ -6,7 +6,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
-namespace gradus {
+namespace gradus::passes_test {
 namespace {
 
 struct Row {
@@ -240,4 +240,4 @@ TEST(PassRunner, NamesTheKnownPasses) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::passes_test

@@ -8,7 +8,7 @@
 #include "gradus/compiler/plan_memory.h"
 #include "gradus/compiler/verify_steps.h"
 
-namespace gradus {
+namespace gradus::pipeline_test {
 namespace {
 
 // ---------------------------------------------------------------- the tables
@@ -229,4 +229,4 @@ INSTANTIATE_TEST_SUITE_P(Sharing, FaultySharing, testing::ValuesIn(sharing_fault
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::pipeline_test

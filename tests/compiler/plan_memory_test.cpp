@@ -7,7 +7,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/ops/elementwise.h"
 
-namespace gradus {
+namespace gradus::plan_memory_test {
 namespace {
 
 std::vector<Interval> random_intervals(std::mt19937& random, int count) {
@@ -272,4 +272,4 @@ TEST(SingleSteps, WhatNobodyNeedsInMemoryIsNoStep) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::plan_memory_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include "gradus/compiler/passes.h"
 
-namespace gradus {
+namespace gradus::rederive_test {
 namespace {
 
 struct Row {
@@ -82,4 +82,4 @@ INSTANTIATE_TEST_SUITE_P(Graphs, Rederive, testing::ValuesIn(rows),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::rederive_test

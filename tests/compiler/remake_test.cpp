@@ -5,7 +5,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/compiler/rederive.h"
 
-namespace gradus {
+namespace gradus::remake_test {
 namespace {
 
 const std::string product = " = matmul{transpose_a=false; transpose_b=false} ";
@@ -75,4 +75,4 @@ TEST(Remake, NothingIsDoneWithoutCopies) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::remake_test

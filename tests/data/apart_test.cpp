@@ -14,7 +14,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_state.h"
 
-namespace gradus {
+namespace gradus::apart_test {
 namespace {
 
 /// What the user's function of a data set found around it.
@@ -121,4 +121,4 @@ TEST(Apart, RandomNumbersAreThoseOfTheElement) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::apart_test

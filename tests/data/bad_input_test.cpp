@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::bad_input_test {
 namespace {
 
 struct Mistake {
@@ -126,4 +126,4 @@ TEST_F(IdxData, FilesThatAreNotThere) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::bad_input_test

@@ -8,7 +8,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/data/readings.h"
 
-namespace gradus {
+namespace gradus::choosing_test {
 namespace {
 
 Tensor is_even(Tensor n) { return equal(mod(n, 2), 0); }
@@ -284,4 +284,4 @@ TEST(Cache, OfAGeneratorMakesEachElementOnce) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::choosing_test

@@ -18,7 +18,7 @@
 #include "tests/data/readings.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::disk_cache_test {
 namespace {
 
 class DiskCache : public testing::Test {
@@ -218,4 +218,4 @@ TEST_F(DiskCache, OfRandomMapsGoesByTheSeed) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::disk_cache_test

@@ -14,7 +14,7 @@
 #include "tests/test_directory.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::files_test {
 namespace {
 
 class Files : public testing::Test {
@@ -181,4 +181,4 @@ TEST_F(Images, Mistakes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::files_test

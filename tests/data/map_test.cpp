@@ -13,7 +13,7 @@
 #include "tests/data/readings.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::map_test {
 namespace {
 
 Tensor square(Tensor n) { return n * n; }
@@ -151,4 +151,4 @@ TEST(Map, TheFirstFailureIsToldWhateverTheThreads) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::map_test

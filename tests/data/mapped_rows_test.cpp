@@ -12,7 +12,7 @@
 #include "tests/data/readings.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::mapped_rows_test {
 namespace {
 
 using Change = std::function<Dataset<1>(Dataset<1>)>;
@@ -155,4 +155,4 @@ TEST(MappedRows, AreNotCopiedIntoTheBatch) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::mapped_rows_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::pipeline_changes_test {
 namespace {
 
 Dataset<2> rows(std::int64_t n = 24) {
@@ -173,4 +173,4 @@ TEST(PipelineChanges, AnyDatasetKnowsItsFieldsAgain) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::pipeline_changes_test

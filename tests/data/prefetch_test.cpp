@@ -9,7 +9,7 @@
 #include "tests/data/readings.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::prefetch_test {
 namespace {
 
 /// Elements that are counted when they are made; `broken` cannot be.
@@ -179,4 +179,4 @@ TEST(Prefetch, ElementsOutliveTheDataset) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::prefetch_test

@@ -4,7 +4,7 @@
 #include "tests/data/readings.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::properties_test {
 namespace {
 
 struct Row {
@@ -151,4 +151,4 @@ INSTANTIATE_TEST_SUITE_P(Rows, Pipelines, testing::ValuesIn(pipelines), [](const
 });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::properties_test

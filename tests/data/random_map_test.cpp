@@ -16,7 +16,7 @@
 #include "tests/data/readings.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::random_map_test {
 namespace {
 
 using Augmentation = Tensor (*)(Tensor);
@@ -173,4 +173,4 @@ TEST(RandomMap, FailuresNameTheElement) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::random_map_test

@@ -7,7 +7,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::rank_rows_test {
 namespace {
 
 /// One of several ranks, which ask each other through `said`.
@@ -260,4 +260,4 @@ TEST(SharedReading, RefusesBatchesOfOtherSizes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::rank_rows_test

@@ -17,7 +17,7 @@
 #include "tests/data/readings.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::resume_test {
 namespace {
 
 Dataset<1> augmented() {
@@ -210,4 +210,4 @@ TEST(Prefetch, StaysWithinItsBytes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::resume_test

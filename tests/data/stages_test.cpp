@@ -7,7 +7,7 @@
 #include "gradus/ops/random_key.h"
 #include "tests/data/readings.h"
 
-namespace gradus {
+namespace gradus::stages_test {
 namespace {
 
 Numbers sorted(Numbers numbers) {
@@ -220,4 +220,4 @@ TEST(AnyDataset, KnowsItsFields) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::stages_test

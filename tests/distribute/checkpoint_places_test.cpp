@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::checkpoint_places_test {
 namespace {
 
 struct Trained {
@@ -58,4 +58,4 @@ TEST(CheckpointPlaces, AreCountedInRowsOnAllRanks) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::checkpoint_places_test

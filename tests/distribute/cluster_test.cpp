@@ -5,7 +5,7 @@
 #include "gradus/base/error.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::cluster_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -307,4 +307,4 @@ TEST(Cluster, AHeartbeatFollowsFromATimeoutThatIsNotLonger) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::cluster_test

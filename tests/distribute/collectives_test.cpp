@@ -7,7 +7,7 @@
 #include "tests/distribute/threads_as_ranks.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::collectives_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -257,4 +257,4 @@ TEST(Collectives, OthersLengthsAreAnError) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::collectives_test

@@ -4,7 +4,7 @@
 #include <thread>
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::commit_witness_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -62,4 +62,4 @@ TEST(CommitWitness, QuestionsThatAreNoneChangeNothing) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::commit_witness_test

@@ -7,7 +7,7 @@
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::distributed_data_test {
 namespace {
 
 Dataset<2> examples() {
@@ -294,4 +294,4 @@ TEST(DistributedData, MistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::distributed_data_test

@@ -8,7 +8,7 @@
 #include "tests/distribute/strategies_as_threads.h"
 #include "tests/distribute/trained.h"
 
-namespace gradus {
+namespace gradus::early_sums_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -126,4 +126,4 @@ TEST(EarlySums, AreExplainedInPercent) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::early_sums_test

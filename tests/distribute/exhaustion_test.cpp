@@ -12,7 +12,7 @@
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/distribute/refused_threads.h"
 
-namespace gradus {
+namespace gradus::exhaustion_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -122,4 +122,4 @@ INSTANTIATE_TEST_SUITE_P(Of, Exhaustion, testing::Values("threads", "threads2", 
                          [](const auto& each) { return each.param; });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::exhaustion_test

@@ -19,7 +19,7 @@
 #include "tests/test_directory.h"
 #include "tests/train/failing_calls.h"
 
-namespace gradus {
+namespace gradus::fault_table_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -484,4 +484,4 @@ TEST_F(FaultTable, OfTheMeeting) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::fault_table_test

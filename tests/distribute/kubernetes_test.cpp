@@ -6,7 +6,7 @@
 #include <sstream>
 #include "gradus/distribute/cluster.h"
 
-namespace gradus {
+namespace gradus::kubernetes_test {
 namespace {
 
 /// What the first block of YAML in the page says.
@@ -56,4 +56,4 @@ TEST(Kubernetes, TheManifestMakesACluster) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::kubernetes_test

@@ -16,7 +16,7 @@
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::left_token_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -372,4 +372,4 @@ TEST(Meetings, HaveNoPlaceForParameterServersAndEvaluators) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::left_token_test

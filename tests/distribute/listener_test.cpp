@@ -13,7 +13,7 @@
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::listener_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -220,4 +220,4 @@ TEST(Listeners, LetRanksInPastStrangersWhoOnlyConnect) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::listener_test

@@ -6,7 +6,7 @@
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::losses_of_shards_test {
 namespace {
 
 constexpr std::int64_t inputs = 3;
@@ -526,4 +526,4 @@ TEST(LossesOfShards, FitDividesOneShardIntoPartsAndTheOtherNot) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::losses_of_shards_test

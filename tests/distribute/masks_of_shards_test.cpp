@@ -4,7 +4,7 @@
 #include "gradus/gradus.h"
 #include "gradus/graph/mask.h"
 
-namespace gradus {
+namespace gradus::masks_of_shards_test {
 namespace {
 
 class MasksOfShards : public ::testing::Test {
@@ -112,4 +112,4 @@ TEST_F(MasksOfShards, InResults) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::masks_of_shards_test

@@ -18,7 +18,7 @@
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::meeting_processes_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -431,4 +431,4 @@ TEST_F(MeetingByGrpc, AnAddressThatIsTakenIsAnError) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::meeting_processes_test

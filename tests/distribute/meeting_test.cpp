@@ -6,7 +6,7 @@
 #include "gradus/distribute/worker_group.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::meeting_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -271,4 +271,4 @@ TEST(MeetingDesk, WhoHasLeftIsNotWatched) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::meeting_test

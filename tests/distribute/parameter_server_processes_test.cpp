@@ -9,7 +9,7 @@
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::parameter_server_processes_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -304,4 +304,4 @@ TEST_F(ParameterServers, NameWhoIsMissing) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::parameter_server_processes_test

@@ -6,7 +6,7 @@
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::parameter_server_test {
 namespace {
 
 struct Batches {
@@ -365,4 +365,4 @@ TEST(ParameterServer, Refuses) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::parameter_server_test

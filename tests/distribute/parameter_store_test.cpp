@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::parameter_store_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -220,4 +220,4 @@ TEST(ParameterStore, AnswersWrongQuestions) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::parameter_store_test

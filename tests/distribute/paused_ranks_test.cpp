@@ -6,7 +6,7 @@
 #include "gradus/gradus.h"
 #include "tests/distribute/processes_as_ranks.h"
 
-namespace gradus {
+namespace gradus::paused_ranks_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -49,4 +49,4 @@ TEST(PausedRanks, GoOn) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::paused_ranks_test

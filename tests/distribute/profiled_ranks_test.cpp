@@ -6,7 +6,7 @@
 #include "gradus/profile/timeline.h"
 #include "tests/distribute/strategies_as_threads.h"
 
-namespace gradus {
+namespace gradus::profiled_ranks_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -150,4 +150,4 @@ TEST(ProfiledRanks, WhatARankWaitsForIsCommunication) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::profiled_ranks_test

@@ -5,7 +5,7 @@
 #include "gradus/ops/random_state.h"
 #include "tests/distribute/strategies_as_threads.h"
 
-namespace gradus {
+namespace gradus::ranks_begin_alike_test {
 namespace {
 
 using Body = std::function<void(const Strategy& strategy, int rank)>;
@@ -124,4 +124,4 @@ TEST(RanksBeginAlike, AndGoOnWhereTheyDo) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::ranks_begin_alike_test

@@ -9,7 +9,7 @@
 #include "tests/distribute/strategies_as_threads.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::ranks_read_alike_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -356,4 +356,4 @@ TEST(RanksReadAlike, FitComparesHowMuchIsToBeDone) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::ranks_read_alike_test

@@ -4,7 +4,7 @@
 #include "tests/distribute/strategies_as_threads.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::ranks_stay_alike_test {
 namespace {
 
 void train(const Strategy& strategy, std::vector<Callback> callbacks) {
@@ -66,4 +66,4 @@ TEST(RanksStayAlike, AndGoOnWhereAllAssign) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::ranks_stay_alike_test

@@ -7,7 +7,7 @@
 #include "gradus/gradus.h"
 #include "tests/distribute/processes_as_ranks.h"
 
-namespace gradus {
+namespace gradus::reformed_groups_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,4 +71,4 @@ TEST(ReformedGroups, TrainAgainAtOnce) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::reformed_groups_test

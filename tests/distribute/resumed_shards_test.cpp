@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::resumed_shards_test {
 namespace {
 
 using Division = std::optional<Strategy>;
@@ -97,4 +97,4 @@ TEST(ResumedShards, OfAnotherNumericContractAreToldOnce) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::resumed_shards_test

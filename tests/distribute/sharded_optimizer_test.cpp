@@ -14,7 +14,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::sharded_optimizer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -337,4 +337,4 @@ TEST_F(ShardedOptimizer, AsksAllRanksForTheirPartsOfCheckpoints) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::sharded_optimizer_test

@@ -6,7 +6,7 @@
 #include "gradus/base/version.h"
 #include "gradus/distribute/step_member.h"
 
-namespace gradus {
+namespace gradus::step_desk_test {
 namespace {
 
 /// A desk of one rank and one server, both of which have joined.
@@ -96,4 +96,4 @@ TEST(StepMembers, AgreeByRankWhereOneHasLeft) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::step_desk_test

@@ -6,7 +6,7 @@
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::strategy_collectives_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -297,4 +297,4 @@ TEST(StrategyCollectives, HaveTheSameBitsBetweenProcesses) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::strategy_collectives_test

@@ -6,7 +6,7 @@
 #include "tests/distribute/trained.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::strategy_fit_test {
 namespace {
 
 struct Fitted {
@@ -126,4 +126,4 @@ TEST(StrategyFit, AgreesOnTheLossScale) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::strategy_fit_test

@@ -11,7 +11,7 @@
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::strategy_processes_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -195,4 +195,4 @@ TEST_F(MultiWorker, RefusesWhatDiffers) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::strategy_processes_test

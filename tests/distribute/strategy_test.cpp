@@ -7,7 +7,7 @@
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::strategy_test {
 namespace {
 
 /// A way of training: steps over batches of 32, 30, 13 and 5 rows.
@@ -593,4 +593,4 @@ TEST(Strategy, TakesAndGivesVectorsMapsAndStructs) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::strategy_test

@@ -9,7 +9,7 @@
 #include "tests/distribute/summands.h"
 #include "tests/distribute/threads_as_ranks.h"
 
-namespace gradus::detail {
+namespace gradus::detail::sum_buckets_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -99,4 +99,4 @@ TEST(SumBuckets, MoveWhileTheRankComputes) {
 }
 
 }  // namespace
-}  // namespace gradus::detail
+}  // namespace gradus::detail::sum_buckets_test

@@ -7,7 +7,7 @@
 #include "tests/distribute/trained.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::table_gradients_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -239,4 +239,4 @@ TEST_F(TablesOfRanks, HaveTheSameBitsWhereSlotsAreDivided) {
 TEST_F(TablesOfRanks, AddUpInBf16WithHalfTheBytes) { run("sums in bf16", {1, 3}, {1, 2, 3, 4}); }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::table_gradients_test

@@ -9,7 +9,7 @@
 #include "tests/distribute/threads_as_ranks.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::transport_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -259,4 +259,4 @@ TEST(Faults, AKilledRankEndsAllAtOnce) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::transport_test

@@ -17,7 +17,7 @@
 #include "tests/environment_variables.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::ucx_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -295,4 +295,4 @@ TEST(Components, WhatIsMissingIsNamed) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::ucx_test

@@ -14,7 +14,7 @@
 #include "tests/environment_variables.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::what_ranks_say_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -182,4 +182,4 @@ TEST(InterfaceOfUcx, IsTheOneThatHasTheAddress) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::what_ranks_say_test

@@ -14,7 +14,7 @@
 #include "tests/export/loaded_object.h"
 #include "tests/ops/row_fixture.h"
 
-namespace gradus {
+namespace gradus::rows_test {
 namespace {
 
 using rows::Row;
@@ -138,4 +138,4 @@ TEST(ExportRows, EveryLibraryKernelComesAlongOrIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::rows_test

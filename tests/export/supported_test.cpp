@@ -9,7 +9,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/export/loaded_object.h"
 
-namespace gradus {
+namespace gradus::supported_test {
 namespace {
 
 /// A bit of what cpuid tells.
@@ -82,4 +82,4 @@ TEST(Export, AnObjectSaysWhichProcessorItIsFor) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::supported_test

@@ -31,7 +31,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/floating_point_states.h"
 
-namespace gradus {
+namespace gradus::training_test {
 namespace {
 
 template <class M> auto classifier_step(M& model, Optimizer& optimizer) {
@@ -446,4 +446,4 @@ TEST(Export, ControlFlowComesAlong) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::training_test

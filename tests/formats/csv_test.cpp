@@ -7,7 +7,7 @@
 #include "gradus/formats/csv.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::csv_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -154,4 +154,4 @@ TEST(Csv, LabelsTakeTheIntegersThatTheyNeed) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::csv_test

@@ -10,7 +10,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::hdf5_test {
 namespace {
 
 NamedArray array_of(const std::string& name, const Tensor& x) { return {name, x.spec(), Ref<Buffer>(&x.observed())}; }
@@ -105,4 +105,4 @@ TEST(Hdf5, NoDamageHarms) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::hdf5_test

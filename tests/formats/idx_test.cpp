@@ -20,7 +20,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::idx_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -354,4 +354,4 @@ TEST_F(FilesTest, TensorsComeBack) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::idx_test

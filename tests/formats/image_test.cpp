@@ -13,7 +13,7 @@
 #include "tests/formats/ramp_jpeg.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::image_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -158,4 +158,4 @@ TEST(Image, FilesAndLimits) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::image_test

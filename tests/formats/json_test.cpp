@@ -11,7 +11,7 @@
 #include "gradus/ops/constant.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::json_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -96,4 +96,4 @@ TEST(ParseJson, MistakesHaveAPlace) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::json_test

@@ -9,7 +9,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::npy_test {
 namespace {
 
 class Npy : public testing::Test {
@@ -94,4 +94,4 @@ TEST_F(Npy, BrokenFilesAreDataErrors) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::npy_test

@@ -12,7 +12,7 @@
 #include "tests/formats/deflated_archive.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::npz_test {
 namespace {
 
 class Npz : public ::testing::Test {
@@ -100,4 +100,4 @@ TEST_F(Npz, NoDamagePasses) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::npz_test

@@ -14,7 +14,7 @@
 #include "tests/formats/deflated_archive.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::one_copy_test {
 namespace {
 
 constexpr std::int64_t elements = 8 << 20, bytes = 4 * elements;
@@ -66,4 +66,4 @@ TEST(OneCopy, IsAllThatReadingTakes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::one_copy_test

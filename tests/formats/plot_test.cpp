@@ -17,7 +17,7 @@
 #include "tests/number_in.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::plot_test {
 namespace {
 
 /// The numbers after `name="` in every place, in order.
@@ -135,4 +135,4 @@ TEST(Plot, Files) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::plot_test

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-namespace gradus {
+namespace gradus::safetensors_test {
 namespace {
 
 TEST(Safetensors, EveryDtypeComesBackAsItWas) {
@@ -107,4 +107,4 @@ TEST(Safetensors, NoDamageHarms) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::safetensors_test

@@ -10,7 +10,7 @@
 #include "gradus/base/input_file.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::tfrecord_test {
 namespace {
 
 std::span<const std::byte> bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -123,4 +123,4 @@ TEST(Example, OfOtherTypesIsRefused) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::tfrecord_test

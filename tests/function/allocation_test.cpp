@@ -7,7 +7,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/allocations.h"
 
-namespace gradus {
+namespace gradus::allocation_test {
 namespace {
 
 /// By this thread in one round, once everything that is kept from round to round is there.
@@ -81,4 +81,4 @@ TEST(Allocation, GrowsWithTheLengthOfAFunctionAndNoFaster) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::allocation_test

@@ -5,7 +5,7 @@
 #include "gradus/graph/graph.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::budget_test {
 namespace {
 
 Sequential deep(int layers, std::int64_t units) {
@@ -261,4 +261,4 @@ TEST(Budget, SwitchedOffThereIsNone) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::budget_test

@@ -19,7 +19,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::convolution_bits_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -121,4 +121,4 @@ TEST(ConvolutionBits, OfRowsOfVmapAreThoseOfALoop) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::convolution_bits_test

@@ -8,7 +8,7 @@
 #include "tests/fake_device.h"
 #include "tests/halves_on_devices.h"
 
-namespace gradus {
+namespace gradus::devices_test {
 namespace {
 
 Tensor numbers(const Shape& shape, int seed = 1) { return random::normal(shape, {.seed = seed}); }
@@ -455,4 +455,4 @@ TEST_F(FakeDevice, AValueIsBroughtBackOnce) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::devices_test

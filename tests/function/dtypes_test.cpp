@@ -5,7 +5,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
-namespace gradus {
+namespace gradus::dtypes_test {
 namespace {
 
 TEST(DTypes, VariablesOfEveryTypeAreReadAssignedAndTraced) {
@@ -24,4 +24,4 @@ TEST(DTypes, VariablesOfEveryTypeAreReadAssignedAndTraced) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::dtypes_test

@@ -10,7 +10,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::epilogues_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -56,4 +56,4 @@ TEST(Epilogues, HaveTheSameBitsWithinLoopsAndBranches) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::epilogues_test

@@ -15,7 +15,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus {
+namespace gradus::function_test {
 namespace {
 
 TEST(Function, GivesTheBitsOfTheLazyCall) {
@@ -257,4 +257,4 @@ TEST(Function, AFailureInACallChangesNothing) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::function_test

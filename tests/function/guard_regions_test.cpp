@@ -9,7 +9,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 
-namespace gradus {
+namespace gradus::guard_regions_test {
 namespace {
 
 TEST(GuardRegions, ABranchOnWhatARegionComputesNamesCond) {
@@ -90,4 +90,4 @@ TEST(GuardRegions, GradientsThroughLoopsOnEitherPath) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::guard_regions_test

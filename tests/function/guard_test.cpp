@@ -20,7 +20,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus {
+namespace gradus::guard_test {
 namespace {
 
 std::size_t count_of(const std::string& text, std::string_view word) {
@@ -551,4 +551,4 @@ TEST(Guard, AnyProgramGivesTheBitsOfTheLazyOneInAnyOrderOfPaths) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::guard_test

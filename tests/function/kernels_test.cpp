@@ -17,7 +17,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/optim/optimizers.h"
 
-namespace gradus {
+namespace gradus::kernels_test {
 namespace {
 
 using cpu_backend::kernels_generated;
@@ -196,4 +196,4 @@ TEST(PassesOverMemory, ACrossEntropyAndItsGradientByLogitsTakeOne) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::kernels_test

@@ -20,7 +20,7 @@
 #include "gradus/tensor/memory.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::lazy_test {
 namespace {
 
 std::vector<float> counting(int n) {
@@ -397,4 +397,4 @@ TEST(Lazy, AnEmptyTensorSaysSo) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::lazy_test

@@ -12,7 +12,7 @@
 #include "gradus/optim/optimizers.h"
 #include "gradus/tensor/memory.h"
 
-namespace gradus {
+namespace gradus::life_test {
 namespace {
 
 TEST(Life, StaleCaptureOfATensorStaysWhatItWas) {
@@ -185,4 +185,4 @@ TEST(Life, ADestroyedFunctionReturnsItsConstantsAndVariables) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::life_test

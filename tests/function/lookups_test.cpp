@@ -14,7 +14,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::lookups_test {
 namespace {
 
 using Formula = std::function<Tensor(const Tensor& x, const Tensor& indices)>;
@@ -154,4 +154,4 @@ TEST(Lookups, InALoop) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::lookups_test

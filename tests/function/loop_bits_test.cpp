@@ -15,7 +15,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::loop_bits_test {
 namespace {
 
 using Loss = std::function<Tensor(const Tensor& x, const Tensor& w, const Tensor& u)>;
@@ -244,4 +244,4 @@ TEST(Residuals, ProductsAreNotComputedAgain) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::loop_bits_test

@@ -13,7 +13,7 @@
 #include "gradus/ops/reduce.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::profile_test {
 namespace {
 
 Tensor layers(const Tensor& x, const Tensor& w) {
@@ -117,4 +117,4 @@ TEST(Profile, KernelsOfOneNameAreOneRowAndWhatIsLeftIsWaiting) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::profile_test

@@ -12,7 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::recursion_test {
 namespace {
 
 using Call = std::function<Tensor(Tensor)>;
@@ -150,4 +150,4 @@ TEST(Recursion, OverAnIntegerEnds) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::recursion_test

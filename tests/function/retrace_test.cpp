@@ -22,7 +22,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::retrace_test {
 namespace {
 
 struct Net {
@@ -440,4 +440,4 @@ TEST(Retrace, SeveralThreadsAreAllTold) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::retrace_test

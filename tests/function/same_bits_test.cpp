@@ -14,7 +14,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::same_bits_test {
 namespace {
 
 enum class Way { compiled, eager };
@@ -149,4 +149,4 @@ TEST(SameBits, LazyAndCompiled) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::same_bits_test

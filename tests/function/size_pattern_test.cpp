@@ -4,7 +4,7 @@
 #include <random>
 #include "gradus/tensor/dimension.h"
 
-namespace gradus {
+namespace gradus::size_pattern_test {
 namespace {
 
 using Lists = std::vector<std::vector<std::int64_t>>;
@@ -63,4 +63,4 @@ TEST(SizePattern, HoldsForWhatItWasFittedTo) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::size_pattern_test

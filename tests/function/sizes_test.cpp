@@ -15,7 +15,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 
-namespace gradus {
+namespace gradus::sizes_test {
 namespace {
 
 using Program = std::function<Tensor(Tensor)>;
@@ -293,4 +293,4 @@ TEST(Sizes, ABranchOfCppOnASizeAsATensor) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::sizes_test

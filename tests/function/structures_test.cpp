@@ -15,7 +15,7 @@
 #include "gradus/ops/sort.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::structures_test {
 namespace {
 
 enum class Kind { doubled, negated };
@@ -250,4 +250,4 @@ TEST(Structure, AnEmptyTensorInOneIsNamed) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::structures_test

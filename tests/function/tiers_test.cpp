@@ -9,7 +9,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 
-namespace gradus {
+namespace gradus::tiers_test {
 namespace {
 
 const std::string small_graph =
@@ -51,4 +51,4 @@ TEST(Tiers, ExplainShowsTheCompiledProgramAfterOneCall) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::tiers_test

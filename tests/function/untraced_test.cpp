@@ -13,7 +13,7 @@
 #include "gradus/ops/size_choice.h"
 #include "gradus/ops/solve.h"
 
-namespace gradus {
+namespace gradus::untraced_test {
 namespace {
 
 using Program = std::function<Tensor(Tensor)>;
@@ -81,4 +81,4 @@ TEST(Untraced, AFunctionWithinHasItsOwnKeysOpByOp) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::untraced_test

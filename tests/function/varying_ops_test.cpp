@@ -37,7 +37,7 @@
 #include "gradus/ops/strided.h"
 #include "gradus/ops/strided_ops.h"
 
-namespace gradus {
+namespace gradus::varying_ops_test {
 namespace {
 
 struct Case {
@@ -195,4 +195,4 @@ INSTANTIATE_TEST_SUITE_P(All, VaryingOps, testing::ValuesIn(cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(All, VaryingGradients, testing::ValuesIn(differentiable()), name_of);
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::varying_ops_test

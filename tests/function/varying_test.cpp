@@ -20,7 +20,7 @@
 #include "gradus/ops/strided.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::varying_test {
 namespace {
 
 constexpr std::int64_t rows = 2000, columns = 8;
@@ -281,4 +281,4 @@ TEST(Varying, WhatIsKeptIsBounded) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::varying_test

@@ -17,7 +17,7 @@
 #include "gradus/ops/softmax.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::batch_jacobian_test {
 namespace {
 
 using Function1 = std::function<Tensor(Tensor)>;
@@ -254,4 +254,4 @@ TEST(BatchJacobian, ATapeRefuses) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::batch_jacobian_test

@@ -15,7 +15,7 @@
 #include "gradus/tensor/memory.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::batches_test {
 namespace {
 
 struct Problem {
@@ -196,4 +196,4 @@ TEST(AccumulatedGradients, RefuseASumWithAPenalty) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::batches_test

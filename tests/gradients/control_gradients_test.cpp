@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/gradients/control_functions.h"
 
-namespace gradus {
+namespace gradus::control_gradients_test {
 namespace {
 
 bool mentions(const std::string& message, std::string_view what) { return message.find(what) != std::string::npos; }
@@ -352,4 +352,4 @@ TEST(ScanRows, DividesAndJoins) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::control_gradients_test

@@ -8,7 +8,7 @@
 #include "tests/gradients/control_functions.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::control_test {
 namespace {
 
 bool mentions(const std::string& message, std::string_view what) { return message.find(what) != std::string::npos; }
@@ -428,4 +428,4 @@ TEST(ControlMistakes, DataErrorsNameOpIndexScopeAndIteration) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::control_test

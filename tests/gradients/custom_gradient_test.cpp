@@ -3,7 +3,7 @@
 #include <cmath>
 #include "gradus/gradus.h"
 
-namespace gradus {
+namespace gradus::custom_gradient_test {
 namespace {
 
 const auto log1pexp = [] {
@@ -228,4 +228,4 @@ TEST(RecomputeGrad, RandomNumbersAreTheSameWhenComputedAgain) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::custom_gradient_test

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include "gradus/gradus.h"
 
-namespace gradus {
+namespace gradus::det_test {
 namespace {
 
 /// x: f64 [n, n] of that rank, from factors of small whole numbers.
@@ -52,4 +52,4 @@ TEST(Det, HasSecondDerivativesAtSingularMatrices) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::det_test

@@ -17,7 +17,7 @@
 #include "gradus/ops/softmax.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::functional_test {
 namespace {
 
 Tensor noise(const Shape& shape, std::uint64_t seed) { return random::normal(shape, {.dtype = f64, .seed = seed}); }
@@ -332,4 +332,4 @@ TEST(Functional, Mistakes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::functional_test

@@ -14,7 +14,7 @@
 #include "gradus/tensor/memory.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::jacobian_budget_test {
 namespace {
 
 /// The most bytes that were live above those before and the result.
@@ -139,4 +139,4 @@ TEST(JacobianBudget, DerivativesGoThroughIt) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::jacobian_budget_test

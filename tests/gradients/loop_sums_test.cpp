@@ -6,7 +6,7 @@
 #include "gradus/ops/concat.h"
 #include "tests/gradients/control_functions.h"
 
-namespace gradus {
+namespace gradus::loop_sums_test {
 namespace {
 
 using Body = std::function<Tensor(Tensor h, Tensor w, Tensor x)>;  // the next h
@@ -236,4 +236,4 @@ TEST(SliceGradients, ThatOverlapAreAdded) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::loop_sums_test

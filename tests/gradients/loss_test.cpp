@@ -10,7 +10,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 
-namespace gradus {
+namespace gradus::loss_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -161,4 +161,4 @@ TEST(Gradients, ComeOutOfAFunction) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::loss_test

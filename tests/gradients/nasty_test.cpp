@@ -15,7 +15,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus {
+namespace gradus::nasty_test {
 namespace {
 
 using Map = std::function<Tensor(const Tensor&)>;
@@ -362,4 +362,4 @@ TEST(Nasty, ThirdOrderOfAModel) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::nasty_test

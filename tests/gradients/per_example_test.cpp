@@ -21,7 +21,7 @@
 #include "gradus/tensor/memory.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::per_example_test {
 namespace {
 
 /// The gradient of each example's loss, one tape each: [n, elements of `variable`].
@@ -229,4 +229,4 @@ TEST(PerExampleGradients, MistakesAreExplained) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::per_example_test

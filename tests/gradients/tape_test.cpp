@@ -17,7 +17,7 @@
 #include "gradus/tensor/device.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::tape_test {
 namespace {
 
 /// The message of the Error of kind E that `f` throws.
@@ -510,4 +510,4 @@ TEST(Functional, ValueAndGradient) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::tape_test

@@ -13,7 +13,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::vectorized_map_test {
 namespace {
 
 /// f of each row, one by one.
@@ -207,4 +207,4 @@ TEST(VectorizedMap, ACompiledFunctionDrawsAnewAtEachCall) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::vectorized_map_test

@@ -4,7 +4,7 @@
 #include "gradus/ops/gather_ops.h"
 #include "gradus/tensor/dimension.h"
 
-namespace gradus {
+namespace gradus::graph_test {
 namespace {
 
 /// The bound of a check is in no shape.
@@ -17,4 +17,4 @@ TEST(Graph, SymbolsThatStandInAnOpAloneCount) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::graph_test

@@ -5,7 +5,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
-namespace gradus {
+namespace gradus::node_test {
 namespace {
 
 std::uint32_t holders(const Tensor& x) { return x.node()->refs.load(); }
@@ -36,4 +36,4 @@ TEST(Node, NumbersGrowWhoeverMakesIt) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::node_test

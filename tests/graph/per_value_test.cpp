@@ -2,7 +2,7 @@
 #include "gradus/graph/per_value.h"
 #include <gtest/gtest.h>
 
-namespace gradus {
+namespace gradus::per_value_test {
 namespace {
 
 // %0 -> %2 -> %3; %1 is read by nobody, %4 by nobody, and no output.
@@ -37,4 +37,4 @@ TEST(PerValue, WhatValuesNeedIsWhatTheyAreMadeOf) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::per_value_test

@@ -4,7 +4,7 @@
 #include <random>
 #include "gradus/gradus.h"
 
-namespace gradus {
+namespace gradus::region_test {
 namespace {
 
 Captured square_plus(const Tensor& c) {
@@ -162,4 +162,4 @@ TEST(RegionText, NestingByProgramIsBounded) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::region_test

@@ -176,6 +176,17 @@ def check_waits(path, lines):
                            f"say why it ends in a comment `{REASON}...` there or above it")
 
 
+def check_own_names(path, lines):
+    """Tests of a room are compiled several at a time. Without a namespace of its own a test that calls f(1) may get the
+    overload of another one."""
+    stem = path.stem
+    if path.parts[0] != "tests" or path.suffix != ".cpp" or not (stem.endswith("_test") or stem.startswith("rows_")):
+        return
+    if "namespace {" in lines and not any(re.fullmatch(rf"namespace (?:\w+::)*{stem} \{{", line) for line in lines):
+        yield (lines.index("namespace {") + 1,
+               f"names that other tests of the room see: put them into `namespace gradus::{stem} {{`")
+
+
 def check_file(root, path):
     room = room_of(path)
     if room and path.suffix in CODE and room not in ROOMS + ["gradus.h"]:
@@ -194,6 +205,7 @@ def check_file(root, path):
         yield from check_avoided(path, lines)
         yield from check_moves(path, "\n".join(lines))
         yield from check_waits(path, lines)
+        yield from check_own_names(path, lines)
 
 
 TYPE_OR_SCOPE = re.compile(

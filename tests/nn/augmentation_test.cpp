@@ -13,7 +13,7 @@
 #include "tests/errors.h"
 #include "tests/nn/keras_values.h"
 
-namespace gradus {
+namespace gradus::augmentation_test {
 namespace {
 
 Tensor images() { return random::uniform({16, 5, 4, 3}, {.high = 255, .seed = 1}); }
@@ -112,4 +112,4 @@ TEST(Augmentation, Mistakes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::augmentation_test

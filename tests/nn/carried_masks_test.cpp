@@ -8,7 +8,7 @@
 #include "gradus/ops/masked_rows.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::carried_masks_test {
 namespace {
 
 /// The mask of a layer's result, as Keras's layer of this name gives it: supports_masking and compute_mask.
@@ -409,4 +409,4 @@ TEST_F(LostMasks, AreFreedWithTheirTensors) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::carried_masks_test

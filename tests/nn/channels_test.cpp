@@ -4,7 +4,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::channels_test {
 namespace {
 
 /// Every variable random, so that no bias or statistic is 0 by chance.
@@ -171,4 +171,4 @@ TEST(Channels, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::channels_test

@@ -9,7 +9,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::classification_metrics_test {
 namespace {
 
 const Tensor y = constant({0, 1, 1, 0, 1, 0, 1, 1});
@@ -220,4 +220,4 @@ TEST(ClassificationMetrics, R2ScoreOfSeveralOutputs) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::classification_metrics_test

@@ -16,7 +16,7 @@
 #include "tests/errors.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::convolutions_test {
 namespace {
 
 /// 0, 1, 2, ... as one image of one channel.
@@ -228,4 +228,4 @@ TEST(Convolutions, InAModel) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::convolutions_test

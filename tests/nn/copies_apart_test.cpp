@@ -5,7 +5,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::copies_apart_test {
 namespace {
 
 struct Part {
@@ -107,4 +107,4 @@ TEST(CopiesApart, InATraceTheyAreRefused) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::copies_apart_test

@@ -16,7 +16,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::custom_layers_test {
 namespace {
 
 Tensor noise(const Shape& shape, std::uint64_t seed) { return random::normal(shape, {.seed = seed}); }
@@ -229,4 +229,4 @@ TEST(SpectralNormalization, MistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::custom_layers_test

@@ -10,7 +10,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus {
+namespace gradus::feature_normalization_test {
 namespace {
 
 double largest(const Tensor& x) { return reduce_max(abs(x)).item(); }
@@ -106,4 +106,4 @@ TEST(FeatureNormalizationDeathTest, TrainingThroughOneThatNobodyAdaptedIsTold) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::feature_normalization_test

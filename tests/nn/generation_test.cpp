@@ -5,7 +5,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::generation_test {
 namespace {
 
 struct Block {
@@ -350,4 +350,4 @@ TEST(ChosenTokens, FollowTheDistribution) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::generation_test

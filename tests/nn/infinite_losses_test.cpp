@@ -4,7 +4,7 @@
 #include <limits>
 #include "gradus/gradus.h"
 
-namespace gradus {
+namespace gradus::infinite_losses_test {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -79,4 +79,4 @@ TEST(InfinitePredictions, ImpossibleAlignmentsHaveNoGradient) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::infinite_losses_test

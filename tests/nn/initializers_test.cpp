@@ -4,7 +4,7 @@
 #include <cmath>
 #include "gradus/ops/random_key.h"
 
-namespace gradus {
+namespace gradus::initializers_test {
 namespace {
 
 struct Row {
@@ -60,4 +60,4 @@ TEST_P(Initializers, HaveTheirLimitsAndVariances) {
 INSTANTIATE_TEST_SUITE_P(Rows, Initializers, testing::ValuesIn(rows), [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::initializers_test

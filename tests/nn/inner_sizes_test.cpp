@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include "gradus/gradus.h"
 
-namespace gradus {
+namespace gradus::inner_sizes_test {
 namespace {
 
 /// Strides of 16 in all: inputs of up to 16 have one place at the end.
@@ -36,4 +36,4 @@ TEST(InnerSizes, OfDifferences) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::inner_sizes_test

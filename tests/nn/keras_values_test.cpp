@@ -24,7 +24,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::keras_values_test {
 namespace {
 
 using regularizers::L1, regularizers::L1L2, regularizers::L2;
@@ -347,4 +347,4 @@ TEST(Masks, AreGivenByHand) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::keras_values_test

@@ -14,7 +14,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::layers_test {
 namespace {
 
 std::vector<std::string> names_of(const Variables& variables) {
@@ -217,4 +217,4 @@ TEST(Training, AModelCapturedByValueWouldTrainACopy) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::layers_test

@@ -6,7 +6,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::left_out_test {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
@@ -369,4 +369,4 @@ TEST(Training, GoesPastExamplesOfWeightZero) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::left_out_test

@@ -8,7 +8,7 @@
 #include "gradus/gradus.h"
 #include "gradus/ops/crossentropy.h"
 
-namespace gradus {
+namespace gradus::loss_limits_test {
 namespace {
 
 using Real = long double;
@@ -499,4 +499,4 @@ TEST(LossTargets, OfAnyTypeAreCast) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::loss_limits_test

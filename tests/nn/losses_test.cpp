@@ -13,7 +13,7 @@
 #include "gradus/ops/softmax.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::losses_test {
 namespace {
 
 using Row = std::vector<double>;
@@ -220,4 +220,4 @@ TEST(Losses, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::losses_test

@@ -6,7 +6,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::low_rank_test {
 namespace {
 
 Tensor random_matrix(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
@@ -155,4 +155,4 @@ TEST(LowRank, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::low_rank_test

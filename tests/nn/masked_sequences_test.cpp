@@ -5,7 +5,7 @@
 #include "gradus/graph/mask.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::masked_sequences_test {
 namespace {
 
 /// The mask of the logits, as lengths or with holes, gives what rows of these steps alone give, in value and gradient.
@@ -70,4 +70,4 @@ TEST(MoreLosses, AMaskThatDoesNotFitIsNamed) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::masked_sequences_test

@@ -9,7 +9,7 @@
 #include "gradus/nn/cell_layer.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::masks_test {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
@@ -308,4 +308,4 @@ TEST_F(MaskedLayers, PaddingHasNoPartInTrainingByFit) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::masks_test

@@ -19,7 +19,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::merging_layers_test {
 namespace {
 
 void expect_values(const Tensor& got, const Shape& shape, const std::vector<float>& want) {
@@ -177,4 +177,4 @@ TEST(RecurrentLayers, EmbeddingsTellMasks) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::merging_layers_test

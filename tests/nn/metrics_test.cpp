@@ -8,7 +8,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 
-namespace gradus {
+namespace gradus::metrics_test {
 namespace {
 
 const Tensor scores = constant({{0.1, 0.7, 0.2}, {0.5, 0.2, 0.3}, {0.1, 0.1, 0.8}, {0.9, 0.0, 0.1}});
@@ -107,4 +107,4 @@ TEST(Metrics, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::metrics_test

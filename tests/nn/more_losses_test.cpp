@@ -13,7 +13,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::more_losses_test {
 namespace {
 
 TEST(MoreLosses, ClassesAreTheMeanOfTheFunctions) {
@@ -166,4 +166,4 @@ TEST(MoreLosses, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::more_losses_test

@@ -14,7 +14,7 @@
 #include "gradus/ops/softmax.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::normalization_layers_test {
 namespace {
 
 Tensor noise_of(const Shape& shape) { return random::normal(shape, {.mean = 1, .dtype = f64, .seed = 1}); }
@@ -147,4 +147,4 @@ TEST(Activations, AreTheirFormulas) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::normalization_layers_test

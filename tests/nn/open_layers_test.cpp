@@ -26,7 +26,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/special.h"
 
-namespace gradus {
+namespace gradus::open_layers_test {
 namespace {
 
 enum class Programs { one, few };  // few: something has to know the sizes
@@ -204,4 +204,4 @@ TEST_P(OpenLayers, OneProgramServesAllSizes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::open_layers_test

@@ -6,7 +6,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::policy_test {
 namespace {
 
 /// The dtypes that layers of a kind get and give, told by lambdas around them.
@@ -146,4 +146,4 @@ TEST(Policy, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::policy_test

@@ -7,7 +7,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::recursion_test {
 namespace {
 
 struct Endless {
@@ -39,4 +39,4 @@ TEST(ModelsThatCallThemselves, MayEnd) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::recursion_test

@@ -17,7 +17,7 @@
 #include "gradus/ops/softmax.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::sequence_layers_test {
 namespace {
 
 std::vector<std::string> names_of(const Variables& variables) {
@@ -304,4 +304,4 @@ TEST(RecurrentLayers, TrainCompiled) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::sequence_layers_test

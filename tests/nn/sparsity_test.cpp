@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::sparsity_test {
 namespace {
 
 std::vector<std::string> names_of(const Variables& variables) {
@@ -171,4 +171,4 @@ TEST(Sparsity, ZerosAreMaskedOrFreedAsOneSays) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::sparsity_test

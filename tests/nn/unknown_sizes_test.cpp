@@ -12,7 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/special.h"
 
-namespace gradus {
+namespace gradus::unknown_sizes_test {
 namespace {
 
 using Map = std::function<Tensor(const Tensor&)>;
@@ -41,4 +41,4 @@ TEST(UnknownSizes, OfMatrices) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::unknown_sizes_test

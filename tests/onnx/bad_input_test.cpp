@@ -9,7 +9,7 @@
 #include "tests/onnx/sample_models.h"
 #include "tests/test_directory.h"
 
-namespace gradus::onnx {
+namespace gradus::onnx::bad_input_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -387,4 +387,4 @@ TEST_F(OnnxExternal, NothingElse) {
 }
 
 }  // namespace
-}  // namespace gradus::onnx
+}  // namespace gradus::onnx::bad_input_test

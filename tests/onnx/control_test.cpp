@@ -8,7 +8,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/onnx/sample_models.h"
 
-namespace gradus::onnx {
+namespace gradus::onnx::control_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -228,4 +228,4 @@ TEST(OnnxControl, MistakesNameTheNode) {
 }
 
 }  // namespace
-}  // namespace gradus::onnx
+}  // namespace gradus::onnx::control_test

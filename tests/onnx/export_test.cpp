@@ -19,7 +19,7 @@
 #include "tests/onnx/sample_models.h"
 #include "tests/test_directory.h"
 
-namespace gradus::onnx {
+namespace gradus::onnx::export_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -169,4 +169,4 @@ TEST(OnnxExport, WhatHasNoForm) {
 }
 
 }  // namespace
-}  // namespace gradus::onnx
+}  // namespace gradus::onnx::export_test

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include "tests/onnx/sample_models.h"
 
-namespace gradus::onnx {
+namespace gradus::onnx::gradient_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -141,4 +141,4 @@ TEST(OnnxGradient, Mistakes) {
 }
 
 }  // namespace
-}  // namespace gradus::onnx
+}  // namespace gradus::onnx::gradient_test

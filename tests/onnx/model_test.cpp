@@ -11,7 +11,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/onnx/sample_models.h"
 
-namespace gradus::onnx {
+namespace gradus::onnx::model_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -214,4 +214,4 @@ TEST(OnnxModel, EveryUnknownOpIsNamed) {
 }
 
 }  // namespace
-}  // namespace gradus::onnx
+}  // namespace gradus::onnx::model_test

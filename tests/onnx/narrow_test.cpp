@@ -10,7 +10,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/onnx/sample_models.h"
 
-namespace gradus::onnx {
+namespace gradus::onnx::narrow_test {
 namespace {
 
 constexpr const char* training = "ai.onnx.preview.training";
@@ -271,4 +271,4 @@ INSTANTIATE_TEST_SUITE_P(LossesAndActivations, NarrowFloats, testing::ValuesIn(l
 INSTANTIATE_TEST_SUITE_P(Updates, NarrowFloats, testing::ValuesIn(updates), name_of);
 
 }  // namespace
-}  // namespace gradus::onnx
+}  // namespace gradus::onnx::narrow_test

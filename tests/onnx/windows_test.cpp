@@ -4,7 +4,7 @@
 #include <cmath>
 #include "tests/onnx/sample_models.h"
 
-namespace gradus::onnx {
+namespace gradus::onnx::windows_test {
 namespace {
 
 struct Case {
@@ -191,4 +191,4 @@ TEST(OnnxWindows, ConvTranspose) {
 }
 
 }  // namespace
-}  // namespace gradus::onnx
+}  // namespace gradus::onnx::windows_test

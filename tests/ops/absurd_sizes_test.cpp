@@ -19,7 +19,7 @@
 #include "gradus/ops/spectral.h"
 #include "gradus/tensor/memory.h"
 
-namespace gradus {
+namespace gradus::absurd_sizes_test {
 namespace {
 
 struct Maker {
@@ -140,4 +140,4 @@ TEST(AbsurdSizes, AreErrorsOfTheLibrary) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::absurd_sizes_test

@@ -11,7 +11,7 @@
 #include "gradus/formats/safetensors.h"
 #include "gradus/gradus.h"
 
-namespace gradus {
+namespace gradus::accuracy_test {
 namespace {
 
 const std::filesystem::path values_file = GRADUS_ACCURACY_VALUES, table_file = GRADUS_ACCURACY_PAGE;
@@ -280,4 +280,4 @@ TEST(AccuracyTable, NamesFunctionsThatAreMeasured) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::accuracy_test

@@ -7,7 +7,7 @@
 #include "gradus/ops/constant.h"
 #include "tests/ops/row_fixture.h"
 
-namespace gradus::rows {
+namespace gradus::rows::behind_where_test {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -92,4 +92,4 @@ TEST_P(BehindWhere, AGradientOfZeroStaysZero) {
 INSTANTIATE_TEST_SUITE_P(Ops, BehindWhere, ::testing::ValuesIn(all_rows()), test_name);
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::behind_where_test

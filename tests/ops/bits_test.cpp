@@ -5,7 +5,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
-namespace gradus {
+namespace gradus::bits_test {
 namespace {
 
 template <class T> std::vector<T> of(const Tensor& x) { return x.to_vector<T>(); }
@@ -60,4 +60,4 @@ TEST(Bits, AConditionOfManyNamesTheOperators) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::bits_test

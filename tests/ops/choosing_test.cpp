@@ -5,7 +5,7 @@
 #include <limits>
 #include "gradus/gradus.h"
 
-namespace gradus {
+namespace gradus::choosing_test {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
@@ -152,4 +152,4 @@ TEST(Choosing, ActivationsHaveTheirLimits) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::choosing_test

@@ -9,7 +9,7 @@
 #include "gradus/ops/creation.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus {
+namespace gradus::constant_test {
 namespace {
 
 TEST(Constant, LiteralsChooseTheirDtype) {
@@ -128,4 +128,4 @@ TEST(Print, SeparatesByBlanks) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::constant_test

@@ -16,7 +16,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 
-namespace gradus {
+namespace gradus::dtypes_test {
 namespace {
 
 template <class F> void for_each_dtype(F f) {
@@ -241,4 +241,4 @@ TEST(DTypes, UnsignedIntegersCompareAndDivideAsSuch) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::dtypes_test

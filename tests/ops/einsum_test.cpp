@@ -6,7 +6,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus {
+namespace gradus::einsum_test {
 namespace {
 
 struct Equation {
@@ -100,4 +100,4 @@ TEST(Einsum, RanksUnderDotsMayDiffer) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::einsum_test

@@ -11,7 +11,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 
-namespace gradus {
+namespace gradus::elementwise_test {
 namespace {
 
 template <class T> struct IntegerCase {
@@ -178,4 +178,4 @@ TEST(Elementwise, CircularFunctionsOfHugeNumbersStayInRange) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::elementwise_test

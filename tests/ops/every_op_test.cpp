@@ -8,7 +8,7 @@
 #include "gradus/graph/graph.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::every_op_test {
 namespace {
 
 Graph graph_of(const Row& row) {
@@ -53,4 +53,4 @@ TEST(EveryOp, StandsInOneTextThatParses) {
 }
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::every_op_test

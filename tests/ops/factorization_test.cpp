@@ -4,7 +4,7 @@
 #include "gradus/gradus.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::factorization_test {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -178,4 +178,4 @@ TEST(ManyRowsGradients, OfOrderTwo) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::factorization_test

@@ -8,7 +8,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/ops/row_fixture.h"
 
-namespace gradus::rows {
+namespace gradus::rows::floating_point_state_test {
 namespace {
 
 class FloatingPointStates : public RowTest {
@@ -47,4 +47,4 @@ TEST_P(FloatingPointStates, ChangeNoBit) {
 INSTANTIATE_TEST_SUITE_P(Ops, FloatingPointStates, ::testing::ValuesIn(all_rows()), test_name);
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::floating_point_state_test

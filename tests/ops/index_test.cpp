@@ -10,7 +10,7 @@
 #include "gradus/ops/numeric.h"
 #include "gradus/ops/reduce.h"
 
-namespace gradus {
+namespace gradus::index_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -88,4 +88,4 @@ TEST(Logspace, IsPowersOfItsBase) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::index_test

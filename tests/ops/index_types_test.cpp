@@ -8,7 +8,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::index_types_test {
 namespace {
 
 /// An op on n elements with an index, or a count, near n.
@@ -158,4 +158,4 @@ TEST(IndexTypes, TooManyElementsAreRefusedByTheirExtent) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::index_types_test

@@ -16,7 +16,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 
-namespace gradus {
+namespace gradus::infinities_test {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
@@ -118,4 +118,4 @@ TEST(Infinities, BranchesNotTakenHaveNoGradient) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::infinities_test

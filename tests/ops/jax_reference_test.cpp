@@ -14,7 +14,7 @@
 #include "gradus/ops/reduce.h"
 #include "tests/ops/row_fixture.h"
 
-namespace gradus::rows {
+namespace gradus::rows::jax_reference_test {
 namespace {
 
 const std::filesystem::path folder = GRADUS_JAX_FOLDER;
@@ -155,4 +155,4 @@ TEST_P(AgainstJax, CasesForTheScript) {
 INSTANTIATE_TEST_SUITE_P(Ops, AgainstJax, ::testing::ValuesIn(all_rows()), test_name);
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::jax_reference_test

@@ -14,7 +14,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus {
+namespace gradus::long_sums_test {
 namespace {
 
 double ulp(double x) {
@@ -149,4 +149,4 @@ TEST(RunningSums, PassOnInfinityAndNaN) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::long_sums_test

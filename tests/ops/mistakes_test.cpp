@@ -13,7 +13,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 
-namespace gradus {
+namespace gradus::mistakes_test {
 namespace {
 
 struct Mistake {
@@ -187,4 +187,4 @@ INSTANTIATE_TEST_SUITE_P(Index, Mistakes, testing::ValuesIn(index_mistakes),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::mistakes_test

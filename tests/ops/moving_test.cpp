@@ -23,7 +23,7 @@
 #include "gradus/ops/sort.h"
 #include "gradus/ops/strided.h"
 
-namespace gradus {
+namespace gradus::moving_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -289,4 +289,4 @@ TEST(Moving, RangesAreClampedAsInNumPy) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::moving_test

@@ -12,7 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/special.h"
 
-namespace gradus {
+namespace gradus::narrow_gradients_test {
 namespace {
 
 struct Case {
@@ -123,4 +123,4 @@ TEST(NarrowGradientsOfAttention, OfBothOrdersFollowWideOnes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::narrow_gradients_test

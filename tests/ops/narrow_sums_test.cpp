@@ -22,7 +22,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/special.h"
 
-namespace gradus {
+namespace gradus::narrow_sums_test {
 namespace {
 
 struct Case {
@@ -124,4 +124,4 @@ TEST_P(NarrowSums, AreRoundedOnce) {
 INSTANTIATE_TEST_SUITE_P(All, NarrowSums, testing::ValuesIn(cases), [](const auto& c) { return c.param.name; });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::narrow_sums_test

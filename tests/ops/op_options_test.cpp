@@ -33,7 +33,7 @@
 #include "gradus/tensor/memory.h"
 #include "tests/odd_numbers.h"
 
-namespace gradus {
+namespace gradus::op_options_test {
 namespace {
 
 /// `good` has an element in each list of numbers.
@@ -167,4 +167,4 @@ TEST(OpOptions, OddNumbersDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::op_options_test

@@ -8,7 +8,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/ops/row_fixture.h"
 
-namespace gradus::rows {
+namespace gradus::rows::open_sizes_test {
 namespace {
 
 using Shapes = std::vector<Shape>;
@@ -177,4 +177,4 @@ TEST_P(OpenSizes, AreOneProgram) {
 INSTANTIATE_TEST_SUITE_P(Ops, OpenSizes, ::testing::ValuesIn(all_rows()), test_name);
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::open_sizes_test

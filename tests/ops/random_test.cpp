@@ -16,7 +16,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/ops/reference_philox.h"
 
-namespace gradus {
+namespace gradus::random_test {
 namespace {
 
 /// From the test vectors that come with the paper (Random123, kat_vectors).
@@ -194,4 +194,4 @@ TEST(Random, AScopeHasASequenceOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::random_test

@@ -11,7 +11,7 @@
 #include "gradus/ops/softmax.h"
 #include "gradus/ops/views.h"
 
-namespace gradus {
+namespace gradus::reduce_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -157,4 +157,4 @@ TEST(SumTo, UndoesBroadcasting) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::reduce_test

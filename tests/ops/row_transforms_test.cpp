@@ -9,7 +9,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/ops/row_fixture.h"
 
-namespace gradus::rows {
+namespace gradus::rows::row_transforms_test {
 namespace {
 
 class RowTransforms : public RowTest {
@@ -205,4 +205,4 @@ TEST_P(RowTransforms, VmapOfGradientsIsTheLoop) {
 INSTANTIATE_TEST_SUITE_P(Ops, RowTransforms, ::testing::ValuesIn(all_rows()), test_name);
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::row_transforms_test

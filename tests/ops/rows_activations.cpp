@@ -7,7 +7,7 @@
 #include "gradus/ops/constant.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_activations {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -185,4 +185,4 @@ std::vector<Row> of_several() {
 const bool registered = add_rows(bounded()) && add_rows(thresholds()) && add_rows(smooth()) && add_rows(of_several());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_activations

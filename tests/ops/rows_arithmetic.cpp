@@ -7,7 +7,7 @@
 #include "gradus/ops/elementwise_parts.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_arithmetic {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -267,4 +267,4 @@ std::vector<Row> simple() {
 const bool registered = add_rows(simple()) && add_rows(quotients()) && add_rows(powers()) && add_rows(extrema());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_arithmetic

@@ -7,7 +7,7 @@
 #include "gradus/ops/linear_attention.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_attention {
 namespace {
 
 using Index = std::span<const std::int64_t>;
@@ -362,4 +362,4 @@ const bool registered = add_rows({plain()}) && add_rows(masked()) && add_rows(ca
                         add_rows(rotary()) && add_rows(carried());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_attention

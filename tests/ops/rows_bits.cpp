@@ -5,7 +5,7 @@
 #include "gradus/ops/constant.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_bits {
 namespace {
 
 Row of_integers(Row row) {
@@ -45,4 +45,4 @@ std::vector<Row> bits() {
 const bool registered = add_rows(bits());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_bits

@@ -5,7 +5,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_comparison {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -147,4 +147,4 @@ const bool registered =
     add_rows(comparisons()) && add_rows(logic()) && add_rows(tests_of_floats()) && add_rows(choices());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_comparison

@@ -10,7 +10,7 @@
 #include "gradus/ops/shards_ops.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_control {
 namespace {
 
 const std::vector<std::vector<Shape>> vectors{{{3}, {3}}, {{7}, {7}}, {{0}, {0}}, {{17}, {17}}};
@@ -108,4 +108,4 @@ std::vector<Row> branches_and_loops() {
 const bool registered = add_rows(calls()) && add_rows(branches_and_loops());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_control

@@ -6,7 +6,7 @@
 #include "gradus/ops/deform_conv.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_conv {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -348,4 +348,4 @@ const bool registered =
     add_rows(convolutions()) && add_rows(depthwise()) && add_rows(transposed()) && add_rows(weights());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_conv

@@ -6,7 +6,7 @@
 #include "gradus/ops/softmax.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_crossentropy {
 namespace {
 
 Row loss(std::string name, std::function<Tensor(In)> apply, std::vector<Operand> operands,
@@ -76,4 +76,4 @@ std::vector<Row> others() {
 const bool registered = add_rows(losses()) && add_rows(others());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_crossentropy

@@ -9,7 +9,7 @@
 #include "gradus/ops/reduce.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_cumulative {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -264,4 +264,4 @@ const bool registered =
     add_rows(running_rows()) && add_rows({recurrence_row()}) && add_rows(folds()) && add_rows(others());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_cumulative

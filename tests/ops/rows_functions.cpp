@@ -5,7 +5,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_functions {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -83,4 +83,4 @@ std::vector<Row> activations() {
 const bool registered = add_rows(functions()) && add_rows(activations());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_functions

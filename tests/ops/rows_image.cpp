@@ -8,7 +8,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_image {
 namespace {
 
 /// `x` with axis `at` of another size: element i is the sum over j of weight(i, j) x_j.
@@ -324,4 +324,4 @@ std::vector<Row> sampling() {
 const bool registered = add_rows(resizing()) && add_rows(sampling());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_image

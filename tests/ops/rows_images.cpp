@@ -5,7 +5,7 @@
 #include "gradus/ops/image.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_images {
 namespace {
 
 Row image(std::string name, std::function<Tensor(In)> apply, std::vector<std::vector<Shape>> shapes,
@@ -131,4 +131,4 @@ std::vector<Row> resizing() {
 const bool registered = add_rows(colours()) && add_rows(sizes()) && add_rows(crops()) && add_rows(resizing());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_images

@@ -6,7 +6,7 @@
 #include "gradus/ops/incomplete.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_incomplete {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -102,4 +102,4 @@ std::vector<Row> zeta_and_polygamma() {
 const bool registered = add_rows(gamma()) && add_rows(beta()) && add_rows(zeta_and_polygamma());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_incomplete

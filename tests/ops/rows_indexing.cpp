@@ -8,7 +8,7 @@
 #include "gradus/ops/segment.h"
 #include "tests/ops/rows_moves.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_indexing {
 namespace {
 
 std::int64_t whole(double x) { return static_cast<std::int64_t>(x); }
@@ -194,4 +194,4 @@ std::vector<Row> segments() {
 const bool registered = add_rows(gathers()) && add_rows(scatters()) && add_rows(segments());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_indexing

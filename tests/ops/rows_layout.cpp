@@ -8,7 +8,7 @@
 #include "gradus/ops/strided.h"
 #include "tests/ops/rows_moves.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_layout {
 namespace {
 
 Row moved(std::string name, std::string covers, std::function<Tensor(In)> apply, std::vector<Shape> shapes,
@@ -289,4 +289,4 @@ const bool registered = add_rows(slices()) && add_rows(paddings()) && add_rows(r
                         add_rows(matrices()) && add_rows(others());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_layout

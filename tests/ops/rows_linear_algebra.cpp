@@ -10,7 +10,7 @@
 #include "gradus/ops/matmul.h"
 #include "tests/ops/rows_moves.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_linear_algebra {
 namespace {
 
 Row product(std::string name, std::function<Tensor(In)> apply, std::vector<std::vector<Shape>> shapes,
@@ -164,4 +164,4 @@ std::vector<Row> systems() {
 const bool registered = add_rows(products()) && add_rows(dense()) && add_rows(systems());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_linear_algebra

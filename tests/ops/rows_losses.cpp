@@ -7,7 +7,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_losses {
 namespace {
 
 using Values = std::vector<double>;
@@ -205,4 +205,4 @@ Row ctc_row() {
 const bool registered = add_rows(regressions()) && add_rows(of_classes()) && add_rows({ctc_row()});
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_losses

@@ -3,7 +3,7 @@
 #include "gradus/ops/normalization.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_normalization {
 namespace {
 
 using Index = std::span<const std::int64_t>;
@@ -253,4 +253,4 @@ std::vector<Row> with_mistakes() {
 const bool registered = add_rows(by_channels()) && add_rows(with_mistakes()) && add_rows(by_neighbours());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_normalization

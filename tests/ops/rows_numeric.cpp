@@ -9,7 +9,7 @@
 #include "gradus/ops/special.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_numeric {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -171,4 +171,4 @@ const bool registered =
     add_rows(functions()) && add_rows(of_several()) && add_rows(of_integers()) && add_rows(bessel());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_numeric

@@ -8,7 +8,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_pool {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -272,4 +272,4 @@ std::vector<Row> other_rows() {
 const bool registered = add_rows(largest_rows()) && add_rows(mean_rows()) && add_rows(other_rows());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_pool

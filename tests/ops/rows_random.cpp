@@ -6,7 +6,7 @@
 #include "tests/ops/reference_philox.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_random {
 namespace {
 
 constexpr std::uint64_t seed = 42;
@@ -140,4 +140,4 @@ Row gamma_row() {
 const bool registered = add_rows({gamma_row()}) && add_rows(draws()) && add_rows({bits_row(0), bits_row(1)});
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_random

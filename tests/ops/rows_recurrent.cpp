@@ -5,7 +5,7 @@
 #include "gradus/ops/recurrent.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_recurrent {
 namespace {
 
 const Tensor& given(const Tensor& x) {
@@ -226,4 +226,4 @@ std::vector<Row> with_cell() {
 const bool registered = add_rows(simple()) && add_rows(gated()) && add_rows(with_cell());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_recurrent

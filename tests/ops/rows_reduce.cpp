@@ -6,7 +6,7 @@
 #include "gradus/ops/softmax.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_reduce {
 namespace {
 
 using Fold = std::function<double(std::vector<double>)>;
@@ -233,4 +233,4 @@ Row extent_row() {
 const bool registered = add_rows(reductions()) && add_rows(along_an_axis()) && add_rows({extent_row()});
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_reduce

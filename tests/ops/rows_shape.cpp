@@ -7,7 +7,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_shape {
 namespace {
 
 using Index = std::span<const std::int64_t>;
@@ -288,4 +288,4 @@ const bool registered = add_rows(rearrangements()) && add_rows(joins()) && add_r
                         add_rows(indexing()) && add_rows(functions_of_an_index());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_shape

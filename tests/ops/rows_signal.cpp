@@ -8,7 +8,7 @@
 #include "gradus/ops/signal.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_signal {
 namespace {
 
 using Number = std::complex<double>;
@@ -169,4 +169,4 @@ std::vector<Row> windows() {
 const bool registered = add_rows(transforms()) && add_rows(windows());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_signal

@@ -5,7 +5,7 @@
 #include "gradus/ops/slopes.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_slopes {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -57,4 +57,4 @@ std::vector<Row> parts() {
 const bool registered = add_rows(parts());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_slopes

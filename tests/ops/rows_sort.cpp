@@ -3,7 +3,7 @@
 #include "gradus/ops/sort.h"
 #include "tests/ops/rows_moves.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_sort {
 namespace {
 
 /// The indices that put the columns of x: [n, m] in order.
@@ -83,4 +83,4 @@ std::vector<Row> sorts() {
 const bool registered = add_rows(sorts());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_sort

@@ -9,7 +9,7 @@
 #include "gradus/ops/special.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_special {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -291,4 +291,4 @@ const bool registered = add_rows(circular()) && add_rows(exponential()) && add_r
                         add_rows(of_several());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_special

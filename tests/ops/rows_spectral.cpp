@@ -8,7 +8,7 @@
 #include "gradus/ops/spectral.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_spectral {
 namespace {
 
 constexpr double pi = std::numbers::pi;
@@ -269,4 +269,4 @@ const bool registered =
     add_rows(cosine_transforms()) && add_rows(fourier()) && add_rows(frames()) && add_rows(windows());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_spectral

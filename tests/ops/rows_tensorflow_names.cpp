@@ -5,7 +5,7 @@
 #include "gradus/ops/tensorflow_names.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_tensorflow_names {
 namespace {
 
 /// The largest of x + filter, or the smallest of x - turned filter, of each window.
@@ -162,4 +162,4 @@ std::vector<Row> names() {
 const bool registered = add_rows(morphology()) && add_rows(statistics()) && add_rows(names());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_tensorflow_names

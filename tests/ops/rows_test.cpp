@@ -13,7 +13,7 @@
 #include "tests/ops/oracle.h"
 #include "tests/ops/row_fixture.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_test {
 namespace {
 
 /// Values and gradients of several cases, as one list.
@@ -485,4 +485,4 @@ TEST(OpRows, HaveDistinctNames) {
 }
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_test

@@ -11,7 +11,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus {
+namespace gradus::running_test {
 namespace {
 
 Tensor weighted(const Tensor& y) { return reduce_sum(y * cos(iota(y.shape(), y.dtype()))); }
@@ -45,4 +45,4 @@ TEST(RunningOps, OfUnknownSize) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::running_test

@@ -13,7 +13,7 @@
 #include "gradus/ops/sort.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::scalar_mix_test {
 namespace {
 
 struct Mix {
@@ -191,4 +191,4 @@ TEST(ScalarMix, IndexTypesHoldTheExtent) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::scalar_mix_test

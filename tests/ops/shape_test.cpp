@@ -10,7 +10,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::shape_test {
 namespace {
 
 using Numbers = std::vector<std::int32_t>;
@@ -157,4 +157,4 @@ TEST(SymbolicSizes, WithoutATraceSlicesOfThemAreErrors) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::shape_test

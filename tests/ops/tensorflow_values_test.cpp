@@ -10,7 +10,7 @@
 #include "gradus/gradus.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::tensorflow_values_test {
 namespace {
 
 using Function = std::function<Tensor(In)>;
@@ -348,4 +348,4 @@ TEST(AgainstTensorFlow, ValuesAndGradientsAgree) {
 }
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::tensorflow_values_test

@@ -12,7 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/optim/optimizers.h"
 
-namespace gradus {
+namespace gradus::accumulation_test {
 namespace {
 
 constexpr int steps = 12;
@@ -96,4 +96,4 @@ TEST(Accumulation, IsTheStepOfTheWholeBatch) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::accumulation_test

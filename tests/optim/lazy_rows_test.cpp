@@ -22,7 +22,7 @@
 #include "tests/errors.h"
 #include "tests/peak_memory.h"
 
-namespace gradus {
+namespace gradus::lazy_rows_test {
 namespace {
 
 constexpr std::int64_t width = 3, places = 7;
@@ -370,4 +370,4 @@ TEST(LazySteps, AreOtherStepsThanThoseThatWereCompiled) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::lazy_rows_test

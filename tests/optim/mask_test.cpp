@@ -17,7 +17,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::mask_test {
 namespace {
 
 Tensor every_third() { return equal(mod(range(30), 3), 1); }
@@ -265,4 +265,4 @@ TEST(Mask, RefusesWhatDoesNotFitAndChangesNothing) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::mask_test

@@ -12,7 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::optimizers_test {
 namespace {
 
 using Row = std::vector<double>;
@@ -511,4 +511,4 @@ TEST(Optimizers, RefuseBadOptions) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::optimizers_test

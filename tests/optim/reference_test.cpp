@@ -17,7 +17,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/optim/reference_problems.h"
 
-namespace gradus {
+namespace gradus::reference_test {
 namespace {
 
 constexpr int steps = 20;
@@ -299,4 +299,4 @@ TEST(OptimizersReference, PyTorchTransformer) { expect_curves("torch", "transfor
 TEST(OptimizersReference, PyTorchLossScale) { expect_scaled_curves("torch", scaled_torch_cases()); }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::reference_test

@@ -6,7 +6,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
-namespace gradus {
+namespace gradus::schedule_test {
 namespace {
 
 struct Point {
@@ -124,4 +124,4 @@ TEST(Schedules, RefuseWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::schedule_test

@@ -15,7 +15,7 @@
 #include "gradus/tensor/failing_allocation.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::settings_test {
 namespace {
 
 Variable number(double value, const std::string& name) { return Variable(constant({value}, f64), name); }
@@ -434,4 +434,4 @@ TEST(LossScaling, TwoScalesAreRefused) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::settings_test

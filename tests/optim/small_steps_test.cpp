@@ -18,7 +18,7 @@
 #include "tests/stopped_workers.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::small_steps_test {
 namespace {
 
 /// Losses of Adam on 784-128-10 with 16 rows, whose products go in turns: `steps` before each of `between`, and after.
@@ -98,4 +98,4 @@ TEST(SmallSteps, AreTheSameWhileSomeDoNotCome) {
 #endif
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::small_steps_test

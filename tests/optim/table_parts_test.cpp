@@ -17,7 +17,7 @@
 #include "gradus/tensor/memory.h"
 #include "tests/peak_memory.h"
 
-namespace gradus {
+namespace gradus::table_parts_test {
 namespace {
 
 constexpr std::int64_t batch = 13, time = 5, width = 8;
@@ -145,4 +145,4 @@ TEST(TableParts, OfNarrowTypesAddUpInF32) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::table_parts_test

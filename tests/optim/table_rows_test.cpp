@@ -22,7 +22,7 @@
 #include "tests/errors.h"
 #include "tests/peak_memory.h"
 
-namespace gradus {
+namespace gradus::table_rows_test {
 namespace {
 
 constexpr std::int64_t rows = 5000;
@@ -390,4 +390,4 @@ TEST(TableRows, OfASmallTableAreInFull) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::table_rows_test

@@ -9,7 +9,7 @@
 #include "tests/allocations.h"
 #include "tests/profile/rows.h"
 
-namespace gradus {
+namespace gradus::profile_test {
 namespace {
 
 double sum_of_parts(const ProfileReport& r) { return r.compute + r.input_wait + r.compile + r.communication + r.host; }
@@ -498,4 +498,4 @@ TEST(TakeProfile, PrintsWithinHundredColumnsAndAsJson) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::profile_test

@@ -8,7 +8,7 @@
 #include "gradus/gradus.h"
 #include "tests/profile/rows.h"
 
-namespace gradus {
+namespace gradus::stages_test {
 namespace {
 
 double seconds_of_kernels_in(const ProfileReport& report, std::string_view stage) {
@@ -173,4 +173,4 @@ TEST(ProfiledStages, OneKernelOfAMapAndOfAModelIsTwoRows) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::stages_test

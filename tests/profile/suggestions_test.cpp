@@ -3,7 +3,7 @@
 #include <algorithm>
 #include "gradus/profile/make_report.h"
 
-namespace gradus {
+namespace gradus::suggestions_test {
 namespace {
 
 using Kind = ActivityEvent::Kind;
@@ -243,4 +243,4 @@ TEST(Suggestions, OtherProcessesThatAreWaitedForWantFewerSums) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::suggestions_test

@@ -13,7 +13,7 @@
 #include "gradus/profile/timeline.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::trace_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -389,4 +389,4 @@ TEST(SaveXplane, EntriesBelongToTheInnermostScope) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::trace_test

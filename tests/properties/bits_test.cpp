@@ -9,7 +9,7 @@
 #include "tests/properties/computation.h"
 #include "tests/threads.h"
 
-namespace gradus::properties {
+namespace gradus::properties::bits_test {
 namespace {
 
 /// Computes the same in another way, chosen by `turn`, since compiling takes most of the time.
@@ -136,4 +136,4 @@ TEST(Programs, TracedTwiceAreOne) {
 }
 
 }  // namespace
-}  // namespace gradus::properties
+}  // namespace gradus::properties::bits_test

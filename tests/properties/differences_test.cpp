@@ -9,7 +9,7 @@
 #include "gradus/ops/reduce.h"
 #include "tests/properties/check.h"
 
-namespace gradus::properties {
+namespace gradus::properties::differences_test {
 namespace {
 
 /// The sum of the products, and with absolute values the size that it might have.
@@ -133,4 +133,4 @@ TEST(Programs, AWrongGradientIsFoundAndItsProgramShrunk) { expect_found(false, "
 TEST(Programs, AWrongSecondOrderIsFoundAndItsProgramShrunk) { expect_found(true, "the second order is"); }
 
 }  // namespace
-}  // namespace gradus::properties
+}  // namespace gradus::properties::differences_test

@@ -32,7 +32,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::moved_from_test {
 namespace {
 
 struct Asked {
@@ -411,4 +411,4 @@ INSTANTIATE_TEST_SUITE_P(Objects, MovedFrom, testing::ValuesIn(everything()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::moved_from_test

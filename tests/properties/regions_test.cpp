@@ -12,7 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "tests/properties/computation.h"
 
-namespace gradus::properties {
+namespace gradus::properties::regions_test {
 namespace {
 
 using Made = std::function<Tensors(In arguments)>;
@@ -160,4 +160,4 @@ TEST(Regions, LoopsAreTheProgramRepeated) {
 }
 
 }  // namespace
-}  // namespace gradus::properties
+}  // namespace gradus::properties::regions_test

@@ -15,7 +15,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/properties/computation.h"
 
-namespace gradus::properties {
+namespace gradus::properties::transforms_test {
 namespace {
 
 /// Whether argument i is another one in each row.
@@ -291,4 +291,4 @@ TEST(Transforms, BranchesTakeThePathOfTheLazyRun) {
 }
 
 }  // namespace
-}  // namespace gradus::properties
+}  // namespace gradus::properties::transforms_test

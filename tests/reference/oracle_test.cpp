@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace gradus::reference {
+namespace gradus::reference::oracle_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -98,4 +98,4 @@ TEST(Oracle, LibraryKernels) {
 }
 
 }  // namespace
-}  // namespace gradus::reference
+}  // namespace gradus::reference::oracle_test

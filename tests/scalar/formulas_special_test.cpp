@@ -3,7 +3,7 @@
 #include "gradus/scalar/formulas_special.h"
 #include "tests/scalar/formula_checks.h"
 
-namespace gradus::scalar {
+namespace gradus::scalar::formulas_special_test {
 namespace {
 
 using Unary = Value (*)(const Value&);
@@ -282,4 +282,4 @@ TEST(SpecialFormulas, Quantiles) {
 }
 
 }  // namespace
-}  // namespace gradus::scalar
+}  // namespace gradus::scalar::formulas_special_test

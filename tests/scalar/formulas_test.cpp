@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include "tests/scalar/formula_checks.h"
 
-namespace gradus::scalar {
+namespace gradus::scalar::formulas_test {
 namespace {
 
 using Unary = Value (*)(const Value&);
@@ -111,4 +111,4 @@ TEST(Formulas, ExpReachesBothEndsOfTheRange) {
 }
 
 }  // namespace
-}  // namespace gradus::scalar
+}  // namespace gradus::scalar::formulas_test

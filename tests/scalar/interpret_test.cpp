@@ -7,7 +7,7 @@
 #include <limits>
 #include "gradus/tensor/dimension.h"
 
-namespace gradus::scalar {
+namespace gradus::scalar::interpret_test {
 namespace {
 
 using scalar::Code;
@@ -184,4 +184,4 @@ TEST(Formulas, GiveBackInputsConstantsAndExtents) {
 }
 
 }  // namespace
-}  // namespace gradus::scalar
+}  // namespace gradus::scalar::interpret_test

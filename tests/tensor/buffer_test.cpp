@@ -14,7 +14,7 @@
 #include "tests/environment_variables.h"
 #include "tests/joined_pages.h"
 
-namespace gradus {
+namespace gradus::buffer_test {
 namespace {
 
 constexpr std::int64_t sizes[] = {0,     1,      4,      63,      64,      65,      832,
@@ -380,4 +380,4 @@ TEST(HeapTest, TrimReturnsAllThatIsFree) {
 #endif
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::buffer_test

@@ -4,7 +4,7 @@
 #include <random>
 #include "gradus/base/error.h"
 
-namespace gradus {
+namespace gradus::derived_dimension_test {
 namespace {
 
 const std::int64_t s0 = dimension::symbol(0), s1 = dimension::symbol(1);
@@ -95,4 +95,4 @@ TEST(DerivedDimension, TextsArePlain) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::derived_dimension_test

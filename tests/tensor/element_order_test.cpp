@@ -8,7 +8,7 @@
 #include <vector>
 #include "gradus/tensor/half.h"
 
-namespace gradus::element_order {
+namespace gradus::element_order::element_order_test {
 namespace {
 
 /// True if a stands before b, written with comparisons of numbers alone.
@@ -96,4 +96,4 @@ TEST(ElementOrder, SortsAsComparisonsDo) {
 }
 
 }  // namespace
-}  // namespace gradus::element_order
+}  // namespace gradus::element_order::element_order_test

@@ -8,7 +8,7 @@
 #include "gradus/tensor/out_of_memory.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::failing_allocation_test {
 namespace {
 
 constexpr std::int64_t sizes[] = {0, 8, 0, 100000, 64, 3 << 20, 1};
@@ -61,4 +61,4 @@ TEST(FailingAllocation, LeavesThePeakExact) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::failing_allocation_test

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include "gradus/tensor/shape.h"
 
-namespace gradus {
+namespace gradus::shape_test {
 namespace {
 
 TEST(Dimension, ArithmeticFindsEqualPolynomials) {
@@ -92,4 +92,4 @@ TEST(Shape, BroadcastsAsNumPy) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::shape_test

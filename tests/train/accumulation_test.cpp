@@ -17,7 +17,7 @@
 #include "gradus/train/fit.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::accumulation_test {
 namespace {
 
 constexpr std::int64_t batch_size = 22, batches = 3;
@@ -162,4 +162,4 @@ TEST(MicroBatches, RefuseASumWithAPenalty) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::accumulation_test

@@ -10,7 +10,7 @@
 #include "gradus/tensor/memory.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::batch_size_test {
 namespace {
 
 /// A step of n examples takes seconds_of(n), as far as the clock says.
@@ -143,4 +143,4 @@ TEST(BatchSize, WhatDoesNotFitIsRefused) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::batch_size_test

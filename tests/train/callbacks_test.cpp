@@ -13,7 +13,7 @@
 #include "tests/errors.h"
 #include "tests/train/checkpoint_samples.h"
 
-namespace gradus {
+namespace gradus::callbacks_test {
 namespace {
 
 /// A training of which only the numbers matter: the loss of epoch i is losses[i], the weight is i.
@@ -267,4 +267,4 @@ TEST(FastDevRun, IsAFewSteps) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::callbacks_test

@@ -10,7 +10,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::checkpoint_writer_test {
 namespace {
 
 class CheckpointWriterTest : public testing::Test {
@@ -106,4 +106,4 @@ TEST_F(CheckpointWriterTest, WhereNothingCanBeWrittenIsSaidBeforeTheFirstStep) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::checkpoint_writer_test

@@ -20,7 +20,7 @@
 #include "tests/train/checkpoint_samples.h"
 #include "tests/train/failing_calls.h"
 
-namespace gradus {
+namespace gradus::checkpoints_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -354,4 +354,4 @@ TEST(Checkpoints, WhatFailsIsSaidInOneLine) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::checkpoints_test

@@ -11,7 +11,7 @@
 #include "gradus/train/fit.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::diverged_test {
 namespace {
 
 std::string divergence_of(Module& model, Optimizer& optimizer, const Dataset<2>& dataset, FitOptions options = {}) {
@@ -86,4 +86,4 @@ TEST(Diverged, LaterEpochsToo) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::diverged_test

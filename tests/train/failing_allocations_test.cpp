@@ -17,7 +17,7 @@
 #include "gradus/tensor/failing_allocation.h"
 #include "gradus/train/fit.h"
 
-namespace gradus {
+namespace gradus::failing_allocations_test {
 namespace {
 
 /// Copies: memory that somebody holds is not overwritten, so a step would allocate other things.
@@ -241,4 +241,4 @@ TEST(FailingAllocations, WhileModelAndOptimizerAreBuilt) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::failing_allocations_test

@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::first_checkpoints_test {
 namespace {
 
 struct Kind {
@@ -144,4 +144,4 @@ TEST(FirstCheckpoints, FitGoesOnFromThem) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::first_checkpoints_test

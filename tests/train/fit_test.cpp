@@ -12,7 +12,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::fit_test {
 namespace {
 
 /// Which of four numbers is the largest.
@@ -304,4 +304,4 @@ TEST(Predict, InSlices) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::fit_test

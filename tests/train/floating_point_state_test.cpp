@@ -18,7 +18,7 @@
 #include "gradus/train/search_space.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::floating_point_state_test {
 namespace {
 
 struct Work {
@@ -141,4 +141,4 @@ INSTANTIATE_TEST_SUITE_P(Library, FloatingPointStates,
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::floating_point_state_test

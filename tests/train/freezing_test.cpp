@@ -5,7 +5,7 @@
 #include "gradus/nn/layer.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::freezing_test {
 namespace {
 
 Sequential small() { return Sequential{Dense(4, relu), BatchNormalization(), Dense(2)}; }
@@ -96,4 +96,4 @@ TEST(FreezingInFiles, OfKerasComesBack) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::freezing_test

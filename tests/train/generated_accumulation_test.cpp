@@ -22,7 +22,7 @@
 #include "gradus/train/fit.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::generated_accumulation_test {
 namespace {
 
 constexpr std::int64_t features = 3, classes = 4, time_steps = 3;
@@ -259,4 +259,4 @@ TEST(Accumulation, OfBatchNormalizationIsThatOfItsParts) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::generated_accumulation_test

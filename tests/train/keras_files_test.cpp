@@ -28,7 +28,7 @@
 #include "tests/formats/deflated_archive.h"
 #include "tests/train/checkpoint_samples.h"
 
-namespace gradus {
+namespace gradus::keras_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -410,4 +410,4 @@ TEST_F(KerasFiles, NoDamageHarms) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::keras_files_test

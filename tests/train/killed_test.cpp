@@ -9,7 +9,7 @@
 #include <random>
 #include "tests/train/checkpoint_samples.h"
 
-namespace gradus {
+namespace gradus::killed_test {
 namespace {
 
 constexpr int report_to = 9;  // the descriptor to which the child says what is saved
@@ -107,4 +107,4 @@ TEST(Killed, TheNewestWholeOneIsThere) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::killed_test

@@ -1,5 +1,5 @@
 """Suggestions of the learning-rate range test as PyTorch Lightning 2 makes them (its lr_find: losses smoothed with the
-corrected moving average, np.gradient of those without the first 10 and the last one), for learning_rate_range_test.cpp.
+corrected moving average, np.gradient of those without the first 10 and the last one), for range_of_learning_rates_test.cpp.
 
     learning_rate_range_values.py
 """

@@ -15,7 +15,7 @@
 #include "gradus/optim/optimizers.h"
 #include "gradus/train/fit.h"
 
-namespace gradus {
+namespace gradus::metrics_of_policies_test {
 namespace {
 
 constexpr std::int64_t rows = 8, classes = 3;
@@ -140,4 +140,4 @@ TEST(MetricsOfPolicies, LabelsOfOtherTypes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::metrics_of_policies_test

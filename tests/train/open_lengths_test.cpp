@@ -18,7 +18,7 @@
 #include "gradus/optim/optimizers.h"
 #include "gradus/train/fit.h"
 
-namespace gradus {
+namespace gradus::open_lengths_test {
 namespace {
 
 /// Sequences [length, 2], one of each length.
@@ -128,4 +128,4 @@ TEST(OpenLengths, WhatAnOpHasToKnowIsFixed) { check_few_programs<Spectrum>(); }
 TEST(OpenLengths, WhatTheCppReadsIsFixed) { check_few_programs<Loop>(); }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::open_lengths_test

@@ -4,7 +4,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::open_loops_test {
 namespace {
 
 /// Sequences [length, 2] of lengths 3 to 8.
@@ -121,4 +121,4 @@ TEST(OpenLoops, LayersOfTrainingAlone) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::open_loops_test

@@ -11,7 +11,7 @@
 #include "tests/odd_numbers.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::options_test {
 namespace {
 
 /// `use` takes the options as a program would. `good` has an element in each list of numbers.
@@ -358,4 +358,4 @@ TEST(Options, OfRandomNumbers) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::options_test

@@ -16,7 +16,7 @@
 #include "tests/errors.h"
 #include "tests/nn/keras_values.h"
 
-namespace gradus {
+namespace gradus::penalties_test {
 namespace {
 
 using regularizers::L1, regularizers::L1L2, regularizers::L2;
@@ -135,4 +135,4 @@ TEST(FitPenalties, InNarrowTypes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::penalties_test

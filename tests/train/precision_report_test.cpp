@@ -12,7 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::precision_report_test {
 namespace {
 
 Dataset<2> data_of(double size) { return data::from_tensor_slices(full({8, 4}, size), zeros({8, 2})).batch(4); }
@@ -131,4 +131,4 @@ TEST(PrecisionReport, LeavesTheModelAsItIs) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::precision_report_test

@@ -5,7 +5,7 @@
 #include "gradus/gradus.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::precision_test {
 namespace {
 
 struct Problem {
@@ -100,4 +100,4 @@ TEST(MovingAverages, FitEndsWithThem) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::precision_test

@@ -6,7 +6,7 @@
 #include "gradus/gradus.h"
 #include "tests/grouped_numbers.h"
 
-namespace gradus {
+namespace gradus::printed_test {
 namespace {
 
 void expect_the_same(const auto& value, const std::string& part) {
@@ -107,4 +107,4 @@ TEST(Printed, WithAnyGlobalLocale) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::printed_test

@@ -13,7 +13,7 @@
 #include "tests/errors.h"
 #include "tests/train/checkpoint_samples.h"
 
-namespace gradus {
+namespace gradus::pruning_test {
 namespace {
 
 TEST(PruningSchedule, IsThatOfTheToolkit) {
@@ -200,4 +200,4 @@ TEST(Pruning, RefusesOptionsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::pruning_test

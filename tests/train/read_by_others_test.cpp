@@ -18,7 +18,7 @@
 #include "tests/errors.h"
 #include "tests/train/checkpoint_samples.h"
 
-namespace gradus {
+namespace gradus::read_by_others_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -142,4 +142,4 @@ TEST_F(ReadByOthers, Pictures) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::read_by_others_test

@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/train/checkpoint_samples.h"
 
-namespace gradus {
+namespace gradus::resume_test {
 namespace {
 
 /// A training with everything that has state: noise, moving statistics, slots, a schedule or a plateau, shuffling.
@@ -138,4 +138,4 @@ TEST(Resume, AFullDiskEndsTheTraining) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::resume_test

@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::resumed_callbacks_test {
 namespace {
 
 Dataset<2> data() {
@@ -151,4 +151,4 @@ TEST(ResumedMetrics, OfSeveralClassesKeepTheirHistories) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::resumed_callbacks_test

@@ -12,7 +12,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::resumed_options_test {
 namespace {
 
 /// A program: its optimizer, and everything else that it states.
@@ -440,4 +440,4 @@ TEST(RestoredByHand, RatesStayWithTheirPrograms) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::resumed_options_test

@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::resumed_places_test {
 namespace {
 
 constexpr std::int64_t rows = 60;
@@ -225,4 +225,4 @@ TEST(CheckpointDirectories, WithoutRoomAreToldBeforeTheFirstStep) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::resumed_places_test

@@ -6,7 +6,7 @@
 #include <set>
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::search_space_test {
 namespace {
 
 SearchSpace mixed() {
@@ -114,4 +114,4 @@ TEST(SearchSpace, WhatCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::search_space_test

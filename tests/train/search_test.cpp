@@ -19,7 +19,7 @@
 #include "gradus/train/halving.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::search_test {
 namespace {
 
 const SearchSpace rates = SearchSpace().log_uniform("rate", 1e-4, 1e-1).choice("clip", {0.1, 1.0});
@@ -327,4 +327,4 @@ TEST(SearchResult, TablesAndPictures) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::search_test

@@ -4,7 +4,7 @@
 #include <limits>
 #include "gradus/gradus.h"
 
-namespace gradus {
+namespace gradus::table_rows_test {
 namespace {
 
 constexpr std::int64_t words = 5000, time = 6;
@@ -114,4 +114,4 @@ TEST(FitOfRows, NeedsTheMemoryOfRows) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::table_rows_test

@@ -17,7 +17,7 @@
 #include "gradus/train/precision_report.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::unbatched_test {
 namespace {
 
 Tensor features() { return random::normal({12, 4}, {.seed = 1}); }
@@ -138,4 +138,4 @@ TEST(Unbatched, BatchesMadeByHandAreDeclared) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::unbatched_test

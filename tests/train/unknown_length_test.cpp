@@ -15,7 +15,7 @@
 #include "tests/errors.h"
 #include "tests/train/checkpoint_samples.h"
 
-namespace gradus {
+namespace gradus::unknown_length_test {
 namespace {
 
 constexpr std::int64_t rows = 70, batch = 16, steps_of_pass = 5;
@@ -298,4 +298,4 @@ TEST(Progress, WithAndWithoutATotal) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::unknown_length_test

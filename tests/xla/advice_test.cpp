@@ -2,7 +2,7 @@
 #include <algorithm>
 #include "tests/xla/plugin.h"
 
-namespace gradus::testing_plugin {
+namespace gradus::testing_plugin::advice_test {
 namespace {
 
 class AdviceOnPlugin : public WithPlugin {
@@ -36,4 +36,4 @@ TEST_F(AdviceOnPlugin, LeversOfTheProcessorAreNotTried) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_plugin
+}  // namespace gradus::testing_plugin::advice_test

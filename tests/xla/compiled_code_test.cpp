@@ -10,7 +10,7 @@
 #include "tests/test_directory.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus {
+namespace gradus::compiled_code_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -210,4 +210,4 @@ TEST_F(CodeOfSizes, ThatVaryAreOneVariant) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::compiled_code_test

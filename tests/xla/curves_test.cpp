@@ -7,7 +7,7 @@
 #include "gradus/nn/recurrent.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus {
+namespace gradus::curves_test {
 namespace {
 
 struct Curve {
@@ -98,4 +98,4 @@ TEST_F(CurvesOnPlugin, ConvolutionsWithBatchNormalization) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::curves_test

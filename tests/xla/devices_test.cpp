@@ -6,7 +6,7 @@
 #include "tests/test_directory.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus {
+namespace gradus::devices_test {
 namespace {
 
 using PluginDevices = testing_plugin::WithPlugin;
@@ -207,4 +207,4 @@ TEST_F(PluginDevices, CodeIsKeptInAFolderThatIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::devices_test

@@ -2,7 +2,7 @@
 #include "tests/test_directory.h"
 #include "tests/xla/failing_plugin.h"
 
-namespace gradus {
+namespace gradus::failing_functions_test {
 namespace {
 
 using testing_plugin::FailingPlugin;
@@ -262,4 +262,4 @@ TEST_F(FailingPrograms, OfReplicasLoseWhatTheyWereToMake) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::failing_functions_test

@@ -2,7 +2,7 @@
 #include <cmath>
 #include "tests/xla/plugin.h"
 
-namespace gradus::testing_plugin {
+namespace gradus::testing_plugin::numbers_test {
 namespace {
 
 using NumbersOnPlugin = WithPlugin;
@@ -61,4 +61,4 @@ TEST_F(NumbersOnPlugin, SoftmaxKeepsWhatIsNoNumber) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_plugin
+}  // namespace gradus::testing_plugin::numbers_test

@@ -7,7 +7,7 @@
 #include "tests/ops/row_fixture.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus::rows {
+namespace gradus::rows::open_sizes_test {
 namespace {
 
 using Shapes = std::vector<Shape>;
@@ -109,4 +109,4 @@ TEST_P(PluginOpenSizes, GiveWhatTheProcessorGives) {
 INSTANTIATE_TEST_SUITE_P(Rows, PluginOpenSizes, ::testing::ValuesIn(wanted_rows()), test_name);
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::open_sizes_test

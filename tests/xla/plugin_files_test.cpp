@@ -5,7 +5,7 @@
 #include "tests/environment_variables.h"
 #include "tests/test_directory.h"
 
-namespace gradus::xla {
+namespace gradus::xla::plugin_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST(PluginNames, SayWhatTheyDrive) {
 }
 
 }  // namespace
-}  // namespace gradus::xla
+}  // namespace gradus::xla::plugin_files_test

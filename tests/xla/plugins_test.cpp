@@ -6,7 +6,7 @@
 #include "tests/test_directory.h"
 #include "tests/xla/failing_plugin.h"
 
-namespace gradus {
+namespace gradus::plugins_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -270,4 +270,4 @@ TEST_F(Plugins, ADeviceWithoutMemoryNamesTheHolders) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::plugins_test

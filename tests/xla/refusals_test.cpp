@@ -2,7 +2,7 @@
 #include "tests/errors.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus::testing_plugin {
+namespace gradus::testing_plugin::refusals_test {
 namespace {
 
 class Refusals : public WithPlugin {
@@ -26,4 +26,4 @@ TEST_F(Refusals, BudgetsOfBytesAreThePlugins) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_plugin
+}  // namespace gradus::testing_plugin::refusals_test

@@ -7,7 +7,7 @@
 #include "tests/test_directory.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus {
+namespace gradus::replicas_test {
 namespace {
 
 /// A test with several devices of the plugin.
@@ -481,4 +481,4 @@ TEST_F(Replicas, AreNamedByTheirPlugin) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::replicas_test

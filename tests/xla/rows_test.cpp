@@ -18,7 +18,7 @@
 #include "tests/xla/on_plugin.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_test {
 namespace {
 
 bool asks_for_all() {
@@ -175,4 +175,4 @@ TEST(PluginOps, WhatIsRefusedIsDocumented) {
 }
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_test

@@ -12,7 +12,7 @@
 #include "tests/xla/on_plugin.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus {
+namespace gradus::sweep_test {
 namespace {
 
 using ElementwiseOnPlugin = testing_plugin::WithPlugin;
@@ -299,4 +299,4 @@ TEST_F(ElementwiseOnPlugin, ACastAndBackRounds) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::sweep_test

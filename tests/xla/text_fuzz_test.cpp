@@ -6,7 +6,7 @@
 #include "tests/xla/on_plugin.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus {
+namespace gradus::text_fuzz_test {
 namespace {
 
 using Engine = std::mt19937_64;
@@ -122,4 +122,4 @@ TEST_F(TextFuzz, BitsOfConstantsComeBack) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::text_fuzz_test

@@ -14,7 +14,7 @@
 #include "tests/xla/plugin.h"
 #include "tests/xla/replicated_step.h"
 
-namespace gradus {
+namespace gradus::text_test {
 namespace {
 
 using TextOnPlugin = testing_plugin::WithPlugin;
@@ -316,4 +316,4 @@ return %2 %5
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::text_test

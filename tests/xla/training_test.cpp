@@ -2,7 +2,7 @@
 #include "gradus/function/program_cache.h"
 #include "tests/xla/plugin.h"
 
-namespace gradus {
+namespace gradus::training_test {
 namespace {
 
 using TrainingOnPlugin = testing_plugin::WithPlugin;
@@ -179,4 +179,4 @@ TEST_F(TrainingOnPlugin, CodeOfEagerStructuresCountsInTheCache) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::training_test

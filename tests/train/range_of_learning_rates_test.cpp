@@ -14,7 +14,7 @@
 #include "gradus/train/fit.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::range_of_learning_rates_test {
 namespace {
 
 /// A data set that says what the losses are, whatever the model is.
@@ -147,4 +147,4 @@ TEST(LearningRateRange, ASharedHandleIsRefused) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::range_of_learning_rates_test
