@@ -18,8 +18,10 @@ namespace gradus {
 struct Traced {
   std::vector<Spec> arguments, specs;
   bool is_random;
+  bool branches = false;  // in C++, on values of the element: there is no trace of it, and it may draw random numbers
 };
-/// Traces f. If f must know the sizes, it is traced with those of the first element. `stage` opens errors.
+/// Traces f. If f must know the sizes, it is traced with those of the first element. If it branches on values, it is
+/// run for the first element. `stage` opens errors.
 Traced trace_element(std::string_view stage, const Stage& source, const ElementFunction& f);
 
 /// The value without its history.
@@ -42,7 +44,8 @@ class ElementWork {
 
   /// Specs of the results.
   const std::vector<Spec>& specs() const { return specs_; }
-  /// A hash of the traced program, its captures, and the seed: equal for the same work in every run.
+  /// A hash of the traced program, its captures, and the seed: equal for the same work in every run. Of a function that
+  /// branches on values in C++ it is one of the seed.
   std::uint64_t identity() const;
   /// True if random ops are used.
   bool is_random() const { return seed_.has_value(); }
@@ -87,6 +90,7 @@ class ElementWork {
   std::vector<Spec> arguments_;                                               // specs that it was traced with
   std::vector<Spec> specs_;
   std::optional<std::uint64_t> seed_;  // only if random ops are used
+  bool branches_ = false;
 };
 
 /// `work`, of elements of `before`, for those of `now`.

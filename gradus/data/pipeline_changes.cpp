@@ -14,9 +14,10 @@ bool makes_elements(const Stage& stage) {
   if (is_cache(stage)) return false;
   const std::vector<const Stage*> sources = stage.sources();
   if (sources.empty()) return stage.held_bytes() == 0;
+  constexpr std::string_view names[] = {"map",          "filter", "take_while",      "interleave",        "bucket",
+                                        "padded_batch", "scan",   "group_by_window", "rejection_resample"};
   const std::string name = stage.name();
-  const auto begins = [&](std::string_view with) { return name.starts_with(with); };
-  return begins("map") || begins("filter") || begins("interleave") || begins("bucket") || begins("padded_batch") ||
+  return std::ranges::any_of(names, [&](std::string_view begin) { return name.starts_with(begin); }) ||
          std::ranges::any_of(sources, [](const Stage* source) { return makes_elements(*source); });
 }
 

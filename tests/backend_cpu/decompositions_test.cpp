@@ -1,7 +1,7 @@
 /// Decompositions have the same bits with either instruction set and on any number of threads.
 #include "tests/backend_cpu/compiled.h"
 
-namespace gradus::testing_loops {
+namespace gradus::testing_loops::decompositions_test {
 namespace {
 
 struct DecomposedSize {
@@ -52,4 +52,4 @@ TEST(Decompositions, HaveTheBitsOfEitherInstructionSet) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_loops
+}  // namespace gradus::testing_loops::decompositions_test

@@ -14,7 +14,7 @@
 #include "gradus/ops/solve.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::least_squares_test {
 namespace {
 
 constexpr LeastSquaresMethod fit_methods[] = {LeastSquaresMethod::trf, LeastSquaresMethod::dogbox,
@@ -173,4 +173,4 @@ TEST(LeastSquares, RefusesWhatSciPyRefuses) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::least_squares_test

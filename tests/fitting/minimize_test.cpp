@@ -20,7 +20,7 @@
 #include "gradus/ops/special.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::minimize_test {
 namespace {
 
 Tensor valley(const Tensor& x) { return 100 * square(x[1] - square(x[0])) + square(1 - x[0]); }
@@ -246,4 +246,4 @@ TEST(Minimize, RefusesWhatSciPyRefuses) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::minimize_test

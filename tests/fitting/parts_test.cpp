@@ -9,7 +9,7 @@
 #include "gradus/fitting/linear_model.h"
 #include "gradus/fitting/robust_loss.h"
 
-namespace gradus::fitting {
+namespace gradus::fitting::parts_test {
 namespace {
 
 Matrix made(std::size_t rows, std::size_t columns, double seed = 1) {
@@ -141,4 +141,4 @@ TEST(FittingParts, RobustLossesHaveTheGradientOfTheirCost) {
 }
 
 }  // namespace
-}  // namespace gradus::fitting
+}  // namespace gradus::fitting::parts_test

@@ -7,7 +7,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/fitting/scipy_values.h"
 
-namespace gradus {
+namespace gradus::reference_test {
 namespace {
 
 class AgainstScipy : public testing::TestWithParam<ReferenceMinimum> {};
@@ -69,4 +69,4 @@ INSTANTIATE_TEST_SUITE_P(LeastSquares, FitAgainstScipy, testing::ValuesIn(scipy_
 });
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::reference_test

@@ -13,7 +13,7 @@
 #include "gradus/optim/optimizers.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::tape_recording_test {
 namespace {
 
 TEST(StoppedTape, KnowsWhatItRecordedAndNothingElse) {
@@ -224,4 +224,4 @@ TEST(Sources, AreTensorsAndVariablesInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::tape_recording_test

@@ -6,7 +6,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::ctc_test {
 namespace {
 
 using Labels = std::vector<std::int32_t>;
@@ -181,4 +181,4 @@ TEST(CtcDecode, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::ctc_test

@@ -8,7 +8,7 @@
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::bitcast_test {
 namespace {
 
 /// 16 bytes of every kind, as 16 / width elements.
@@ -134,4 +134,4 @@ TEST(Pow, OfIntegersRefusesNegativeExponents) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::bitcast_test

@@ -7,7 +7,7 @@
 #include "gradus/gradus.h"
 #include "tests/threads.h"
 
-namespace gradus::decomposition_tests {
+namespace gradus::decomposition_tests::decompositions_test {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -373,4 +373,4 @@ TEST(GradedMatrices, KeepSmallSingularValues) {
 }
 
 }  // namespace
-}  // namespace gradus::decomposition_tests
+}  // namespace gradus::decomposition_tests::decompositions_test

@@ -18,7 +18,7 @@
 #include "gradus/ops/solve.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::edges_of_kernels_test {
 namespace {
 
 /// A product of fewer columns may pack them in wider blocks, and so need more memory.
@@ -76,4 +76,4 @@ TEST(EdgesOfKernels, TheGradientOfADeterminantKeepsNaN) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::edges_of_kernels_test

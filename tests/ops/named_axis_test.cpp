@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include "gradus/gradus.h"
 
-namespace gradus {
+namespace gradus::named_axis_test {
 namespace {
 
 void expect_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
@@ -55,4 +55,4 @@ TEST(NamedAxis, IsTheOneByPlace) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::named_axis_test

@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/threads.h"
 
-namespace gradus {
+namespace gradus::random_parameters_test {
 namespace {
 
 /// The largest distance between the shares of sorted numbers in [0, 1] and the uniform distribution (Kolmogorov and
@@ -165,4 +165,4 @@ TEST(Stateless, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::random_parameters_test

@@ -9,7 +9,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/ops/rows.h"
 
-namespace gradus::rows {
+namespace gradus::rows::rows_decompositions {
 namespace {
 
 using CasesOfMatrices = std::vector<std::vector<Shape>>;
@@ -138,4 +138,4 @@ const bool registered_decompositions =
     add_rows(rows_of_factors()) && add_rows(rows_of_spectra()) && add_rows(rows_of_matrix_functions());
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::rows_decompositions

@@ -22,7 +22,7 @@ TEST(Subscripts, NamesStandBesideOthersOfTheirName) {
   EXPECT_TRUE(all({*begin(last) == 2, *(end(last) - 1) == 11}));
 }
 
-namespace gradus::rows {
+namespace gradus::rows::subscripts_test {
 namespace {
 
 struct Reading {
@@ -306,4 +306,4 @@ TEST(Extents, AreComputedWith) {
 }
 
 }  // namespace
-}  // namespace gradus::rows
+}  // namespace gradus::rows::subscripts_test

@@ -11,7 +11,7 @@
 #include "gradus/optim/optimizers.h"
 #include "gradus/train/fit.h"
 
-namespace gradus {
+namespace gradus::message_sinks_test {
 namespace {
 
 /// Sinks that keep what they get, and are gone with this.
@@ -87,4 +87,4 @@ TEST(MessageSinks, MayBeSetAndUsedByThreads) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::message_sinks_test

@@ -1,6 +1,7 @@
 /// Every number of every option struct: what its ranges() leave out is an InvalidArgument that names it, wherever the
 /// options are used; what they let in does no harm. tests/house looks that no struct is missing here.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -254,6 +255,19 @@ TEST(Options, OfDataSets) {
               [&](const auto& o) { numbers.padded_batch(2, o); });
   try_numbers("bucket_by_sequence_length", BucketOptions{.bucket_boundaries = {3}, .bucket_batch_sizes = {2, 2}},
               [&](const auto& o) { numbers.bucket_by_sequence_length([](Tensor x) { return x; }, o); });
+  try_numbers("window", WindowingOptions{.shift = 1}, [&](const auto& o) { numbers.window(2, o); });
+  try_numbers("sample_from_datasets", SampleOptions{},
+              [&](const auto& o) { data::sample_from_datasets({numbers, numbers}, {}, o); });
+  try_numbers("rejection_resample", RejectionOptions{.initial_dist = {0.5, 0.5}},
+              [&](const auto& o) { numbers.rejection_resample([](Tensor x) { return x; }, {1, 1}, o); });
+  try_numbers("timeseries_dataset_from_array", data::TimeseriesOptions{.start_index = 1, .end_index = 8},
+              [&](const auto& o) { data::timeseries_dataset_from_array(ones({9, 1}), 2, o); });
+  const std::vector<std::byte> sound = encode_wav(ones({2, 1}), 8000);
+  try_numbers("decode_wav", WavOptions{}, [&](auto o) {
+    o.desired_samples = std::min(o.desired_samples, std::int64_t{9});
+    o.desired_channels = std::min(o.desired_channels, std::int64_t{9});
+    decode_wav(sound, o);
+  });
   const EmptyTestDirectory directory;
   std::filesystem::create_directories(directory.path() / "a");
   std::ofstream(directory.path() / "a" / "b.png") << "none";  // is read when an element is
