@@ -18,15 +18,24 @@ bool gives_examples_by_index(const Stage& stage) {
          !is_repeated(stage);
 }
 
-/// The stage with the examples; throws for a stage on the way to it that is read in order alone.
+/// The stage that makes the number of elements unknown.
+const Stage& uncounted_stage(const Stage& stage) {
+  const std::vector<const Stage*> sources = stage.sources();
+  return sources.size() == 1 && !sources[0]->is_counted() ? uncounted_stage(*sources[0]) : stage;
+}
+
+constexpr std::string_view apart =
+    "; give a validation set apart: .validation = dataset.take(n), and train on dataset.skip(n)";
+
+/// The stage with the examples; throws if a stage on the way to it cannot be divided.
 const Stage& stage_of_examples(std::string_view what, const Stage& stage) {
   if (gives_examples_by_index(stage)) return stage;
+  require(stage.is_counted(), what, ": the stage ", uncounted_stage(stage).name(), " of the data set cannot be ",
+          "divided by index, since the number of its elements is known only when they are read", apart);
   const std::vector<const Stage*> sources = stage.sources();
-  require(stage.is_counted() && sources.size() == 1, what, ": the stage ", stage.name(),
-          " of the data set cannot be divided by index",
-          stage.is_counted() ? ", since its elements are not single examples in the same order in every epoch"
-                             : ", since the number of its elements is known only when they are read",
-          "; give a validation set apart: .validation = dataset.take(n), and train on dataset.skip(n)");
+  require(sources.size() == 1, what, ": the stage ", stage.name(),
+          " of the data set cannot be divided by index, since ",
+          "its elements are not single examples in the same order in every epoch", apart);
   return stage_of_examples(what, *sources[0]);
 }
 

@@ -24,7 +24,7 @@ std::int64_t mark_of(const std::string& name) {
 Tensor only(std::size_t row) {
   std::vector<double> places(most_logs, 0);
   places[row] = 1;
-  return reshape(constant(places), {rows_of_logs, 1});
+  return reshape(constant(places, f64), {rows_of_logs, 1});
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include "gradus/base/nearest.h"
 #include "gradus/gradients/shard_target.h"
 #include "gradus/graph/same_value.h"
-#include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/special.h"
@@ -91,7 +90,9 @@ Loss detail::total_of_outputs(const Losses& losses, const std::vector<ExaminedOu
   }
   const Shape& rows = outputs[0].y.shape();
   const Tensor weight = extent(rows.rank() > 0 ? rows[0] : 1, sum.dtype());
-  return Loss::of_mean(fill_like(sum, 0), weight).plus_part(sum);
+  if (!differs_by_shard(sum)) return Loss::of_mean(sum, weight);
+  const Tensor rows_of_all = Loss::of_mean(sum, weight).weight();
+  return Loss::of_sums(rows_of_all * sum, weight);
 }
 
 }  // namespace gradus

@@ -57,7 +57,7 @@ const BinaryCrossentropy of_even{from_logits};
 
 struct Targets {
   Tensor x = random::normal({70, 5}, {.seed = 1});
-  Tensor digit = argmax(x * constant({1, 1, 1, 1, -100}));
+  Tensor digit = random::integers({70}, {.high = 4, .seed = 8});
   Tensor even = cast(reduce_sum(x, {.axis = {1}, .keepdims = true}) > 0, f32);
   Tensor weight = random::uniform({70}, {.seed = 2});
   Dataset<3> plain = data::from_tensor_slices(x, digit, even).batch(16);

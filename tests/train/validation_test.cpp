@@ -85,7 +85,7 @@ TEST(Validation, SplitOfWhatCannotBeDivided) {
                                                    return std::pair{ones({1}), ones({1})};
                                                  });
   refuses(generated.batch(4), {.validation_split = 0.2}, {"validation_split", "read"});
-  refuses(examples.batch(8), {.validation_split = 0.001}, {"50 examples", "none for validation"});
+  refuses(examples.batch(8), {.validation_split = 1e-20}, {"50 examples", "none for validation"});
   refuses(examples.batch(8), {.validation_split = 0.99}, {"50 examples", "none for training"});
   refuses(examples.batch(8), {.validation_split = 1}, {"validation_split"});
   refuses(examples.batch(8), {.validation = examples.batch(8), .validation_split = 0.2}, {"both given"});
