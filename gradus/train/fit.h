@@ -6,6 +6,7 @@
 #include "gradus/data/dataset.h"
 #include "gradus/distribute/strategy.h"
 #include "gradus/function/traced_function.h"
+#include "gradus/nn/metrics.h"
 #include "gradus/optim/optimizer.h"
 #include "gradus/train/callback.h"
 #include "gradus/train/checkpoints.h"
