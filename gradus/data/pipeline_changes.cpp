@@ -50,6 +50,8 @@ const Stage* worth_caching(const Stage& stage) {
 }
 
 StagePointer changed(const StagePointer& stage, PipelineChanges changes) {
+  if (changes.window && changes.window->of == stage.get())
+    return window_stage(stage, changes.window->begin, changes.window->count);
   const std::vector<const Stage*> sources = stage->sources();
   const bool caches = changes.cache && worth_caching(*stage) == stage.get();
   if (caches) changes.cache = false;
@@ -61,7 +63,9 @@ StagePointer changed(const StagePointer& stage, PipelineChanges changes) {
     for (const Stage* source : sources) copies.push_back(changed(source->shared_from_this(), of_sources));
     if (changes.without_repeats && copies.size() > 1) repeat_shorter_ones(sources, of_sources, copies);
     copy = stage->over(copies, changes);
-    require(copy != nullptr, "the stage ", stage->name(), " of this data set cannot be tried with other options");
+    require(copy != nullptr, "the stage ", stage->name(), " of this data set cannot be ",
+            changes.window ? "read of a part of its examples; give a validation set apart, by .validation"
+                           : "tried with other options");
   }
   if (!caches) return copy;
   return cached(std::move(copy), changes);

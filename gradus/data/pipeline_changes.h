@@ -6,6 +6,12 @@
 
 namespace gradus {
 
+/// Elements [begin, begin + count) of a stage.
+struct ExampleWindow {
+  const Stage* of;
+  std::int64_t begin, count;
+};
+
 /// The differences of the copy.
 struct PipelineChanges {
   std::optional<std::int64_t> batch_size = {};  // of the last batch of a chain
@@ -14,6 +20,7 @@ struct PipelineChanges {
   bool without_repeats = false;                 // repeated data are read once
   /// The copy reads only this many batches, of `rows` rows each, of cached elements; 0: all.
   std::int64_t cached_batches = 0, rows = 1;
+  std::optional<ExampleWindow> window = {};  // in place of the stage that it is of
 };
 
 /// A copy of `stage` and of all that it reads. Sources are shared; a cache of the copy is its own, in memory.

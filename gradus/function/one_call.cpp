@@ -12,6 +12,7 @@
 #include "gradus/function/pending.h"
 #include "gradus/function/resident.h"
 #include "gradus/ops/random_state.h"
+#include "gradus/tensor/borrowed.h"
 
 namespace gradus {
 namespace {
@@ -196,7 +197,7 @@ void OneCall::overwrite(const Segment& leaf, const Executable& program,
     const bool held_by_call = place < cells_.size() && cells_[place].get() == input.get();
     const std::uint32_t holders = held_by_call ? 3 : 2;  // the node, the frame, and this call
     if (node->value.get() != input.get() || node->refs.load(std::memory_order_acquire) != 1 ||
-        input->refs.load(std::memory_order_acquire) != holders)
+        input->refs.load(std::memory_order_acquire) != holders || is_borrowed(*input))
       continue;
     frame().outputs[a.output] = input;
     locks.push_back(std::move(lock));

@@ -9,6 +9,7 @@
 #include "gradus/function/resident.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/mask.h"
+#include "gradus/tensor/borrowed.h"
 
 namespace gradus {
 
@@ -443,7 +444,7 @@ void Pending::plan(Plan& p) {
   for (std::size_t i = 0; i < p.leaves.size(); ++i) {
     const Node* leaf = p.leaves[i];
     p.dying.push_back(!keep_any && leaf->refs.load(std::memory_order_acquire) == holders_of(leaf, p.leaf_uses[i]) &&
-                      leaf->value.get()->refs.load(std::memory_order_acquire) == 1);
+                      leaf->value.get()->refs.load(std::memory_order_acquire) == 1 && !is_borrowed(*leaf->value.get()));
     p.key.push_back(static_cast<std::uint64_t>(p.dying[i]));
     p.add_to_key(leaf->spec);
   }

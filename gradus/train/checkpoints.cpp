@@ -362,7 +362,9 @@ std::optional<Checkpoints::Resumed> Checkpoints::restore(const TrainingFacts& sa
   resumed.differences = differences(said, resumed.said);
   check_agreement(resumed.differences, where);
   check(resumed);
-  if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0)
+  const auto is_optimizer = [](const auto& part) { return part.first.starts_with("optimizer_"); };
+  const bool is_of_part = std::ranges::any_of(state_->further, is_optimizer);  // others have state for the rest
+  if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0 && !is_of_part)
     state_->optimizer.prepare(trainable);
   state_->match_callbacks(arrays, resumed);
   std::vector<Entry> entries = state_->entries();

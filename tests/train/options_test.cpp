@@ -286,6 +286,9 @@ TEST(Options, OfTraining) {
     SGD optimizer;
     fit(m, optimizer, MeanSquaredError(), data, o);
   });
+  const std::vector<float> numbers(8);
+  try_numbers("borrow", BorrowOptions{.strides = {1}, .padded = true},
+              [&](const auto& o) { borrow(std::span<const float>(numbers), {2}, o); });
   try_numbers("predict", PredictOptions{}, [&](const auto& o) { predict(model(), x, o); });
   try_numbers("early_stopping", EarlyStoppingOptions{}, [](const auto& o) { early_stopping(o); });
   try_numbers("reduce_lr_on_plateau", ReduceLROnPlateauOptions{}, [](const auto& o) { reduce_lr_on_plateau(o); });
