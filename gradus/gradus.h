@@ -45,6 +45,8 @@
 #include "gradus/data/explanation.h"
 #include "gradus/data/files.h"
 #include "gradus/data/pipeline.h"
+#include "gradus/data/strings.h"
+#include "gradus/data/text_dataset.h"
 #include "gradus/distribute/cluster.h"
 #include "gradus/distribute/parameter_server.h"
 #include "gradus/distribute/per_replica.h"
