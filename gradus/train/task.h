@@ -51,7 +51,9 @@ template <class M, class L, class D> constexpr bool fit_together() {
   if constexpr (!std::derived_from<M, Module>) {
     static_assert(std::is_void_v<M>, "the first argument is a model: a Sequential, or Model<Net>");
   } else if constexpr (n == 0) {
-    static_assert(std::is_void_v<D>, "data is a data set: data::from_tensor_slices(x, y).batch(32)");
+    static_assert(
+        std::is_void_v<D>,
+        "data is a data set: data::from_tensor_slices(x, y).batch(32); one of strings is mapped to numbers before");
   } else if constexpr (std::convertible_to<const L&, std::string_view>) {
     static_assert(std::is_void_v<L>, "a loss is an object or a function, such as MeanSquaredError(); no text");
   } else if constexpr (!requires { typename prediction_t<M, n>; }) {

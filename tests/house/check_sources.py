@@ -8,8 +8,8 @@ import re
 import sys
 
 # A room includes from itself and from rooms before it in this list; gradus.h, the one include of users, is last.
-ROOMS = ("base tensor scalar graph ops autodiff compiler backend function gradients formats data nn optim distribute "
-         "train onnx profile advice").split()
+ROOMS = ("base tensor scalar graph ops autodiff compiler backend function gradients formats data text nn optim "
+         "distribute train onnx profile advice").split()
 FOLDERS = ["gradus", "apps", "examples", "tests", "bench", "fuzz"]
 CODE = {".h", ".cpp"}
 LONGEST = 600
