@@ -1,5 +1,5 @@
-/// Fuzz target: tokenizer.json. A file works, on a text of several scripts and on its own, or is refused by an Error; what
-/// is encoded has ids of tokens that decode.
+/// Fuzz target: tokenizer.json. A file works, on a text of several scripts and on its own, or is refused by an Error;
+/// what is encoded has ids of tokens that decode.
 #include <cstdint>
 #include <cstdlib>
 #include "gradus/base/error.h"

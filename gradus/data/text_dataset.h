@@ -42,8 +42,9 @@ class TextPipeline {
  public:
   /// `text`: the shape of the strings of an element, any_size where it varies.
   TextPipeline(Pipeline pipeline, const Shape& text) : pipeline_(std::move(pipeline)), text_(text) {}
-  /// As TextDataset's functions of these names.
+  /// As TextDataset::batch.
   TextPipeline batch(std::int64_t size, BatchOptions options) const;
+  /// As TextDataset::filter.
   TextPipeline filter(std::function<bool(const Strings&, In)> predicate) const;
   /// A map whose results have strings.
   TextPipeline map_to_text(const TextFunction& f, const TextMapOptions& options) const;
@@ -52,7 +53,9 @@ class TextPipeline {
   /// Rows of both, as data::from_tensor_slices.
   static TextPipeline slices(const Strings& strings, const Tensors& tensors);
 
+  /// The stages.
   const Pipeline& pipeline() const { return pipeline_; }
+  /// The shape of the strings of an element.
   const Shape& text() const { return text_; }
   /// This, with the other chain of stages, which leaves elements as they are.
   TextPipeline with(Pipeline pipeline) const { return {std::move(pipeline), text_}; }

@@ -114,12 +114,17 @@ class IntegerLookup {
   /// As StringLookup's.
   void adapt(const Tensor& data);
   template <std::size_t N> void adapt(const Dataset<N>& data) { adapt_to(data.pipeline()); }
+  /// The terms by their ids.
   std::vector<std::int64_t> get_vocabulary(bool include_special_tokens = true) const {
     return table_.vocabulary(include_special_tokens);
   }
+  /// The number of ids.
   std::int64_t vocabulary_size() const { return table_.size(); }
+  /// As StringLookup's.
   void set_vocabulary(const std::vector<std::int64_t>& vocabulary, const std::vector<double>& idf_weights = {});
+  /// As StringLookup's.
   void save(const std::filesystem::path& file) const;
+  /// As StringLookup's.
   static IntegerLookup load(const std::filesystem::path& file);
 
  private:

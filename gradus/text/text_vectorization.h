@@ -18,6 +18,7 @@ class NgramWidths {
   NgramWidths(int n);
   NgramWidths(std::initializer_list<std::int64_t> widths) : widths_(widths) {}
   NgramWidths(std::vector<std::int64_t> widths) : widths_(std::move(widths)) {}
+  /// All widths, in the order in which n-grams are listed.
   const std::vector<std::int64_t>& widths() const { return widths_; }
 
  private:
@@ -26,9 +27,9 @@ class NgramWidths {
 
 /// Options of TextVectorization.
 struct TextVectorizationOptions {
-  std::optional<std::int64_t> max_tokens = {};  // most ids, those of special tokens included
-  Standardize standardize = Standardize::lower_and_strip_punctuation;
-  Split split = Split::whitespace;
+  std::optional<std::int64_t> max_tokens = {};                         // most ids, those of special tokens included
+  Standardize standardize = Standardize::lower_and_strip_punctuation;  // what is changed first
+  Split split = Split::whitespace;                                     // where a text is taken apart
   NgramWidths ngrams = {};                                             // none: the parts themselves
   OutputMode output_mode = OutputMode::ids;                            // not one_hot
   std::optional<std::int64_t> output_sequence_length = {};             // with ids: the length of every result
@@ -70,11 +71,15 @@ class TextVectorization {
   std::vector<std::string> get_vocabulary(bool include_special_tokens = true) const {
     return lookup_.get_vocabulary(include_special_tokens);
   }
+  /// As StringLookup's.
   std::int64_t vocabulary_size() const { return lookup_.vocabulary_size(); }
+  /// As StringLookup's.
   void set_vocabulary(const std::vector<std::string>& vocabulary, const std::vector<double>& idf_weights = {}) {
     lookup_.set_vocabulary(vocabulary, idf_weights);
   }
+  /// As StringLookup's.
   void load_vocabulary(const std::filesystem::path& file) { lookup_.load_vocabulary(file); }
+  /// As StringLookup's.
   void save_vocabulary(const std::filesystem::path& file) const { lookup_.save_vocabulary(file); }
   /// Writes options and vocabulary as JSON. InvalidArgument with functions of one's own, which no file holds.
   void save(const std::filesystem::path& file) const;

@@ -21,18 +21,18 @@ enum class TruncationStrategy { longest_first, only_first, only_second };
 
 /// How encodings are cut off.
 struct TruncationOptions {
-  std::int64_t max_length;  // most tokens, special ones included
-  TruncationStrategy strategy = TruncationStrategy::longest_first;
-  TokenSide direction = TokenSide::right;
+  std::int64_t max_length;                                          // most tokens, special ones included
+  TruncationStrategy strategy = TruncationStrategy::longest_first;  // which text of a pair is cut off
+  TokenSide direction = TokenSide::right;                           // where it is
   static constexpr auto ranges() { return std::array{Allowed::positive("max_length")}; }
 };
 /// How encodings of a batch are filled in.
 struct TokenPaddingOptions {
   std::optional<std::int64_t> length = {};              // none: that of the longest in the batch
   std::optional<std::int64_t> pad_to_multiple_of = {};  // the length is rounded up
-  TokenSide direction = TokenSide::right;
-  std::int32_t pad_id = 0, pad_type_id = 0;
-  std::string pad_token = "[PAD]";
+  TokenSide direction = TokenSide::right;               // where tokens are filled in
+  std::int32_t pad_id = 0, pad_type_id = 0;             // their id and their type
+  std::string pad_token = "[PAD]";                      // their text
   static constexpr auto ranges() {
     return std::array{Allowed::within(0, 1 << 24, "length pad_to_multiple_of"),
                       Allowed::not_negative("pad_id pad_type_id")};
@@ -41,7 +41,7 @@ struct TokenPaddingOptions {
 
 /// Encodings of a batch as tensors, i64 [batch, length].
 struct TokenTensors {
-  Tensor ids, type_ids, attention_mask;
+  Tensor ids, type_ids, attention_mask;  // as in TextEncoding
 };
 
 /// A tokenizer: a value, which shares its tables with its copies and may be used by several threads at once. Texts have
@@ -91,11 +91,15 @@ class Tokenizer {
 
   /// Cuts off encodings from now on. InvalidArgument unless max_length is positive.
   void enable_truncation(const TruncationOptions& options);
+  /// Cuts off nothing from now on.
   void no_truncation() { truncation_.reset(); }
   /// Fills in encodings from now on. InvalidArgument for numbers out of range.
   void enable_padding(const TokenPaddingOptions& options = {});
+  /// Fills in nothing from now on.
   void no_padding() { padding_.reset(); }
+  /// How encodings are cut off, if they are.
   const std::optional<TruncationOptions>& truncation() const { return truncation_; }
+  /// How encodings are filled in, if they are.
   const std::optional<TokenPaddingOptions>& padding() const { return padding_; }
 
  private:
