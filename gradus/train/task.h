@@ -66,7 +66,9 @@ template <class M, class L, class D> constexpr bool fit_together() {
   if constexpr (!std::derived_from<M, Module>) {
     static_assert(std::is_void_v<M>, "the first argument is a model: a Sequential, or Model<Net>");
   } else if constexpr (n == 0) {
-    static_assert(std::is_void_v<D>, "data is a data set: data::from_tensor_slices(x, y).batch(32)");
+    static_assert(
+        std::is_void_v<D>,
+        "data is a data set: data::from_tensor_slices(x, y).batch(32); one of strings is mapped to numbers before");
   } else if constexpr (StepOn<L, n>) {
     return true;
   } else if constexpr (std::same_as<L, TrainingSteps>) {

@@ -373,5 +373,11 @@ int main() {
     Tensor rows, columns;
   };
   MirroredStrategy().run([](Tensor a) { return Sums{a, a}; }, x);
+#elif CASE == 102
+  // says: strings live on the host: look them up by
+  relu(Strings{"a", "b"});
+#elif CASE == 103
+  // says: one of strings is mapped to numbers before
+  fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(Strings{"a"}, x));
 #endif
 }

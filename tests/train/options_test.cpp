@@ -276,6 +276,32 @@ TEST(Options, OfDataSets) {
   try_numbers("parse_csv", CsvOptions{.label = "y"}, [](const auto& o) { parse_csv("x,y\n1,2\n", "text", o); });
 }
 
+TEST(Options, OfText) {
+  const auto weighted = [](auto options) {
+    options.output_mode = OutputMode::tf_idf;
+    options.idf_weights = {1};
+    return options;
+  };
+  const StringLookupOptions words{.max_tokens = 9, .vocabulary = {"a"}};
+  try_numbers("StringLookup", weighted(words), [](const auto& o) { StringLookup{o}; });
+  const IntegerLookupOptions numbers{.max_tokens = 9, .mask_token = 7, .vocabulary = {5}};
+  try_numbers("IntegerLookup", weighted(numbers), [](const auto& o) { IntegerLookup{o}; });
+  const TextVectorizationOptions texts{.max_tokens = 9, .vocabulary = {"a"}};
+  try_numbers("TextVectorization", weighted(texts), [](const auto& o) { TextVectorization{o}; });
+  try_numbers("TextVectorization", TextVectorizationOptions{.output_sequence_length = 3, .idf_weights = {}},
+              [](const auto& o) { TextVectorization{o}; });
+  const EmptyTestDirectory folder;
+  std::filesystem::create_directories(folder.path() / "a");
+  std::ofstream(folder.path() / "a" / "b.txt") << "text";
+  try_numbers("text_dataset_from_directory",
+              data::TextDirectoryOptions{.seed = 1, .validation_split = 0.5, .subset = data::Subset::validation},
+              [&](const auto& o) { data::text_dataset_from_directory(folder.path(), o); });
+  try_numbers("Discretization", DiscretizationOptions{.bin_boundaries = {1}}, [](const auto& o) { Discretization{o}; });
+  Tokenizer tokenizer = Tokenizer::from_json(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}}})", "test");
+  try_numbers("truncation", TruncationOptions{.max_length = 3}, [&](const auto& o) { tokenizer.enable_truncation(o); });
+  try_numbers("padding", TokenPaddingOptions{}, [&](const auto& o) { tokenizer.enable_padding(o); });
+}
+
 TEST(Options, OfTraining) {
   const Tensor x = ones({8, 2});
   const Dataset<2> data = data::from_tensor_slices(x, ones({8, 1})).batch(4);
