@@ -42,13 +42,11 @@ std::string Subscript::to_text() const {
 }
 
 std::vector<Subscript> given_subscripts(std::initializer_list<const Subscript*> subscripts) {
+  std::size_t count = subscripts.size();
+  while (count > 0 && subscripts.begin()[count - 1]->kind() == Subscript::Kind::none) --count;
   std::vector<Subscript> given;
-  std::size_t count = 0;
-  for (const Subscript* each : subscripts) {
-    given.push_back(*each);
-    if (each->kind() != Subscript::Kind::none) count = given.size();
-  }
-  given.resize(count);
+  given.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) given.push_back(*subscripts.begin()[i]);
   return given;
 }
 

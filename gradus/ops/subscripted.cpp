@@ -2,6 +2,7 @@
 #include "gradus/ops/subscripted.h"
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/elementwise.h"
@@ -18,12 +19,6 @@ namespace gradus {
 namespace {
 
 using Kind = Subscript::Kind;
-
-std::string text_of_subscripts(std::string_view name, const std::vector<Subscript>& subscripts) {
-  std::string list;
-  for (const Subscript& each : subscripts) list += (list.empty() ? "" : ", ") + each.to_text();
-  return text(name, "(", list, ")");
-}
 
 /// The dimensions of x that a subscript stands for.
 int dimensions_of(const Subscript& subscript) {
@@ -91,11 +86,18 @@ Tensor sums_at_places(const Tensor& places, const Tensor& values) {
 
 }  // namespace
 
-Subscripted::Subscripted(std::string_view name, const Tensor& x, const std::vector<Subscript>& subscripts)
-    : op_(text_of_subscripts(name, subscripts)), x_(x), source_(x) {
+std::ostream& operator<<(std::ostream& out, const Subscripted::Written& written) {
+  out << written.of->name_ << '(';
+  std::string_view comma;
+  for (const Subscript& each : written.of->subscripts_) out << std::exchange(comma, ", ") << each.to_text();
+  return out << ')';
+}
+
+Subscripted::Subscripted(std::string_view name, const Tensor& x, std::vector<Subscript> subscripts)
+    : name_(name), subscripts_(std::move(subscripts)), x_(x), source_(x) {
   const int rank = x.shape().rank();
   int named = 0, ellipses = 0;
-  for (const Subscript& each : subscripts) {
+  for (const Subscript& each : subscripts_) {
     require(each.kind() != Kind::none, op(),
             ": a subscript is {}, expected an integer, all, slice, newaxis, ellipsis "
             "or a tensor");
@@ -107,12 +109,12 @@ Subscripted::Subscripted(std::string_view name, const Tensor& x, const std::vect
           "the other dimensions");
   require(named <= rank, op(), ": the subscripts take ", named, " dimensions, ", x.spec(), " has ", rank,
           "; leave some out, or add dimensions by newaxis");
-  for (std::size_t i = 0; i < subscripts.size(); ++i) add_part(subscripts[i], static_cast<int>(i), rank - named);
+  for (std::size_t i = 0; i < subscripts_.size(); ++i) add_part(subscripts_[i], static_cast<int>(i), rank - named);
   add_whole(source_.shape().rank() - axes_);
   std::vector<Range> ranges;
   for (const Part& part : parts_)
     if (part.axis >= 0) ranges.push_back(part.range);
-  box_ = box_of_ranges(source_, ranges, op());
+  box_ = box_of_ranges(source_, ranges, is_open_ ? text(op()) : name_);
   decide_order();
 }
 
@@ -141,6 +143,7 @@ void Subscripted::add_element(const Subscript& subscript) {
   const std::int64_t at = *bound.at(), n = source_.shape()[axes_];
   require<OutOfRange>(n < 0 || bound.is_symbolic() || (at >= -n && at < n), op(), ": index ", at,
                       " is outside dimension ", axes_, " of ", source_.spec(), ", expected ", -n, " to ", n - 1);
+  is_open_ = is_open_ || n < 0 || bound.is_symbolic();
   Range range{.begin = at, .end = at + 1};
   if (bound.is_symbolic())
     range = {.begin = at, .end = dimension::add(at, 1), .begin_is_dimension = true, .end_is_dimension = true};
@@ -150,6 +153,8 @@ void Subscripted::add_element(const Subscript& subscript) {
 
 void Subscripted::add_slice(const Subscript& subscript) {
   const auto& [begin, stop, step] = subscript.range();
+  is_open_ = is_open_ || source_.shape()[axes_] < 0 || begin.is_symbolic() || stop.is_symbolic();
+  require(step != 0, op(), ": the step of a slice is 0, expected 1 or another distance");
   require(!begin.is_end() || step < 0, op(), ": a slice begins at `end`, where no element is; expected a number, such ",
           "as slice(-3, end) for the last three");
   parts_.push_back({Part::Kind::slice,
@@ -170,7 +175,7 @@ void Subscripted::add_mask(const Tensor& mask, int number) {
     require(mask.shape()[i] == source_.shape()[axes_ + i], op(), ": subscript ", number, ", booleans ", mask.spec(),
             ", stands for dimensions from ", axes_, " on of ", source_.spec(), "; the sizes must agree");
   const std::vector<std::int64_t> found =
-      known_positions(op(), "booleans", mask, "use where(condition, x, y), which keeps the shape");
+      known_positions(text(op()), "booleans", mask, "use where(condition, x, y), which keeps the shape");
   source_ = with_merged(source_, axes_, depth);
   parts_.push_back({.kind = Part::Kind::tensor,
                     .axis = axes_++,
@@ -182,7 +187,7 @@ void Subscripted::add_places(const Tensor& places, int number) {
           ", expected integers or booleans; cast it to i32, or compare it");
   repeats_ = repeats_ || places.shape().rank() > 0;
   parts_.push_back(
-      {.kind = Part::Kind::tensor, .axis = axes_, .places = from_start(op(), places, source_.shape()[axes_])});
+      {.kind = Part::Kind::tensor, .axis = axes_, .places = from_start(name_, places, source_.shape()[axes_])});
   ++axes_;
 }
 
@@ -192,7 +197,8 @@ void Subscripted::decide_order() {
   const auto is_place = [](const Part& part) { return part.is_tensor() || part.kind == Part::Kind::element; };
   for (const Part& part : parts_) {
     if (!part.is_tensor()) continue;
-    block_ = places_.empty() ? part.places.shape() : broadcast_shape(block_, part.places.shape(), op());
+    if (places_.empty()) block_ = part.places.shape();
+    else if (part.places.shape() != block_) block_ = broadcast_shape(block_, part.places.shape(), text(op()));
     places_.push_back(part.places);
   }
   if (places_.empty()) return;

@@ -1,5 +1,6 @@
 /// The elements of a tensor that subscripts name (graph/subscript.h): reading them, and tensors with them replaced.
 #pragma once
+#include <ostream>
 #include <string>
 #include <vector>
 #include "gradus/graph/tensor.h"
@@ -11,7 +12,7 @@ namespace gradus {
 class Subscripted {
  public:
   /// `name` is what the tensor is called in errors, such as "x".
-  Subscripted(std::string_view name, const Tensor& x, const std::vector<Subscript>& subscripts);
+  Subscripted(std::string_view name, const Tensor& x, std::vector<Subscript> subscripts);
   /// The elements.
   Tensor read() const;
   /// x with the elements replaced by `value`, which broadcasts to them. Of several at one place the last one counts.
@@ -40,6 +41,12 @@ class Subscripted {
     bool are_all;   // a single row, which is replaced
   };
 
+  /// What opens errors, made where one is: "x(all, slice(1, end))".
+  struct Written {
+    const Subscripted* of;
+  };
+  friend std::ostream& operator<<(std::ostream& out, const Written& written);
+
   void add_part(const Subscript& subscript, int number, int whole);
   void add_element(const Subscript& subscript);
   void add_slice(const Subscript& subscript);
@@ -47,14 +54,15 @@ class Subscripted {
   void add_places(const Tensor& places, int number);
   void add_whole(int dimensions);
   void decide_order();
-  const std::string& op() const { return op_; }
+  Written op() const { return {this}; }
   Shape result_shape(bool with_new_axes) const;
   Tensor gathered(const Tensor& x, const std::vector<int>& axes) const;
   bool is_whole(const Part& part) const;
   Rows rows_of(const Tensor& value) const;
   Tensor places_of_rows(std::size_t leading) const;
 
-  std::string op_;
+  std::string name_;
+  std::vector<Subscript> subscripts_;
   Tensor x_, source_;  // the source: x with the dimensions of each mask merged
   std::vector<Part> parts_;
   std::vector<Tensor> places_;  // of the parts that are tensors
@@ -62,6 +70,7 @@ class Subscripted {
   Shape block_;                 // to which the places broadcast
   bool block_first_ = false;    // the dimensions of the block are the first ones of the result
   bool repeats_ = false;        // an element may be named twice
+  bool is_open_ = false;        // a slice of a dimension that is a symbol, or with a bound that is one
   StridedSlice box_;
 };
 

@@ -140,9 +140,7 @@ TEST(CtcDecode, FindsEveryLabelingOnceIfBeamsSuffice) {
       Labels labels = found.decoded(k, 0).to_vector<std::int32_t>();
       std::erase(labels, -1);
       const double score = scores[static_cast<std::size_t>(k)];
-      if (k > 0) {
-        EXPECT_LE(score, scores[static_cast<std::size_t>(k - 1)]);
-      }
+      if (k > 0) { EXPECT_LE(score, scores[static_cast<std::size_t>(k - 1)]); }
       if (std::isinf(score)) continue;
       EXPECT_TRUE(seen.emplace(labels, score).second) << "found twice";
       ASSERT_TRUE(known.contains(labels));

@@ -88,6 +88,39 @@ TEST(Gamma, GradientHoldsTheProbability) {
   }
 }
 
+/// Of JAX, by jax/make_gamma_gradients.py at the numbers that the seed gives.
+TEST(Gamma, GradientsAreThoseOfJax) {
+  struct Known {
+    double alpha, number[3], slope[3];
+  };
+  constexpr Known all_known[] = {
+      {0.05,
+       {0.24886725891726982, 3.6633660175605493e-07, 2.209321638802574e-11},
+       {6.9891772735510065, 0.00010493253001300452, 1.062149296094322e-08}},
+      {0.4,
+       {1.4099116072474238, 0.19027830671003, 0.03862883766690893},
+       {2.5481673087716854, 0.9244921773175482, 0.31889146142670965}},
+      {1,
+       {1.2145483028948068, 0.7586172955949734, 0.42702518606372725},
+       {1.293090874710791, 1.0162212431553705, 0.7365556030209532}},
+      {3.5,
+       {4.232746814937184, 3.3624017285072436, 2.6024807932061518},
+       {1.1516614246663455, 1.027818508529903, 0.9007138035322523}},
+      {60,
+       {63.95329435383731, 60.50325506776919, 57.09376593778106},
+       {1.0351153482911077, 1.006976128133841, 0.9780941267581601}},
+  };
+  for (const Known& known : all_known) {
+    const auto draw = [](const Tensor& at) { return random::gamma({}, at, {.seed = 21}); };
+    const Tensor alpha = full({3}, known.alpha, f64), z = draw(alpha);
+    const Tensor slope = gradient([&](const Tensor& at) { return reduce_sum(draw(at)); }, alpha);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_NEAR(z[i].item() / known.number[i], 1, 1e-13) << known.alpha;
+      EXPECT_NEAR(slope[i].item() / known.slope[i], 1, 1e-12) << known.alpha;
+    }
+  }
+}
+
 TEST(Beta, GradientsHoldTheProbabilityOnAverage) {
   const Tensor a = full({20000}, 1.5, f64), b = full({20000}, 0.75, f64);
   const auto mean = [](const Tensor& alpha, const Tensor& beta) {
