@@ -134,7 +134,7 @@ Tensors Qr::vjp(In in, const Tensor& y, const Tensor& dy) const {
       gradient_of_qr(q, columns(r, 0, m), dq + times_transposed(columns(x, m, rest), of_rest), columns(dr, 0, m));
   return {concat({of_first, times(q, of_rest)}, -1)};
 }
-Tensor Qr::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Qr::batch(In in, std::uint32_t, std::int64_t) const { return on_processor(*this, in[0]); }
 int Qr::carries(Specs, int, int along) const { return carried_to_numbers(along); }
 
 Spec Eigh::infer(Specs in) const {
@@ -146,7 +146,7 @@ Spec Eigh::infer(Specs in) const {
 Tensors Eigh::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const std::int64_t n = columns_of(in[0].shape());
   if (!vectors) {
-    const Tensor pairs = gradus::apply(Eigh{true}, in);
+    const Tensor pairs = on_processor(Eigh{true}, in[0]);
     const Tensor v = NumbersRead(pairs).matrix(n, n);
     return {times_transposed(v * as_row(dy), v)};
   }
@@ -156,7 +156,7 @@ Tensors Eigh::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const Tensor turned = transposed_times(v, dv) / divisors(as_row(e) - as_columns(e), zero_columns(dv));
   return {symmetric_part(times_transposed(times(v, diag(de) + turned), v))};
 }
-Tensor Eigh::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Eigh::batch(In in, std::uint32_t, std::int64_t) const { return on_processor(*this, in[0]); }
 int Eigh::carries(Specs, int, int along) const { return carried_to_numbers(along); }
 
 Spec Svd::infer(Specs in) const {
@@ -171,7 +171,7 @@ Tensors Svd::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const Shape& shape = in[0].shape();
   const std::int64_t m = rows_of(shape), n = columns_of(shape), k = tall ? n : m;
   if (!vectors) {
-    const Tensor all = gradus::apply(Svd{tall, true}, in);
+    const Tensor all = on_processor(Svd{tall, true}, in[0]);
     NumbersRead factors(all);
     const Tensor u = factors.matrix(m, k);
     factors.vector(k);
@@ -191,7 +191,7 @@ Tensors Svd::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const Tensor outside = outer - times(side, transposed_times(side, outer));
   return {dx + (tall ? times_transposed(outside, v) : times_transposed(u, outside))};
 }
-Tensor Svd::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Svd::batch(In in, std::uint32_t, std::int64_t) const { return on_processor(*this, in[0]); }
 int Svd::carries(Specs, int, int along) const { return carried_to_numbers(along); }
 
 Spec Pinv::infer(Specs in) const {
@@ -209,7 +209,7 @@ Tensors Pinv::vjp(In in, const Tensor& p, const Tensor& dp) const {
   const Tensor da = times_transposed(times(left, p), p) + transposed_times(p, times(p, right)) - inner;
   return {hermitian ? symmetric_part(da) : da};
 }
-Tensor Pinv::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Pinv::batch(In in, std::uint32_t, std::int64_t) const { return on_processor(*this, in[0]); }
 int Pinv::carries(Specs, int, int along) const { return carried_to_matrices(along); }
 
 Spec Lu::infer(Specs in) const {
@@ -228,7 +228,7 @@ Tensors Lu::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const Tensor places = equal(as_columns(order), cast(iota_along(1, 0, n, i32), both.dtype()));
   return {transposed_times(cast(places, both.dtype()), permuted)};
 }
-Tensor Lu::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Lu::batch(In in, std::uint32_t, std::int64_t) const { return on_processor(*this, in[0]); }
 int Lu::carries(Specs, int, int along) const { return carried_to_numbers(along); }
 
 Spec MatrixExp::infer(Specs in) const {
@@ -244,10 +244,10 @@ Tensors MatrixExp::vjp(In in, const Tensor&, const Tensor& dy) const {
                                  {.axis = {-1}, .keepdims = true});
   const Tensor scale = where(equal(norm, 0), fill_like(norm, 1), norm * 16);
   const Tensor upper = concat({x, dy / scale}, -1), lower = concat({zeros_like(x), x}, -1);
-  const Tensor all = apply(MatrixExp{}, concat({upper, lower}, -2));
+  const Tensor all = on_processor(MatrixExp{}, concat({upper, lower}, -2));
   return {columns(rows(all, 0, n), n, n) * scale};
 }
-Tensor MatrixExp::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor MatrixExp::batch(In in, std::uint32_t, std::int64_t) const { return on_processor(*this, in[0]); }
 int MatrixExp::carries(Specs, int, int along) const { return carried_to_matrices(along); }
 
 }  // namespace gradus

@@ -2,7 +2,7 @@
 /// gives: its pieces are views. They are primitives since data decides how often values are iterated, and which rows
 /// are exchanged. T is f32 or f64, and finite, or else all of the result is NaN.
 #pragma once
-#include "gradus/graph/tensor.h"
+#include "gradus/graph/copy.h"
 
 namespace gradus {
 
@@ -74,5 +74,18 @@ struct MatrixExp {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
   int carries(Specs in, int operand, int along) const;
 };
+
+/// `op` of x. Plugins do not have these ops: what is on a device of theirs is computed by the processor, and brought
+/// back.
+template <class Op> Tensor on_processor(const Op& op, const Tensor& x) {
+  const Placement chosen = DeviceScope::current();
+  const Device there = chosen.is_named() ? chosen.device() : x.device();
+  if (there.kind == DeviceKind::cpu) return apply(op, x);
+  const auto here = [&] {
+    const DeviceScope scope(cpu());
+    return apply(op, x.to(cpu()));
+  };
+  return copy_to(here(), x.spec().device);
+}
 
 }  // namespace gradus

@@ -1,7 +1,6 @@
 /// Decompositions by their primitives.
 #include "gradus/ops/decompositions.h"
 #include <limits>
-#include "gradus/graph/copy.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/decomposition_ops.h"
 #include "gradus/ops/diagonals.h"
@@ -27,12 +26,8 @@ void require_matrices_of(std::string_view op, const Tensor& x, bool square) {
 }
 bool is_tall_matrix(const Tensor& x) { return SizeChoice::decide(x.shape()[-2] >= x.shape()[-1]); }
 
-/// Narrow floats in f32. Plugins do not have these ops: what is theirs is computed by the processor, and brought back.
-template <class Op> Tensor on_processor(const Op& op, const Tensor& x) {
-  const Tensor wide = widened(x);
-  if (wide.device().kind == DeviceKind::cpu) return apply(op, wide);
-  return copy_to(apply(op, wide.to(cpu())), wide.spec().device);
-}
+/// Narrow floats in f32.
+template <class Op> Tensor computed(const Op& op, const Tensor& x) { return on_processor(op, widened(x)); }
 
 /// Arrays that stand one after the other in rows of numbers.
 class ArraysOf {
@@ -73,7 +68,7 @@ LuFactors lu_as(const Tensor& x, DType output_idx_type) {
   require_matrices_of("lu", x, true);
   const std::int64_t n = x.shape()[-1];
   index_type("lu", output_idx_type, n);
-  ArraysOf arrays(on_processor(Lu{}, x));
+  ArraysOf arrays(computed(Lu{}, x));
   const Tensor both = arrays.matrix(n, n, x.dtype());
   return {both, arrays.vector(n, output_idx_type)};
 }
@@ -99,7 +94,7 @@ QrFactors qr(const Tensor& x, QrOptions options) {
   require_matrices_of("qr", x, false);
   const bool tall = is_tall_matrix(x);
   const std::int64_t m = x.shape()[-2], n = x.shape()[-1], k = tall && !options.full_matrices ? n : m;
-  ArraysOf arrays(on_processor(Qr{tall, options.full_matrices}, x));
+  ArraysOf arrays(computed(Qr{tall, options.full_matrices}, x));
   const Tensor q = arrays.matrix(m, k, x.dtype());
   return {q, arrays.matrix(k, n, x.dtype())};
 }
@@ -125,14 +120,14 @@ Tensor lu_reconstruct(const Tensor& lower_upper, const Tensor& perm) {
 Eigenpairs eigh(const Tensor& x) {
   require_matrices_of("eigh", x, true);
   const std::int64_t n = x.shape()[-1];
-  ArraysOf arrays(on_processor(Eigh{true}, x));
+  ArraysOf arrays(computed(Eigh{true}, x));
   const Tensor v = arrays.matrix(n, n, x.dtype());
   return {arrays.vector(n, x.dtype()), v};
 }
 
 Tensor eigvalsh(const Tensor& x) {
   require_matrices_of("eigvalsh", x, true);
-  return cast(on_processor(Eigh{false}, x), x.dtype());
+  return cast(computed(Eigh{false}, x), x.dtype());
 }
 
 SvdFactors svd(const Tensor& x, SvdOptions options) {
@@ -140,7 +135,7 @@ SvdFactors svd(const Tensor& x, SvdOptions options) {
   require_matrices_of("svd", x, false);
   const bool tall = is_tall_matrix(x);
   const std::int64_t m = x.shape()[-2], n = x.shape()[-1], k = tall ? n : m;
-  ArraysOf arrays(on_processor(Svd{tall, true}, x));
+  ArraysOf arrays(computed(Svd{tall, true}, x));
   const Tensor u = arrays.matrix(m, k, x.dtype()), s = arrays.vector(k, x.dtype()), v = arrays.matrix(n, k, x.dtype());
   if (!options.full_matrices) return {s, u, v};
   return {s, completed(u), completed(v)};
@@ -148,13 +143,13 @@ SvdFactors svd(const Tensor& x, SvdOptions options) {
 
 Tensor svdvals(const Tensor& x) {
   require_matrices_of("svdvals", x, false);
-  return cast(on_processor(Svd{is_tall_matrix(x), false}, x), x.dtype());
+  return cast(computed(Svd{is_tall_matrix(x), false}, x), x.dtype());
 }
 
 Tensor pinv(const Tensor& a, PinvOptions options) {
   check_options("pinv", options);
   require_matrices_of("pinv", a, options.hermitian);
-  return cast(on_processor(Pinv{options.rcond.value_or(Pinv::by_sizes), options.hermitian}, a), a.dtype());
+  return cast(computed(Pinv{options.rcond.value_or(Pinv::by_sizes), options.hermitian}, a), a.dtype());
 }
 
 Tensor matrix_rank(const Tensor& a, MatrixRankOptions options) {
@@ -191,7 +186,7 @@ Tensor lstsq(const Tensor& matrix, const Tensor& rhs, const LstsqOptions& option
 
 Tensor matrix_exp(const Tensor& x) {
   require_matrices_of("matrix_exp", x, true);
-  return cast(on_processor(MatrixExp{}, x), x.dtype());
+  return cast(computed(MatrixExp{}, x), x.dtype());
 }
 
 }  // namespace gradus

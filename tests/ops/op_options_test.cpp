@@ -9,6 +9,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/conv.h"
 #include "gradus/ops/cumulative.h"
+#include "gradus/ops/decompositions.h"
 #include "gradus/ops/deform_conv.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/grid_sample.h"
@@ -108,6 +109,11 @@ TEST(OpOptions, OddNumbersDoNoHarm) {
   try_numbers("silu", SiluOptions{}, [&](const auto& o) { return silu(x, o); });
   try_numbers("squareplus", SquareplusOptions{}, [&](const auto& o) { return squareplus(x, o); });
   try_numbers("relu", ReluOptions{}, [&](const auto& o) { return relu(x, o); });
+  try_numbers("pinv", PinvOptions{.rcond = 1e-3}, [&](const auto& o) { return pinv(ones({2, 2}), o); });
+  try_numbers("matrix_rank", MatrixRankOptions{.tol = 1e-3},
+              [&](const auto& o) { return matrix_rank(ones({2, 2}), o); });
+  try_numbers("lstsq", LstsqOptions{.fast = false, .rcond = 1e-3},
+              [&](const auto& o) { return lstsq(ones({2, 2}), ones({2, 1}), o); });
   try_numbers("gemm", GemmOptions{}, [&](const auto& o) { return gemm(ones({2, 2}), ones({2, 2}), o); });
   try_numbers("gemm of integers", GemmOptions{},
               [&](const auto& o) { return gemm(ones({2, 2}, i32), ones({2, 2}, i32), o); });

@@ -22,9 +22,10 @@ Tensor values_apart(const Tensor& x) {
 Tensor symmetric_values_apart(const Tensor& x) { return values_apart(x + transpose(x)); }
 Tensor as_row_vector(const Tensor& x) { return expand_dims(x, -2); }
 Tensor as_column_vector(const Tensor& x) { return expand_dims(x, -1); }
-/// The projector on the columns of x behind the first `k`.
+/// The projector on the columns of x behind the first `k`, of which there may be none.
 Tensor projector_on_columns_behind(const Tensor& x, std::int64_t k) {
-  const Tensor rest = slice_within(x, -1, k, dimension::subtract(x.shape()[-1], k));
+  const Tensor place = iota_along(1, 0, x.shape()[-1], i32), limit = reduce_sum(ones({k}, i32));
+  const Tensor rest = x * cast(place >= limit, x.dtype());
   return matmul(rest, transpose(rest));
 }
 

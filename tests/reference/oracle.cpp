@@ -573,7 +573,8 @@ std::vector<Numbers> evaluate(const Graph& graph, const std::vector<Numbers>& in
     for (int operand : v.in) in.push_back(&arrays[static_cast<std::size_t>(operand)]);
     const auto position = std::ranges::find(graph.inputs, i) - graph.inputs.begin();
     arrays.push_back({v.spec, v.is_input() ? inputs.at(static_cast<std::size_t>(position)) : compute(v, in)});
-    internal_check(arrays.back().size() == count(v.spec.shape), "value %", i, " has another size than its shape says");
+    internal_check(arrays.back().size() == count(v.spec.shape), "value %", i, ", ", v.op,
+                   ", has another size than its shape says");
   }
   std::vector<Numbers> outputs;
   for (int o : graph.outputs) outputs.push_back(arrays[static_cast<std::size_t>(o)].values);

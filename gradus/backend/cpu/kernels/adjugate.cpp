@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include "gradus/backend/cpu/kernels/factorization.h"
+#include "gradus/backend/cpu/kernels/householder.h"
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/backend/cpu/run/data_image.h"
 
@@ -90,8 +90,11 @@ template <class T> bool adjugate_of_regular(const T* a, std::int64_t n, T* y, st
   T factor[2];
   Ways::determinant(sizes, true, a, factor, factors::Room(scratch),
                     factors::Room(scratch + Ways::room_for_determinant(sizes).shared), {});
-  const int exponent = static_cast<int>(factor[1]);
-  for (std::int64_t i = 0; i < n * n; ++i) y[i] = std::ldexp(y[i] * factor[0], exponent);
+  // In two steps, since the power alone may be past the range.
+  const int exponent = static_cast<int>(factor[1]), half = exponent / 2;
+  const double first = static_cast<double>(factor[0]) * factors::power_of_two(half),
+               second = factors::power_of_two(exponent - half);
+  for (std::int64_t i = 0; i < n * n; ++i) y[i] = static_cast<T>(static_cast<double>(y[i]) * first * second);
   return true;
 }
 

@@ -1,6 +1,7 @@
 /// Reflections I - tau v v', from which orthogonal factorizations are made, one by one and in blocks. Vectors are rows
 /// of a matrix, filled up with zeros to whole vectors of the processor.
 #pragma once
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,6 +15,15 @@ constexpr std::int64_t block_reflections = 32;
 
 /// The multiple of vector_elements at or before `i`: where functions of rows may begin.
 constexpr std::int64_t start_before(std::int64_t i) { return i / vector_elements * vector_elements; }
+
+// Powers of two by bits: an object file has no library of functions.
+
+/// The exponent e of x, which is neither 0 nor infinite, from 2^(e - 1) to 2^e; of a subnormal number a larger one.
+inline int exponent_of(double x) { return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff) - 1022; }
+/// 2^e, or the nearest normal power of two.
+inline double power_of_two(int e) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(std::clamp(e, -1022, 1023) + 1023) << 52);
+}
 
 /// sqrt(a^2 + b^2), which overflows only if it is itself too large.
 inline double hypotenuse(double a, double b) {
@@ -46,9 +56,8 @@ template <class T> double length_of(const T* x, std::int64_t n) {
   double largest = 0;
   for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(static_cast<double>(x[i])));
   if (largest == 0 || !(largest < std::numeric_limits<double>::infinity())) return largest;
-  int exponent = 0;
-  std::frexp(largest, &exponent);
-  return std::ldexp(std::sqrt(scaled(std::ldexp(1.0, -exponent))), exponent);
+  const int exponent = exponent_of(largest);
+  return std::sqrt(scaled(power_of_two(-exponent))) * power_of_two(exponent);
 }
 
 /// The reflection that makes (pivot, rest) a multiple of the first unit vector, which `pivot` becomes; `rest` becomes
@@ -216,10 +225,9 @@ template <class T> bool are_finite(const T* x, std::int64_t n) {
 template <class T> T power_into_range(T largest) {
   constexpr int usual = std::numeric_limits<T>::max_exponent / 4;
   if (largest == 0) return 1;
-  int exponent = 0;
-  std::frexp(largest, &exponent);
+  const int exponent = exponent_of(static_cast<double>(largest));
   if (exponent > -usual && exponent < usual) return 1;
-  return std::ldexp(T(1), std::max(-exponent, std::numeric_limits<T>::min_exponent));
+  return static_cast<T>(power_of_two(std::max(-exponent, std::numeric_limits<T>::min_exponent)));
 }
 template <class T> T largest_size(const T* x, std::int64_t n) {
   T largest = 0;

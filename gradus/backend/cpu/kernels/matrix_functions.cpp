@@ -86,7 +86,7 @@ template <class T> class Exponential {
     const double norm = norm_of(a);
     int halvings = 0;
     const Approximant& of = choose(norm, halvings);
-    const T scale = static_cast<T>(std::ldexp(1.0, -halvings));
+    const T scale = static_cast<T>(power_of_two(-halvings));
     for (std::int64_t i = 0; i < n_ * n_; ++i) room_.scaled[i] = a[i] * scale;
     find_powers(of.degree);
     if (of.degree == 13) find_terms_of_13(of.coefficients);
@@ -123,7 +123,7 @@ template <class T> class Exponential {
       last = &each;
       if (norm <= most(each)) return each;
     }
-    std::frexp(norm / most(*last), &halvings);
+    halvings = exponent_of(norm / most(*last));
     return *last;
   }
   void multiply(const T* a, const T* b, T* c) {
