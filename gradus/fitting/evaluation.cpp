@@ -2,6 +2,7 @@
 /// No tape is used: under one, a Variable that was assigned is a leaf, and here it stands for a part of the parameters.
 #include "gradus/fitting/evaluation.h"
 #include "gradus/autodiff/vjp.h"
+#include "gradus/function/tiered_program.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
@@ -57,6 +58,7 @@ Tensor Objective::scalar_at(const Tensor& x) const {
 
 double Objective::evaluate(const Vector& x, Vector& gradient) {
   ++evaluations_;
+  const PatientTiers patience;
   const auto [value, slope] = value_and_gradient_(parameters_.flat(x));
   gradient = values_in(slope);
   return value.item();
@@ -64,6 +66,7 @@ double Objective::evaluate(const Vector& x, Vector& gradient) {
 
 Vector Objective::hessian_product(const Vector& x, const Vector& v) {
   ++products_;
+  const PatientTiers patience;
   const Tensor along = product_(parameters_.flat(x), parameters_.flat(v));
   return values_in(along);
 }
@@ -93,6 +96,7 @@ Tensor Residuals::residuals_at(const Tensor& x) const {
 }
 
 Vector Residuals::evaluate(const Vector& x) {
+  const PatientTiers patience;
   const Tensor y = values_(parameters_.flat(x));
   require(evaluations_ == 0 || y.shape() == shape_, parameters_.op(), ": the function gave residuals ", shape_,
           " before, now ", y.shape());
@@ -103,6 +107,7 @@ Vector Residuals::evaluate(const Vector& x) {
 
 Matrix Residuals::jacobian(const Vector& x) {
   ++jacobians_;
+  const PatientTiers patience;
   const Tensor rows = jacobian_(parameters_.flat(x));
   Matrix result;
   result.rows = static_cast<std::size_t>(shape_.size());
