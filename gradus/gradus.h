@@ -56,6 +56,7 @@
 #include "gradus/distribute/strategy.h"
 #include "gradus/fitting/least_squares.h"
 #include "gradus/fitting/minimize.h"
+#include "gradus/fitting/repeated.h"
 #include "gradus/formats/cifar.h"
 #include "gradus/formats/csv.h"
 #include "gradus/formats/event_file.h"

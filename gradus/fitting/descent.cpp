@@ -79,7 +79,7 @@ Tensor tensor_of(const Matrix& matrix) {
 }
 
 Descent::Descent(MinimizeProblem problem, const Parameters& parameters)
-    : problem_(checked_problem(std::move(problem))), objective_(problem_.f, parameters, problem_.run_eagerly) {
+    : problem_(checked_problem(std::move(problem))), objective_(problem_.objective, parameters) {
   Vector x = parameters.start();
   for (std::size_t i = 0; i < problem_.lower.size(); ++i) x[i] = std::clamp(x[i], problem_.lower[i], problem_.upper[i]);
   at = evaluate(std::move(x));

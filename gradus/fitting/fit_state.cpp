@@ -70,8 +70,7 @@ LeastSquaresProblem checked_fit(LeastSquaresProblem problem) {
 }  // namespace
 
 FitState::FitState(LeastSquaresProblem problem, const Parameters& parameters)
-    : problem_(checked_fit(std::move(problem))),
-      evaluator_(problem_.f, parameters, problem_.jacobian, problem_.run_eagerly) {
+    : problem_(checked_fit(std::move(problem))), evaluator_(problem_.residuals, parameters) {
   const LeastSquaresSettings& s = settings();
   x = parameters.start();
   check_bounds(problem_, x);

@@ -103,20 +103,12 @@ template <class X> fitting::LeastSquaresSettings settings_of(const LeastSquaresO
 
 template <class X>
 LeastSquaresResult<X> least_squares_flat(const fitting::Parameters& parameters, const X& structure,
-                                         std::function<Tensor(const Tensor&)> f,
+                                         std::shared_ptr<const fitting::CompiledResiduals> residuals,
                                          const LeastSquaresOptions<X>& options) {
   constexpr double infinity = Allowed::infinity;
   const auto as_x = [&](const fitting::Vector& x) { return fitting::with_tensors(structure, parameters.tensors(x)); };
-  fitting::LeastSquaresProblem problem{parameters,
-                                       std::move(f),
-                                       settings_of(options),
-                                       {.max_bytes = options.max_bytes},
-                                       options.bounds.has_value(),
-                                       options.run_eagerly,
-                                       {},
-                                       {},
-                                       {},
-                                       {}};
+  fitting::LeastSquaresProblem problem{
+      parameters, std::move(residuals), settings_of(options), options.bounds.has_value(), {}, {}, {}, {}};
   const Bounds<X> bounds = options.bounds.value_or(Bounds<X>());
   problem.lower = parameters.numbers(tensors_of_bound(bounds.lb), "the lower bound", -infinity);
   problem.upper = parameters.numbers(tensors_of_bound(bounds.ub), "the upper bound", infinity);
@@ -164,10 +156,14 @@ template <class F, FitParameters X>
 LeastSquaresResult<X> least_squares(F&& f, const X& x0,
                                     const std::type_identity_t<LeastSquaresOptions<X>>& options = {}) {
   const fitting::Parameters parameters("least_squares", fitting::tensors_of(x0));
-  const auto of_flat = [&](const Tensor& flat) -> Tensor {
-    return f(fitting::with_tensors(x0, parameters.split(flat)));
+  const auto make = [&](auto& function) {
+    const auto of_flat = [&function, x0, parameters](const Tensor& flat) -> Tensor {
+      return function(fitting::with_tensors(x0, parameters.split(flat)));
+    };
+    return fitting::compiled_residuals(of_flat, parameters.op(), options.max_bytes, options.run_eagerly);
   };
-  return detail::least_squares_flat(parameters, x0, of_flat, options);
+  const std::string key = text(options.run_eagerly, ' ', options.max_bytes);
+  return detail::least_squares_flat(parameters, x0, detail::kept_for(f, x0, parameters, key, make), options);
 }
 
 /// The same by Variables, such as a model's, which have the fitted values then: `residuals` takes no argument. Of the
@@ -183,7 +179,8 @@ LeastSquaresResult<Tensors> least_squares(F&& residuals, const Variables& variab
     fitting::assign_all(variables, parameters, flat);
     return residuals();
   };
-  LeastSquaresResult<Tensors> result = detail::least_squares_flat(parameters, x0, of_flat, options);
+  const auto compiled = fitting::compiled_residuals(of_flat, parameters.op(), options.max_bytes, options.run_eagerly);
+  LeastSquaresResult<Tensors> result = detail::least_squares_flat(parameters, x0, compiled, options);
   for (std::size_t i = 0; i < variables.size(); ++i) variables[i].assign(result.x[i]);
   restored.keep();
   return result;

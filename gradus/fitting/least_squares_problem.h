@@ -2,11 +2,11 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/fitting/parameters.h"
-#include "gradus/gradients/tape.h"
 
 namespace gradus {
 
@@ -33,12 +33,15 @@ struct LeastSquaresProgress {
   double cost;
   int nit, nfev;
 };
+struct CompiledResiduals;
+std::shared_ptr<CompiledResiduals> compiled_residuals(FlatFunction f, std::string_view op, std::size_t max_bytes,
+                                                      bool run_eagerly);
+
 struct LeastSquaresProblem {
   const Parameters& parameters;
-  std::function<Tensor(const Tensor&)> f;
+  std::shared_ptr<const CompiledResiduals> residuals;
   LeastSquaresSettings settings;
-  JacobianOptions jacobian;
-  bool has_bounds, run_eagerly;
+  bool has_bounds;
   Vector lower, upper, x_scale;                            // x_scale is empty if it is not given
   std::function<bool(const LeastSquaresProgress&)> stops;  // true: end here
 };

@@ -17,6 +17,7 @@
 #include "gradus/base/ranges.h"
 #include "gradus/fitting/minimize_problem.h"
 #include "gradus/fitting/parameters.h"
+#include "gradus/fitting/repeated.h"
 
 namespace gradus {
 
@@ -100,14 +101,27 @@ template <class X> Tensors tensors_of_bound(const std::optional<X>& bound) {
   return bound ? fitting::tensors_of(*bound) : Tensors();
 }
 
+/// make(f) for a function f of x0's structure. What is made of a repeated one is kept, for parameters that are alike.
+template <class F, class X>
+auto kept_for(F& f, const X& x0, const fitting::Parameters& parameters, const std::string& options, const auto& make) {
+  if constexpr (is_repeated<std::remove_const_t<F>>) {
+    using Made = typename decltype(make(f.function()))::element_type;
+    const std::string key = text(parameters.op(), ' ', options, ' ', fitting::structure_of(x0), parameters.layout());
+    return f.template kept<Made>(key, [&] { return make(f.function()); });
+  } else {
+    return make(f);
+  }
+}
+
 /// `structure`: any value of the parameters' structure.
 template <class X>
 MinimizeResult<X> minimize_flat(const fitting::Parameters& parameters, const X& structure,
-                                std::function<Tensor(const Tensor&)> f, const MinimizeOptions<X>& options) {
+                                std::shared_ptr<const fitting::CompiledObjective> objective,
+                                const MinimizeOptions<X>& options) {
   constexpr double infinity = Allowed::infinity;
   const auto as_x = [&](const fitting::Vector& x) { return fitting::with_tensors(structure, parameters.tensors(x)); };
   fitting::MinimizeProblem problem{
-      parameters, std::move(f), settings_of(options), options.bounds.has_value(), options.run_eagerly, {}, {}, {}};
+      parameters, std::move(objective), settings_of(options), options.bounds.has_value(), {}, {}, {}};
   if (options.bounds) {
     problem.lower = parameters.numbers(tensors_of_bound(options.bounds->lb), "the lower bound", -infinity);
     problem.upper = parameters.numbers(tensors_of_bound(options.bounds->ub), "the upper bound", infinity);
@@ -145,10 +159,14 @@ template <class F, FitParameters X>
   requires std::invocable<F&, const X&>
 MinimizeResult<X> minimize(F&& f, const X& x0, const std::type_identity_t<MinimizeOptions<X>>& options = {}) {
   const fitting::Parameters parameters("minimize", fitting::tensors_of(x0));
-  const auto of_flat = [&](const Tensor& flat) {
-    return fitting::number_of(f(fitting::with_tensors(x0, parameters.split(flat))));
+  const auto make = [&](auto& function) {
+    const auto of_flat = [&function, x0, parameters](const Tensor& flat) {
+      return fitting::number_of(function(fitting::with_tensors(x0, parameters.split(flat))));
+    };
+    return fitting::compiled_objective(of_flat, parameters.op(), options.run_eagerly);
   };
-  return detail::minimize_flat(parameters, x0, of_flat, options);
+  const auto objective = detail::kept_for(f, x0, parameters, text(options.run_eagerly), make);
+  return detail::minimize_flat(parameters, x0, objective, options);
 }
 
 /// A minimum of loss() by Variables, such as a model's, which have its values then. Of the result, x and jac have a
@@ -164,7 +182,8 @@ MinimizeResult<Tensors> minimize(F&& loss, const Variables& variables, const Min
     fitting::assign_all(variables, parameters, flat);
     return fitting::number_of(loss());
   };
-  MinimizeResult<Tensors> result = detail::minimize_flat(parameters, x0, of_flat, options);
+  const auto objective = fitting::compiled_objective(of_flat, parameters.op(), options.run_eagerly);
+  MinimizeResult<Tensors> result = detail::minimize_flat(parameters, x0, objective, options);
   for (std::size_t i = 0; i < variables.size(); ++i) variables[i].assign(result.x[i]);
   restored.keep();
   return result;

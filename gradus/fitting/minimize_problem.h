@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 #include "gradus/base/ranges.h"
@@ -30,11 +31,14 @@ struct MinimizeProgress {
   double fun;
   int nit, nfev;
 };
+struct CompiledObjective;
+std::shared_ptr<CompiledObjective> compiled_objective(FlatFunction f, std::string_view op, bool run_eagerly);
+
 struct MinimizeProblem {
   const Parameters& parameters;
-  std::function<Tensor(const Tensor&)> f;
+  std::shared_ptr<const CompiledObjective> objective;
   MinimizeSettings settings;
-  bool has_bounds, run_eagerly;
+  bool has_bounds;
   Vector lower, upper;
   std::function<bool(const MinimizeProgress&)> stops;  // true: end here
 };

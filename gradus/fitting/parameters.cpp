@@ -37,6 +37,12 @@ Parameters::Parameters(std::string_view op, Tensors x0) : op_(op), dtype_(f32) {
   require(size_ > 0, op_, ": x0 has no elements, so there is nothing to change");
 }
 
+std::string Parameters::layout() const {
+  TextStream all;
+  for (const Tensor& part : parts_) all << part.spec() << ' ';
+  return std::move(all).str();
+}
+
 Vector Parameters::start() const {
   Vector all;
   all.reserve(size_);

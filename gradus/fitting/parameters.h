@@ -11,6 +11,9 @@
 
 namespace gradus::fitting {
 
+/// A function of the vector of all parameters.
+using FlatFunction = std::function<Tensor(const Tensor&)>;
+
 /// The places of tensors in one vector of f64, or of f32 if none of them has more.
 class Parameters {
  public:
@@ -20,7 +23,8 @@ class Parameters {
 
   std::string_view op() const { return op_; }
   std::size_t size() const { return size_; }
-  std::size_t count() const { return parts_.size(); }
+  /// The dtypes and shapes, as text.
+  std::string layout() const;
   /// The values of x0.
   Vector start() const;
   /// The vector as a tensor.
@@ -64,6 +68,13 @@ template <class X> Tensors tensors_of(const X& x) {
   std::string statics;
   gradus::detail::flatten_argument(x, tensors, statics);
   return tensors;
+}
+/// The parts of x's structure that its type leaves open, as text.
+template <class X> std::string structure_of(const X& x) {
+  Tensors tensors;
+  std::string statics;
+  gradus::detail::flatten_argument(x, tensors, statics);
+  return statics;
 }
 /// A value of x's structure with these tensors.
 template <class X> X with_tensors(const X& x, const Tensors& tensors) {

@@ -66,6 +66,17 @@ TEST(LeastSquares, FitsVariables) {
   EXPECT_EQ(height.value().item(), 1);
 }
 
+TEST(LeastSquares, RepeatedFunctionsFitOtherData) {
+  Variable y(3 * exp(-0.7 * times_of_decay()), "y");
+  const auto residuals = repeated([&](const Decay& d) { return d.height * exp(-d.rate * times_of_decay()) - y; });
+  const Decay start{constant(1.0, f64), constant(1.0, f64)};
+  EXPECT_NEAR(least_squares(residuals, start).x.height.item(), 3, 1e-6);
+  y.assign(5 * exp(-0.2 * times_of_decay()));
+  const auto fit = least_squares(residuals, start, {.method = LeastSquaresMethod::lm});
+  EXPECT_NEAR(fit.x.height.item(), 5, 1e-6);
+  EXPECT_NEAR(fit.x.rate.item(), 0.2, 1e-6);
+}
+
 /// A linear problem of many parameters is solved by normal equations, a small one by singular values: both give the
 /// solution of lstsq, and its covariance.
 TEST(LeastSquares, LinearProblemsOfAllSizes) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <numbers>
 #include "gradus/fitting/minimize.h"
+#include "gradus/fitting/repeated.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/layers.h"
@@ -190,6 +191,29 @@ TEST(Minimize, SinglePrecisionAndIntegers) {
   const auto scalar = minimize([](Tensor x) { return square(x - 3); }, constant(0.0, f64));
   EXPECT_EQ(scalar.x.shape(), Shape());
   EXPECT_NEAR(scalar.x.item(), 3, 1e-5);
+}
+
+/// A repeated function is traced once for parameters that are alike, and has the results of the function itself.
+TEST(Minimize, RepeatedFunctionsAreTracedOnce) {
+  int traces = 0;
+  Variable target(constant(1.0, f64), "target");
+  const auto f = [&](const Tensor& x) {
+    ++traces;
+    return valley(x) + square(x[1] - target) + reduce_sum(0 * x);
+  };
+  const auto objective = repeated(f);
+  const auto first = minimize(objective, start_of_valley(), {.method = MinimizeMethod::l_bfgs_b});
+  const int of_first = traces;
+  target.assign(constant(4.0, f64));
+  const auto second = minimize(objective, start_of_valley(), {.method = MinimizeMethod::l_bfgs_b});
+  EXPECT_EQ(traces, of_first);
+  const auto alone = minimize(f, start_of_valley(), {.method = MinimizeMethod::l_bfgs_b});
+  EXPECT_EQ(max_abs_difference(second.x, alone.x), 0);
+  EXPECT_EQ(second.nfev, alone.nfev);
+  EXPECT_GT(max_abs_difference(second.x, first.x), 0.1);
+  traces = 0;
+  minimize(objective, constant({-1.2, 1.0, 3.0}, f64));
+  EXPECT_GT(traces, 0);  // other parameters
 }
 
 TEST(Minimize, TheFunctionMayBranchAndHaveLosses) {

@@ -11,7 +11,7 @@ import sys
 DECISIONS = pathlib.PurePosixPath("docs/decisions")
 INDEX = DECISIONS / "README.md"
 # Pages that are read as a whole have at most so many lines.
-LONGEST = {"docs/architecture.md": 250}
+LONGEST = {"docs/architecture.md": 260}
 WIDEST = 140  # columns of a line of prose: not of tables, nor of blocks of code
 WORDS_OF_CELL = {"README.md": 25}  # of the page that is read first
 CODE = {".h", ".cpp", ".py"}

@@ -40,7 +40,7 @@ VIOLATIONS = [
     ("docs/new.md", "[part](decisions/ops.md#no-such)\n", "docs/new.md:1", "names no heading"),
     ("docs/new.md", "# Here\n[part](#there)\n", "docs/new.md:2", "names no heading"),
     ("docs/new.md", "[part](architecture.md#no-heading)\n", "docs/new.md:1", "names no heading"),
-    ("docs/architecture.md", "\n" * 251, "docs/architecture.md:251", "251 lines, at most 250"),
+    ("docs/architecture.md", "\n" * 261, "docs/architecture.md:261", "261 lines, at most 260"),
     (ROOM, FIRST, f"{INDEX}:9", "there is no decision 3"),
     (ROOM, THIRD, f"{INDEX}:1", "decision 1 is missing"),
     ("docs/decisions/graph.md", "### 1. Again\n\n- **Status:** holds.\n", f"{ROOM}:3", "decision 1 is in graph.md"),

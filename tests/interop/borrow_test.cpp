@@ -17,7 +17,7 @@
 #include "tests/errors.h"
 #include "tests/interop/foreign_memory.h"
 
-namespace gradus {
+namespace gradus::borrow_test {
 namespace {
 
 constexpr std::size_t enough = 4096;  // numbers of which the first ones do not reach the end of a page
@@ -239,4 +239,4 @@ TEST(Borrow, Mistakes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::borrow_test

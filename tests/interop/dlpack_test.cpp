@@ -15,7 +15,7 @@
 #include <dlpack/dlpack.h>
 #endif
 
-namespace gradus {
+namespace gradus::dlpack_test {
 namespace {
 
 /// A producer that counts calls of its deleter.
@@ -147,4 +147,4 @@ TEST(DLPackHeader, HasTheLayoutThatIsDeclared) {
 #endif
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::dlpack_test

@@ -7,7 +7,7 @@
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::eigen_test {
 namespace {
 
 using RowMajorMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -62,5 +62,5 @@ TEST(Eigen, Mistakes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::eigen_test
 #endif

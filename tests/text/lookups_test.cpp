@@ -15,7 +15,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::lookups_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -261,4 +261,4 @@ TEST(Lookups, OfADamagedFileAreDataErrors) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::lookups_test

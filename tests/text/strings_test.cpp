@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::strings_test {
 namespace {
 
 const Strings six{"one", "two words", "", "drei ö", "four\n", "five five five"};
@@ -207,4 +207,4 @@ TEST(Utf8, IsReadAsUnicodeRecommends) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::strings_test

@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::tokenizer_test {
 namespace {
 
 const std::filesystem::path stored = GRADUS_TEXT_FOLDER;
@@ -179,4 +179,4 @@ TEST_P(Tokenizers, SurviveDamagedFiles) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::tokenizer_test

@@ -16,7 +16,7 @@
 #include "gradus/train/fit.h"
 #include "tests/errors.h"
 
-namespace gradus {
+namespace gradus::outputs_test {
 namespace {
 
 struct TwoTargets {
@@ -223,4 +223,4 @@ TEST(Outputs, NamesThatAreNotThere) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::outputs_test

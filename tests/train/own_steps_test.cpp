@@ -15,7 +15,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::own_steps_test {
 namespace {
 
 /// A regression whose step is that of fit, written by hand.
@@ -220,4 +220,4 @@ TEST(OwnSteps, Mistakes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::own_steps_test

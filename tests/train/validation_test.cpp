@@ -18,7 +18,7 @@
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
-namespace gradus {
+namespace gradus::validation_test {
 namespace {
 
 /// Examples 0 ... 49 of which each says its number.
@@ -219,4 +219,4 @@ TEST(ClassWeights, Mistakes) {
 }
 
 }  // namespace
-}  // namespace gradus
+}  // namespace gradus::validation_test

@@ -1,7 +1,7 @@
 /// Decompositions of what is on a device of a plugin: the processor computes them, with its bits, and brings them back.
 #include "tests/xla/plugin.h"
 
-namespace gradus::testing_plugin {
+namespace gradus::testing_plugin::decompositions_test {
 namespace {
 
 std::vector<Tensor> decompositions_of(const Tensor& x) {
@@ -51,4 +51,4 @@ TEST_F(DecompositionsOnPlugin, AreTheProcessors) {
 }
 
 }  // namespace
-}  // namespace gradus::testing_plugin
+}  // namespace gradus::testing_plugin::decompositions_test
