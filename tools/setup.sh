@@ -5,14 +5,15 @@ set -eu
 
 build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
        nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev libprotobuf-dev protobuf-compiler
+       libutf8proc-dev libpcre2-dev
        dataset-fashion-mnist"
 format="clang-format-19"
 docs="doxygen python3"
 full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
 # A second clean build in seconds; a users' compiler to test; training on several machines; the test of the API reference;
-# for `full` the tests under mpirun. Set-up goes on without them.
-optional="ccache clang-14 libucx-dev libgrpc++-dev doxygen"
+# the header for Eigen and the layout of DLPack's structs; for `full` the tests under mpirun. Set-up goes on without them.
+optional="ccache clang-14 libucx-dev libgrpc++-dev doxygen libeigen3-dev libdlpack-dev"
 
 for purpose in "${@:-build}"; do
   case $purpose in
@@ -80,6 +81,8 @@ report_what_is_missing() {
   lacks_header nlohmann/json.hpp && need "nlohmann-json 3"
   lacks_header zlib.h && need "zlib"
   lacks_header png.h && need "libpng 1.6"
+  lacks_header utf8proc.h && need "utf8proc 2"
+  printf '#define PCRE2_CODE_UNIT_WIDTH 8\n#include <pcre2.h>\n' | ${CXX:-g++} -fsyntax-only -x c++ - >/dev/null 2>&1 || need "PCRE2 10"
   printf '#include <cstdio>\n#include <jpeglib.h>\n' | ${CXX:-g++} -fsyntax-only -x c++ - >/dev/null 2>&1 || need "libjpeg-turbo 2"
   lacks_header google/protobuf/message_lite.h && need "protobuf 3 with its headers"
   command -v protoc >/dev/null || need "protoc, the compiler of protobuf"

@@ -174,7 +174,7 @@ nlohmann::ordered_json number(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
-/// What the options say, else what is measured: of the first network that there is, over TCP before shared memory.
+/// The network of the options, else a measured one: the first that exists, TCP before shared memory.
 NetworkCost network_of(const AdviseArguments& arguments) {
   NetworkCost cost{.bytes_per_second = 0};
   const bool is_given = arguments.latency_us && arguments.gigabytes_per_second;

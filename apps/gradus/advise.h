@@ -1,4 +1,4 @@
-/// `gradus advise`: what would make a training faster or smaller on this machine.
+/// `gradus advise`: changes that would make a training faster or smaller on this machine.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -23,11 +23,11 @@ struct AdviseArguments {
   /// all the same, as "batch_size,precision".
   std::vector<std::string> apply = {};
   bool json = false;
-  bool ranks = false;  // what 1 to 1024 ranks would take, too, over the network of `gradus devices --network`, or:
+  bool ranks = false;  // the time of 1 to 1024 ranks, too, over the network of `gradus devices --network`, or:
   std::optional<double> latency_us = {}, gigabytes_per_second = {};
 };
-/// Tries levers on copies: a table or JSON on stdout, and a configuration with what is worth it and keeps what is
-/// learned, or is named.
+/// Tries levers on copies: a table or JSON on stdout, and a configuration with the levers that are worth it and keep
+/// the learned result, or are named.
 int advise_training(const AdviseArguments& arguments);
 
 CLI::App* add_advise(CLI::App& app, AdviseArguments& arguments);

@@ -106,7 +106,7 @@ class Plot {
   Range range_;
 };
 
-/// Numbers by name, one an epoch; what an epoch does not have is NaN.
+/// Numbers by name, one an epoch; missing ones are NaN.
 using Series = std::map<std::string, std::vector<double>>;
 
 Series series_of(const std::string& metrics) {

@@ -1,4 +1,4 @@
-/// The subcommands: each takes what was given on the command line and gives the exit status.
+/// The subcommands: each takes the arguments of the command line and gives the exit status.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace gradus::command {
 
-/// 0 ok, 1 failed, 2 usage, 3 bad data, 4 diverged, 130 interrupted, 141 nobody reads the output any more.
+/// 0 ok, 1 failed, 2 usage, 3 bad data, 4 diverged, 130 interrupted, 141 the reader of the output has gone.
 enum ExitStatus { ok = 0, failed = 1, usage = 2, bad_data = 3, diverged = 4, interrupted = 130, reader_gone = 141 };
 
 struct TrainArguments {
@@ -37,14 +37,14 @@ struct PredictArguments {
   std::optional<std::filesystem::path> output;  // .npy: scores or numbers; else a table. Nothing: a table on stdout
   std::optional<std::int64_t> threads;
 };
-/// What the model of a run says about data without labels: a line for each example.
+/// Predictions of a run's model for data without labels: a line for each example.
 int predict_examples(const PredictArguments& arguments);
 
 struct InspectArguments {
   std::filesystem::path path;
   bool graph = false, json = false;
 };
-/// What a run, a checkpoint, an ONNX model or a file of arrays holds.
+/// The contents of a run, a checkpoint, an ONNX model or a file of arrays.
 int inspect(const InspectArguments& arguments);
 
 struct RunArguments {
@@ -92,7 +92,7 @@ int sample(const SampleArguments& arguments);
 /// Where Gradus can compute; with `network` also how fast messages go between ranks of this machine.
 int list_devices(bool json, bool network);
 
-/// Within a handler: says on stderr what was thrown, and gives its exit status.
+/// Within a handler: reports the error on stderr, and gives its exit status.
 int report_failure();
 
 }  // namespace gradus::command

@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What becomes of a step that takes arguments of these specs.
+/// Delivers a step that takes arguments of these specs.
 using Deliver = std::function<void(TracedFunction& traced, const std::vector<Spec>& specs, const Body& body)>;
 
-/// What is exported, of either command.
+/// The exported model, for either command.
 struct ExportedModel {
   const fs::path& source;
   bool train;
@@ -38,7 +38,7 @@ class Exporter {
   }
 
  private:
-  /// With so many rows where the first dimension is open.
+  /// With `rows` rows where the first dimension is open.
   static Spec with_rows(Spec spec, std::int64_t rows, const std::string& what) {
     for (int i = 0; i < spec.shape.rank(); ++i) {
       if (spec.shape[i] >= 0) continue;

@@ -1,4 +1,4 @@
-/// Which keys there are, in one place each: a visit_keys for what reads and what writes them.
+/// All keys, in one place each: a visit_keys for reading and writing them.
 #include "apps/gradus/config.h"
 #include <algorithm>
 #include "gradus/base/input_file.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t most = std::int64_t{1} << 40;
 
-/// What visit_keys calls to read. A key that is needed has to be there.
+/// Reads keys for visit_keys. A needed key has to exist.
 struct KeyReader {
   ConfigReader& r;
   void size(std::string_view key, std::int64_t& value, bool needed = true, std::int64_t limit = most) const {
@@ -183,7 +183,7 @@ const std::vector<std::string> losses{"automatic", "sparse_categorical_crossentr
 
 const std::vector<std::string> tasks{"automatic", "classification", "regression"};
 
-/// What the loss is of.
+/// The task that a loss belongs to.
 std::string task_of_loss(const std::string& loss) {
   if (loss == "automatic") return loss;
   return loss == "sparse_categorical_crossentropy" ? "classification" : "regression";
@@ -309,7 +309,7 @@ template <class Key> void visit_training(TrainConfig& c, const Key& key) {
   key.any("class_weight", c.class_weight);
 }
 
-/// The key, the loss and the data must agree about what is predicted.
+/// The key, the loss and the data must agree about the task.
 void decide_task(const ConfigReader& r, TrainConfig& config) {
   const std::string of_loss = task_of_loss(config.loss);
   if (config.task != "automatic" && of_loss != "automatic" && config.task != of_loss)
@@ -373,7 +373,7 @@ TrainConfig read_config(const std::filesystem::path& file, std::span<const std::
 }
 
 std::string to_toml(const TrainConfig& given) {
-  TrainConfig config = given;  // visitors take what can be read into
+  TrainConfig config = given;  // visitors take an object to read into
   TomlTable root, data, train, checkpoints, callbacks;
   TomlArray layers;
   add(data, "kind", config.data.kind);

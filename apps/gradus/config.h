@@ -14,7 +14,7 @@
 
 namespace gradus::command {
 
-/// Which of the fields a kind has says the table in config.cpp; what data they are, data.h.
+/// The table in config.cpp says which of the fields a kind has; data.h which data they are.
 struct DataConfig {
   std::string kind = "idx";         // "idx" "images" "npz" "csv" "text"
   std::filesystem::path directory;  // of the files; empty: that of the configuration file
@@ -24,7 +24,7 @@ struct DataConfig {
   std::string text;                                                                      // text
   std::int64_t height = 0, width = 0, channels = 3;                                      // images
   double mean = 0, deviation = 1;             // of pixels divided by 255, and of other numbers: (x - mean) / deviation
-  std::vector<std::string> class_names = {};  // idx, npz: what the classes are called, from 0 on
+  std::vector<std::string> class_names = {};  // idx, npz: the names of the classes, from 0 on
   std::string label;                          // csv: the column that is to be predicted
   bool header = true;
   char separator = ',';
@@ -32,8 +32,8 @@ struct DataConfig {
   std::vector<std::string> columns = {};     // the features, in this order; none: all but label and weight
   std::vector<std::string> categories = {};  // columns of words
   std::string sample_weight;                 // the column that says how much an example counts; empty: all the same
-  std::int64_t context = 64, stride = 32;    // text: windows of so many characters, that begin so many apart
-  /// What labels are for: "classification", "regression", or "automatic": integers and words are classes. No key of
+  std::int64_t context = 64, stride = 32;    // text: characters of a window, and between their beginnings
+  /// The purpose of labels: "classification", "regression", or "automatic": integers and words are classes. No key of
   /// [data]: train.task and train.loss decide.
   std::string task = "automatic";
   // How batches for training are made; it changes no result.
@@ -46,7 +46,7 @@ struct DataConfig {
 struct PenaltyConfig {
   double l1 = 0, l2 = 0;
 };
-/// Which of the fields a type has says the table in config.cpp; what it becomes, the one in model.cpp.
+/// The table in config.cpp says which of the fields a type has; the one in model.cpp which layer it becomes.
 struct LayerConfig {
   std::string type;
   std::int64_t units = 0, filters = 0;
@@ -61,7 +61,7 @@ struct LayerConfig {
   std::optional<PenaltyConfig> kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   std::string policy;  // empty: that of the model
 };
-/// What is called while a training runs. Their files lie in the run directory.
+/// Callbacks of a training run. Their files lie in the run directory.
 struct CallbackConfig {
   std::optional<EarlyStoppingOptions> early_stopping = {};
   std::optional<ReduceLROnPlateauOptions> reduce_lr_on_plateau = {};
@@ -98,8 +98,8 @@ struct TrainConfig {
   std::optional<DistributeConfig> distribute = {};  // none: one process, batches as they are
 };
 
-/// ConfigError says line, key, what was expected and what was given; misspelt keys get a suggestion. `source` names the
-/// text in messages. `settings`: "optimizer.learning_rate=0.1" takes the place of what the text says.
+/// ConfigError names line, key, the expected and the given value; misspelt keys get a suggestion. `source` names the
+/// text in messages. `settings`: "optimizer.learning_rate=0.1" replaces the value of the text.
 TrainConfig parse_config(std::string_view text, std::string_view source, std::span<const std::string> settings = {});
 /// Unavailable if the file cannot be read.
 TrainConfig read_config(const std::filesystem::path& file, std::span<const std::string> settings = {});

@@ -86,7 +86,7 @@ std::string changed_config(const std::string& written, std::string_view source, 
   try {
     const std::string changed = with_changes(written, changes);
     if (to_toml(parse_config(changed, source)) == meant) return changed;
-  } catch (const ConfigError&) {}  // such as a table that is there in another form
+  } catch (const ConfigError&) {}  // such as a table in another form
   return with_changes(to_toml(parse_config(written, source, settings)), changes);
 }
 

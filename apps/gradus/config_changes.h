@@ -15,7 +15,7 @@ struct ConfigChange {
 };
 
 /// The text of a configuration with these changes. Where its form allows no change of single lines, such as tables in
-/// braces, it is written anew without the comments that it had. `settings`: as of parse_config.
+/// braces, it is written again, without its comments. `settings`: as for parse_config.
 std::string changed_config(const std::string& written, std::string_view source, std::span<const std::string> settings,
                            const std::vector<ConfigChange>& changes);
 

@@ -173,7 +173,7 @@ void ConfigReader::fail(std::string_view key, std::string_view why) const {
 
 namespace {
 
-/// Whether the word stands in the text, not as a part of a longer one.
+/// True if the word stands in the text, not as a part of a longer one.
 bool names(std::string_view text, std::string_view word) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -240,7 +240,7 @@ TomlNode& step_into(TomlNode& node, const Segment& segment, std::string_view set
   return (*array)[*segment.index];
 }
 
-/// Decimal digits, after a sign or none: what TOML refuses of these is too large.
+/// Decimal digits, after a sign or none: those that TOML refuses are too large.
 bool is_whole(std::string_view written) {
   if (written.starts_with('-') || written.starts_with('+')) written.remove_prefix(1);
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

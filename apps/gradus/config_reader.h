@@ -1,5 +1,5 @@
-/// Reading tables of a configuration, and writing them: a ConfigReader knows which keys were asked for, so that what
-/// remains is a mistake. The fields of a struct of options are keys by their names, whatever their types are.
+/// Reading tables of a configuration, and writing them: a ConfigReader knows which keys were asked for: any other one
+/// is a mistake. The fields of a struct of options are keys by their names, whatever their types are.
 #pragma once
 #include <algorithm>
 #include <concepts>
@@ -22,14 +22,14 @@ class ConfigReader {
   ConfigReader(const TomlTable& table, std::string name, std::string_view source, std::int64_t line = 0)
       : table_(table), name_(std::move(name)), source_(source), line_(line) {}
 
-  // What is not there keeps its value.
+  // A missing key leaves the value as it is.
   void read(std::string_view key, std::string& value);
   void read(std::string_view key, bool& value);
   void read(std::string_view key, std::int64_t& value, std::int64_t least, std::int64_t most);
   /// An integer, which stands for `count` equal ones, or an array of `count`; of any positive number if that is 0.
   void read(std::string_view key, std::vector<std::int64_t>& values, std::size_t count, std::int64_t least,
             std::int64_t most);
-  /// A finite number; `check` says what it must be.
+  /// A finite number; `check` tests its range.
   void read(std::string_view key, double& value, std::string_view expected, bool (*check)(double));
   void read_choice(std::string_view key, std::string& value, const std::vector<std::string>& choices);
 
@@ -70,13 +70,12 @@ class ConfigReader {
   void require_key(std::string_view key) const;
   /// Every key of the table has been asked for.
   void finish() const;
-  /// What is not there is empty.
+  /// A missing table is empty.
   ConfigReader table(std::string_view key);
   std::vector<ConfigReader> tables(std::string_view key);
   /// Throws at the key, or where the table begins.
   [[noreturn]] void fail(std::string_view key, std::string_view why) const;
-  /// Does something with what was read; what the library says against it becomes a ConfigError at the key that it
-  /// names.
+  /// Does work with values that were read; an error of the library becomes a ConfigError at the key that it names.
   template <class Work> void checked(Work work) const {
     try {
       work();

@@ -224,7 +224,7 @@ Data load_data(const DataConfig& config, const std::filesystem::path& run) {
 namespace {
 
 // Names of folders and words of tables need not be UTF-8, as JSON has to be: a byte that is none stands as the letter
-// U+EF00 + byte, which is nobody's. Bytes of such a letter itself do, too, so that every text comes back.
+// U+EF00 + byte, which is unassigned. Bytes of such a letter itself do, too, so that every text comes back.
 
 bool is_utf8(const std::string& text) {
   try {

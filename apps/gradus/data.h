@@ -21,13 +21,13 @@ struct Split {
   std::optional<Dataset<3>> weighted = {};  // the same with the column of weights, f32, where the data have one
 };
 
-/// What the training files said, which whoever uses the model later needs: data.json in the run directory.
+/// Facts of the training files that later users of the model need: data.json in the run directory.
 struct DataFacts {
   Spec input = {};                                                  // of the model; any_size in front
   std::vector<std::string> classes = {};                            // their names, where they have any
   std::vector<std::string> columns = {};                            // the features of a table
   std::map<std::string, std::vector<std::string>> categories = {};  // the words of its columns
-  bool of_classes = true;                                           // what is predicted; else numbers
+  bool of_classes = true;                                           // classes are predicted; else numbers
   std::optional<DataChecksum> checksum = {};                        // of the data; runs of long ago have none
 };
 std::string to_json(const DataFacts& facts);

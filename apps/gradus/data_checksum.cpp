@@ -89,7 +89,7 @@ std::string difference(std::string_view kind, const SplitChecksum& now, const Sp
   return text("the ", kind, " examples have other contents");
 }
 
-// JSON has no integers of 64 bits for everybody: they are written as text.
+// JSON has no portable integers of 64 bits: they are written as text.
 
 nlohmann::json to_json_value(const RowsChecksum& rows) {
   return {std::to_string(rows.in_order), std::to_string(rows.any_order)};

@@ -1,5 +1,5 @@
-/// What a run directory remembers of its data, so that a training does not go on with others: how many examples there
-/// are, what they hold, and their order.
+/// A run directory's record of its data, so that a training does not go on with others: the number of examples, their
+/// contents, and their order.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@ namespace gradus::command {
 struct Data;
 struct DataConfig;
 
-/// Of some rows; equal rows in another order agree in `any_order` alone.
+/// Checksums of some rows; equal rows in another order agree in `any_order` alone.
 struct RowsChecksum {
   std::uint64_t in_order = 0, any_order = 0;
   bool operator==(const RowsChecksum&) const = default;
@@ -36,7 +36,7 @@ DataChecksum checksum_of(const Data& data, const DataConfig& config);
 std::string difference(const DataChecksum& now, const DataChecksum& then);
 
 nlohmann::json to_json_value(const DataChecksum& checksum);
-/// nlohmann's exceptions for what to_json_value did not write.
+/// nlohmann's exceptions for other JSON than that of to_json_value.
 DataChecksum checksum_from(const nlohmann::json& json);
 
 }  // namespace gradus::command

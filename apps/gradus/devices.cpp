@@ -13,7 +13,7 @@ namespace {
 std::string gibibytes(std::size_t bytes) {
   return bytes == 0 ? "memory unknown" : text(std::setprecision(4), static_cast<double>(bytes) / GiB, " GiB");
 }
-/// Of a version of several lines: the first.
+/// The first line of a version of several.
 std::string first_line(const std::string& all) { return printable(all.substr(0, all.find('\n')), true); }
 
 nlohmann::json json_of(const PluginInfo& plugin) {

@@ -28,7 +28,7 @@ Dataset<2> without_weights(const Batches& batches) {
   return std::get<Dataset<3>>(batches).map([](Tensor x, Tensor y, Tensor) { return std::pair{x, y}; });
 }
 
-/// What the last layer must agree with.
+/// Checks that the last layer agrees with the labels and class weights.
 void check_classes(const TrainConfig& config, const Data& data, const Sequential& model) {
   if (!data.labels.empty() && data.facts.of_classes)
     check_labels(data, model.layer_behind().output_of(data.input).shape.back());

@@ -1,4 +1,4 @@
-/// A training of a configuration, ready to begin: whoever wants another one reads the configuration with other values.
+/// A training of a configuration, ready to begin: for another one, read the configuration with other values.
 #pragma once
 #include <variant>
 #include "apps/gradus/model.h"
@@ -17,11 +17,11 @@ struct Experiment {
 };
 /// Sets the seed, so that equal configurations make equal experiments. The data are those of config.data.
 Experiment make_experiment(const TrainConfig& config, const Data& data);
-/// Those that are trained on, in a new order each epoch; weights are those of examples times those of classes.
+/// The batches for training, in a new order each epoch; weights are those of examples times those of classes.
 Batches training_batches(const TrainConfig& config, const Data& data, std::int64_t batch_size);
-/// Those that are tested on, where classes count the same.
+/// The batches for testing, where classes count the same.
 Batches test_batches(const TrainConfig& config, const Data& data);
-/// Whether examples or classes have weights.
+/// True if examples or classes have weights.
 bool is_weighted(const TrainConfig& config);
 
 }  // namespace gradus::command

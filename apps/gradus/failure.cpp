@@ -1,4 +1,4 @@
-/// What went wrong, in one line, and the exit status for it.
+/// The error in one line, and the exit status for it.
 #include <iostream>
 #include <new>
 #include <system_error>

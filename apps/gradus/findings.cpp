@@ -59,7 +59,7 @@ std::string features_of(const Tensor& row, const std::vector<std::string>& colum
   return std::ssize(values) > shown_features ? all + " ..." : all;
 }
 
-/// What a reader can look at.
+/// The example in a form that a reader can look at.
 void illustrate(WorstExample& example, const Data& data) {
   const auto [x, y] = data.test.raw.skip(example.index).first();
   const Shape& shape = x.shape();

@@ -1,4 +1,4 @@
-/// What a trained model makes of its test set, example by example.
+/// Findings about a trained model on its test set, example by example.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@ struct WorstExample {
   std::int64_t index;             // in the test set
   std::string truth, prediction;  // classes by name or number, or numbers
   double loss;                    // of classes the crossentropy, of numbers the distance
-  double probability = 0;         // of classes: what the prediction was given
+  double probability = 0;         // for classes: that of the prediction
   std::string png = {};           // of a picture: its file
   std::string features = {};      // of a table: "width = 3, height = 4"
 };

@@ -32,7 +32,7 @@ Json row_of(const std::string& name, const Spec& spec) {
   return {{"name", name}, {"dtype", text(spec.dtype)}, {"shape", sizes_of(spec.shape)}, {"bytes", bytes_of(spec)}};
 }
 
-/// Arrays of a file, and what they need in all.
+/// Arrays of a file, and their bytes in all.
 Json with_arrays(Json said, const std::vector<std::pair<std::string, Spec>>& arrays) {
   std::int64_t bytes = 0, elements = 0;
   Json rows = Json::array();
@@ -106,7 +106,7 @@ Json inspect_onnx(const fs::path& file, bool graph) {
   return with_arrays(std::move(said), arrays);
 }
 
-/// What the compiler is given of a prediction, one batch size for all.
+/// The graph of a prediction that the compiler receives, one batch size for all.
 std::string graph_of(const Sequential& model, const Spec& input) {
   const auto scores =
       function([&](Tensor x) { return model(x, inference); }, {.name = "predict", .input_signature = {input}});

@@ -1,4 +1,4 @@
-/// What Ctrl-C means while a training runs.
+/// The meaning of Ctrl-C while a training runs.
 #pragma once
 
 namespace gradus::command {
@@ -10,7 +10,7 @@ class InterruptGuard {
   InterruptGuard();
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
-  /// Whether the end was asked for since this was made.
+  /// True if the end was asked for since this was made.
   bool asked() const;
 
  private:

@@ -49,7 +49,7 @@ constexpr const char* remedy = "; allow the process more memory (ulimit -v, or t
   end("ended by a fault of its own", "");
 }
 
-/// Of LLVM: it has run out of memory, or into a fault. Which of both, its own words tell.
+/// For LLVM: it has run out of memory, or into a fault; its message tells which.
 [[noreturn]] void on_llvm_failure(const char* reason) {
   if (std::strstr(reason, "llocat") != nullptr) end("out of memory while kernels were compiled", remedy);
   end("the compiler of kernels failed: ", reason);

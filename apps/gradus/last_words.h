@@ -1,5 +1,5 @@
-/// What ends the command where no exception can: LLVM without memory, an exception that nobody can catch, a stack that
-/// cannot grow. It says so on stderr and exits with status 1, as failures do. What is being written then is not there,
+/// Handlers that end the command where no exception can: LLVM without memory, an uncaught exception, a stack that
+/// cannot grow. They say so on stderr and exit with status 1, as failures do. A file being written then does not exist,
 /// since files appear whole or not at all. These are handlers of the process, so that the library installs none.
 #pragma once
 

@@ -195,7 +195,7 @@ class Launcher {
         on_asked(signal);
         continue;
       }
-      // Of several that have ended by now this one was the first.
+      // If several have ended by now, this one was the first.
       for (RankProcess& rank : ranks_)
         if (rank.process == static_cast<pid_t>(each.ssi_pid)) take_if_ended(rank);
       for (RankProcess& rank : ranks_) take_if_ended(rank);
@@ -211,7 +211,7 @@ class Launcher {
       return;
     take_reports();  // the reports that it sent before its end
     const bool is_well = ended.si_code == CLD_EXITED && ended.si_status == 0;
-    if (!is_well || is_ending_) rank.send(SIGKILL);  // what it has started ends with it
+    if (!is_well || is_ending_) rank.send(SIGKILL);  // its own children end with it
     ::waitpid(rank.process, nullptr, 0);             // no deadline: it has ended
     rank.lives = false;
     --living_;
@@ -249,7 +249,7 @@ class Launcher {
     return arguments_.servers > 0 && process > 0 && process < meeting_.ranks && known.signal != 0;
   }
 
-  /// What it has written lies in its pipes; who still holds them may write on.
+  /// Its last output lies in its pipes; other holders of these may write on.
   void pass_on_last_words(RankProcess& rank) {
     constexpr int reads_of_a_full_pipe = 17;  // of 64 KiB; a pipe holds 1 MiB at most
     for (RankStream& stream : rank.streams) pass_on(stream, reads_of_a_full_pipe);
@@ -285,7 +285,7 @@ class Launcher {
     deadline_.reset();
     for (const RankProcess& rank : ranks_) rank.send(SIGKILL);
     if (asked_ == 0) return;
-    if (living_ == 0) output_.drop();  // nobody reads it
+    if (living_ == 0) output_.drop();  // it has no reader
     else deadline_ = Clock::now() + patience_with_readers;
   }
 
@@ -309,7 +309,7 @@ class Launcher {
   std::optional<Clock::time_point> first_end_, first_failure_;
   Clock::time_point next_word_, next_look_;
   int living_ = 0;
-  bool is_ending_ = false;  // all of them: one has failed, a signal has come, or nobody reads what they write
+  bool is_ending_ = false;  // all of them: one has failed, a signal has come, or their output has no reader
   std::optional<Clock::time_point> deadline_;
   Clock::time_point started_;
   RestartPause pause_;

@@ -1,4 +1,4 @@
-/// `gradus launch`: the ranks of one machine, for programs that ask Cluster::from_environment() who they are.
+/// `gradus launch`: the ranks of one machine, for programs that ask Cluster::from_environment() for their rank.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,14 +20,15 @@ struct LaunchArguments {
   std::vector<std::string> program{};  // and its arguments
   std::vector<std::string> extras{};   // words before -- that are no options
 };
-/// Starts the program once a rank and once a parameter server, passes on what the ranks write, and waits for all. One
-/// that fails ends the others. Gives the exit status, 128 and the signal after one that asked for the end.
+/// Starts the program once a rank and once a parameter server, passes on the ranks' output, and waits for all. One that
+/// fails ends the others. Gives the exit status, 128 and the signal after one that asked for the end.
 int launch(const LaunchArguments& arguments);
 
 /// The subcommand, which fills `arguments` but for the program.
 CLI::App* add_launch(CLI::App& app, LaunchArguments& arguments);
 
-/// What stands after `launch ... --`: it is the program's alone. `count` becomes the number of arguments before it.
+/// The arguments after `launch ... --`: they are the program's alone. `count` becomes the number of arguments before
+/// them.
 std::vector<std::string> program_of_launch(int& count, char** arguments);
 
 }  // namespace gradus::command

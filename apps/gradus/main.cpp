@@ -52,7 +52,7 @@ CLI::App* add_predict(CLI::App& app, PredictArguments& a) {
   return command;
 }
 
-/// What `compile` and `export` both take.
+/// The options of both `compile` and `export`.
 void add_exported(CLI::App& command, auto& a) {
   command.add_option("source", a.source, "Configuration, run directory or ONNX model")->required();
   CLI::Option* train = command.add_flag("--train", a.train, "The training step");
@@ -89,7 +89,7 @@ CLI::App* add_inspect(CLI::App& app, InspectArguments& a) {
   return command;
 }
 
-/// Reads the command line and does what it says; gives the exit status.
+/// Reads the command line and runs it; gives the exit status.
 int run(int count, char** arguments) {
   CLI::App app{"Gradients and compiled training steps in C++20.", "gradus"};
   app.require_subcommand(1);

@@ -44,7 +44,7 @@ template <class Pooling> Module make_pooling(const LayerConfig& l) {
   return Pooling(size, {.strides = strides, .padding = padding_of(l)});
 }
 
-/// What the data and the layers before it tell of the next one.
+/// Facts that the data and the layers before it give to the next one.
 struct Place {
   std::int64_t outputs, context;  // outputs: characters of a text, or classes
   bool of_text;

@@ -1,4 +1,4 @@
-/// From a configuration to a model and what it is trained with.
+/// From a configuration to a model and the parts of its training.
 #pragma once
 #include "apps/gradus/config.h"
 #include "apps/gradus/data.h"
@@ -15,7 +15,7 @@ void adapt(Sequential& model, const TrainConfig& config, const Dataset<2>& train
 LossFunction make_loss(const TrainConfig& config, const Data& data);
 /// Accuracy of classes, mean absolute error of numbers.
 Metric make_metric(const Data& data);
-/// What it is called: "accuracy".
+/// The metric's name: "accuracy".
 std::string metric_of(const Data& data);
 
 }  // namespace gradus::command

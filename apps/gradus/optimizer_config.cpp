@@ -1,4 +1,4 @@
-/// The tables, and what reads and writes them.
+/// The tables, and their readers and writers.
 #include "apps/gradus/optimizer_config.h"
 #include <algorithm>
 #include <span>

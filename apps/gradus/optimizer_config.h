@@ -25,7 +25,7 @@ struct ScheduleConfig {
 
 using OptimizerOptions = std::variant<AdamOptions, SGDOptions, AdamWOptions, RMSpropOptions, AdagradOptions,
                                       AdadeltaOptions, FtrlOptions, LionOptions>;
-/// Variables with a rate and a decay of their own; what is not said is that of the others.
+/// Variables with a rate and a decay of their own; missing ones are those of the others.
 struct ParameterGroupConfig {
   std::vector<std::string> variables = {};  // parts of names
   std::optional<double> learning_rate = {}, weight_decay = {};

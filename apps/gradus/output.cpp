@@ -18,7 +18,7 @@ class CheckedOutput::Buffer : public std::streambuf {
   Buffer() { setp(held_.data(), held_.data() + held_.size()); }
   ~Buffer() override { std::cout.rdbuf(before_); }
 
-  /// What was written last has arrived, too: some file systems say so only when a file is closed.
+  /// Ensures that the last write has arrived, too: some file systems report failures only when a file is closed.
   int close() {
     sync();
     if (::close(STDOUT_FILENO) != 0 && error_ == 0 && was_used_) error_ = errno;
@@ -52,7 +52,7 @@ class CheckedOutput::Buffer : public std::streambuf {
 
 namespace {
 
-/// With what can only be used the wrong way round, so that using it fails.
+/// With descriptors that can only be used the wrong way round, so that using them fails.
 void take_closed_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)

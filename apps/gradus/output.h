@@ -13,7 +13,7 @@ class CheckedOutput {
   CheckedOutput(const CheckedOutput&) = delete;
 
   /// The exit status of a command that ended with `status`: if its output could not be written, `failed` in place of
-  /// `ok`, and why on stderr; 141 where whoever reads has gone, as a process that the signal ends has.
+  /// `ok`, and the reason on stderr; 141 if the reader has gone, as for a process that the signal ends.
   int finish(int status);
 
  private:
@@ -21,7 +21,7 @@ class CheckedOutput {
   std::unique_ptr<Buffer> buffer_;
 };
 
-/// The exit status of a command whose output had this error, which stderr is told of unless the reader has gone.
+/// The exit status of a command whose output had this error, which is reported on stderr unless the reader has gone.
 int status_without_output(int error);
 
 }  // namespace gradus::command

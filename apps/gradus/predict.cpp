@@ -15,12 +15,12 @@ namespace gradus::command {
 namespace {
 namespace fs = std::filesystem;
 
-/// What is to be predicted: examples as they lie in their files, a part of them at a time.
+/// The examples to predict, as they lie in their files, a part of them at a time.
 struct Questions {
   std::int64_t count;
   std::function<Tensor(std::int64_t begin, std::int64_t end)> rows;
   std::string key = "row";
-  std::vector<std::string> names = {};  // what each line of the answer is called; empty: 0, 1, ...
+  std::vector<std::string> names = {};  // the name of each line of the answer; empty: 0, 1, ...
 };
 constexpr std::int64_t part = 256;
 
@@ -103,7 +103,7 @@ Tensor answers_to(const Questions& questions, const Module& model, const TrainCo
   return concat(parts);
 }
 
-/// Of classes the likeliest and its probability, of numbers all of them.
+/// For classes the likeliest and its probability, for numbers all of them.
 std::string table_of(const Questions& questions, const Tensor& answers, const DataFacts& facts) {
   const bool of_classes = facts.of_classes;
   const std::int64_t rows = answers.shape()[0];

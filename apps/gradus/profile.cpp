@@ -22,7 +22,7 @@ TrainConfig config_of(const ProfileArguments& arguments) {
   return config;
 }
 
-/// Trains so many steps, of as many passes as they take. Nothing is written, and nothing is tested.
+/// Trains `steps` steps, of as many passes as they take. Nothing is written, and nothing is tested.
 ProfileReport profiled_steps(Experiment& experiment, std::int64_t steps) {
   FitOptions& options = experiment.options;
   options.epochs = 1;

@@ -47,7 +47,7 @@ void put_box(std::ostream& out, double x, double y, double w, double h, std::str
       << "\" height=\"" << fixed(h, 1) << "\" fill=\"" << color << "\"><title>" << svg::escaped(title)
       << "</title></rect>\n";
 }
-/// What fits into a box of this width, in letters of about 6.6 units.
+/// The part of a name that fits into a box of this width, in letters of about 6.6 units.
 std::string cut(const std::string& name, double w) {
   const auto letters = static_cast<std::size_t>(std::max(0.0, (w - 6) / 6.6));
   if (name.size() <= letters) return name;

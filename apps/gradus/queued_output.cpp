@@ -23,7 +23,7 @@ void QueuedOutput::write_some() {
   if (count < 0) {
     if (errno == EINTR || errno == EAGAIN) return;
     if (next.descriptor == STDOUT_FILENO) error_ = errno;
-    leave_out(next.descriptor);  // whoever cannot be told of errors is not told
+    leave_out(next.descriptor);  // a failure of standard error cannot be reported
     return;
   }
   next.written += static_cast<std::size_t>(count);

@@ -1,4 +1,4 @@
-/// Lines that wait until standard output or error takes them: whoever writes them never waits for a reader.
+/// Lines that wait until standard output or error takes them: writing them never waits for a reader.
 #pragma once
 #include <cstddef>
 #include <deque>

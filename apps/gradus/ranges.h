@@ -1,4 +1,4 @@
-/// What whole numbers the options of the command line may be.
+/// Ranges of whole numbers for the options of the command line.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -8,7 +8,7 @@
 
 namespace gradus::command {
 
-/// Reads the text itself: what CLI11 converts it to is cut off at 2^63 - 1 without a word.
+/// Reads the text itself: CLI11's conversion cuts off at 2^63 - 1 without a word.
 inline CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
   const std::string range = "in range " + std::to_string(low) + " to " + std::to_string(high);
   const auto check = [low, high, range](std::string& given) -> std::string {

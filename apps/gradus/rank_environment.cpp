@@ -19,7 +19,7 @@
 namespace gradus::command {
 namespace {
 
-/// What distribute/cluster_sources.cpp reads of other launchers, and what stands beside it.
+/// Variables of other launchers that distribute/cluster_sources.cpp reads, and their neighbours.
 constexpr std::string_view of_others[] = {"TF_CONFIG",
                                           "RANK",
                                           "LOCAL_RANK",
@@ -49,7 +49,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Of 127.0.0.1, and none twice: each is held until all are found.
+/// Ports of 127.0.0.1, none twice: each is held until all are found.
 std::vector<std::int64_t> free_ports(int count) {
   std::vector<std::int64_t> ports;
   std::vector<int> descriptors;

@@ -1,4 +1,4 @@
-/// What a started rank finds in its environment.
+/// The environment of a started rank.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -21,8 +21,7 @@ struct MeetingOfRanks {
   /// "rank 2"; of processes after the ranks "parameter server 0".
   std::string name_of(int process) const;
 };
-/// With a token that nobody has had before; without a port with one that is free now, as those of servers are.
-/// Unavailable if there is none.
+/// With a fresh token; without a port with one that is free now, as those of servers are. Unavailable if there is none.
 MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port, int servers = 0);
 
 /// How long ranks wait for each other, according to the user's GRADUS_CLUSTER.
@@ -32,10 +31,10 @@ struct TimesOfRanks {
 /// The defaults of Cluster if GRADUS_CLUSTER has no valid times; the ranks then report the error.
 TimesOfRanks times_of_ranks(const MeetingOfRanks& meeting);
 
-/// The variables of this process, "NAME=value", without what other launchers say of ranks, and with GRADUS_CLUSTER,
-/// which keeps what the user's says of timeouts and certificates, GRADUS_RESTART and GRADUS_LAUNCHER.
-/// GRADUS_NUM_THREADS becomes the rank's share of the cores, unless it is set. Processes after the ranks are parameter
-/// servers. DataError if the user's GRADUS_CLUSTER is no JSON object.
+/// The variables of this process, "NAME=value", without other launchers' variables of ranks, and with GRADUS_CLUSTER,
+/// which keeps the user's timeouts and certificates, GRADUS_RESTART and GRADUS_LAUNCHER. GRADUS_NUM_THREADS becomes the
+/// rank's share of the cores, unless it is set. Processes after the ranks are parameter servers. DataError if the
+/// user's GRADUS_CLUSTER is no JSON object.
 std::vector<std::string> environment_of_rank(int process, const MeetingOfRanks& meeting);
 
 }  // namespace gradus::command

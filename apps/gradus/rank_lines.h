@@ -1,4 +1,4 @@
-/// What a rank writes, cut into lines that can stand between those of other ranks.
+/// A rank's output, cut into lines that can stand between those of other ranks.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -20,7 +20,7 @@ class RankLines {
 
   /// The whole lines that these bytes end.
   std::string take(std::string_view bytes, Clock::time_point now);
-  /// What is left, with an end.
+  /// The rest, with an end.
   std::string finish();
 
  private:

@@ -13,7 +13,7 @@
 namespace gradus::command {
 namespace {
 
-/// Closes what was not taken.
+/// Closes the ends that were not taken.
 struct Pipe {
   int reading = -1, writing = -1;
 
@@ -41,7 +41,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return out;
 }
 
-/// Of the child between fork and the program: nothing that allocates or locks. Gives why it did not become the program.
+/// The child between fork and the program: nothing here allocates or locks. Gives the reason if it did not become the
+/// program.
 struct Child {
   pid_t launcher;
   int input, output, errors;
@@ -59,7 +60,7 @@ struct Child {
   }
 };
 
-/// What the child says through its pipe: nothing, if it has become the program.
+/// The child's message through its pipe: nothing, if it has become the program.
 std::optional<int> problem_of(Pipe& report) {
   report.close_writing();
   int problem = 0;

@@ -12,8 +12,7 @@
 
 namespace gradus::command {
 
-/// Of what a process hands on to programs that it starts: what the launcher changes for itself, and how it was before.
-/// One at a time.
+/// Settings that a process hands on to programs that it starts: the launcher's own, and those before. One at a time.
 class LauncherSettings {
  public:
   /// Signals that ask for the end, and those of ended children, wait to be read from a descriptor; a reader that has
@@ -21,7 +20,7 @@ class LauncherSettings {
   explicit LauncherSettings(int ranks);
   ~LauncherSettings() { restore(); }
   LauncherSettings(const LauncherSettings&) = delete;
-  /// Calls what may be called after fork alone.
+  /// Calls only functions that are allowed after fork.
   void restore() const;
   const sigset_t& awaited() const { return awaited_; }
 
@@ -42,7 +41,7 @@ class RankStream {
   bool is_open() const { return from_ >= 0; }
   int from() const { return from_; }
   int to() const { return to_; }
-  /// One read; gives whole lines, at the end also what is left. Whether there may be more now.
+  /// One read; gives whole lines, at the end also the rest. True if there may be more now.
   bool read(std::string& lines);
   /// Nothing more is read.
   void close(std::string& lines);

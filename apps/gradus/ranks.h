@@ -10,8 +10,8 @@ namespace gradus::command {
 /// The cluster of this process, of workers alone. ConfigError for parameter servers and evaluators, which `command` has
 /// no work for.
 Cluster workers_for(std::string_view command);
-/// What divides batches: among processes, among shards of one, or nothing. Several processes without a [distribute]
-/// get its defaults in `config`.
+/// The strategy that divides batches: among processes, among shards of one, or none. Several processes without a
+/// [distribute] get its defaults in `config`.
 std::optional<Strategy> strategy_of(TrainConfig& config, const Cluster& cluster);
 /// ConfigError, which names the launcher, if there are several ranks: each would do the same.
 void require_one_process(std::string_view command);

@@ -27,7 +27,7 @@ table { border-collapse: collapse; } td { padding: 0.15rem 1.5rem 0.15rem 0; } t
 pre { overflow-x: auto; padding: 0.75rem; border: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
 )";
 
-// Nothing is drawn by it: a report without scripts is whole. It says when it is ready, and what went wrong.
+// Nothing is drawn by it: a report without scripts is whole. It marks when it is ready, and errors.
 constexpr std::string_view script = R"(
 "use strict";
 window.addEventListener("error", event => { document.documentElement.dataset.error = event.message; });
@@ -67,7 +67,7 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-/// Rows are what is true, columns what was predicted; the colour is the share of the row.
+/// Rows are true classes, columns predicted ones; the colour is the share of the row.
 void write_confusion(std::ostream& out, const Findings& findings) {
   const std::size_t n = findings.confusion.size();
   out << "<h2>Confusion</h2>\n<p>Rows: what the test examples are. Columns: what the model says.</p>\n"

@@ -11,7 +11,7 @@ namespace gradus::command {
 
 struct Report {
   std::string title;
-  std::vector<std::pair<std::string, std::string>> facts;  // what and how much
+  std::vector<std::pair<std::string, std::string>> facts;  // name and value
   std::vector<Chart> charts;
   std::vector<std::pair<std::string, std::string>> pictures = {};  // titles and SVG, one below the other
   Findings findings = {};

@@ -1,4 +1,4 @@
-/// Small files, written anew as a whole.
+/// Small files, each written as a whole.
 #include "apps/gradus/run_directory.h"
 #include <fcntl.h>
 #include <sys/file.h>

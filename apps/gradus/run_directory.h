@@ -46,7 +46,7 @@ class RunClaim {
   /// checkpoint was not.
   void begin_training();
   /// Notes that the training has made a step. A training that began here and made none has its files removed, so that
-  /// the next one does not take them for its own; files that were there before get their contents back.
+  /// the next one does not take them for its own; earlier files get their contents back.
   void keep() { kept_ = true; }
 
  private:

@@ -9,7 +9,7 @@
 namespace gradus::command {
 namespace {
 
-/// "name=file.npy" -> what is in the file, by name.
+/// "name=file.npy" -> the file's content, by name.
 std::map<std::string, Tensor> read_inputs(const std::vector<std::string>& given) {
   std::map<std::string, Tensor> inputs;
   for (const std::string& each : given) {
@@ -21,7 +21,7 @@ std::map<std::string, Tensor> read_inputs(const std::vector<std::string>& given)
   return inputs;
 }
 
-/// Names of values may hold what names of files may not, or what a terminal that lists them would obey, and be longer.
+/// Names of values may hold letters that names of files may not, or that a terminal would obey, and be longer.
 std::string file_name_of(const std::string& output) {
   constexpr std::size_t longest = 200;  // bytes; a number and an ending follow
   std::string name = printable(output, true);

@@ -101,7 +101,7 @@ Numbers last_of(const Numbers& all, std::size_t count) {
   return {all.end() - static_cast<std::ptrdiff_t>(std::min(count, all.size())), all.end()};
 }
 
-/// Goes on by keys and values that are kept. Where the context is full it begins anew with the later half of it.
+/// Goes on by keys and values that are kept. Where the context is full it starts again with the later half of it.
 void sample_by_cache(Generator& generator, Numbers seen, const SamplingOptions& options,
                      const std::function<void(std::int64_t)>& write) {
   const auto context = static_cast<std::size_t>(options.context);

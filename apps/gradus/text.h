@@ -37,8 +37,8 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
   std::int64_t context = 0;  // how many characters the model looks back at
 };
-/// Goes on with `begin` (not empty) as the model thinks; what a place gives must not depend on later ones. Calls
-/// `write` with each character.
+/// Continues `begin` (not empty) by the model; the result of a place must not depend on later ones. Calls `write` with
+/// each character.
 void sample(const Module& model, const std::vector<std::int32_t>& begin, const SamplingOptions& options,
             const std::function<void(std::int64_t)>& write);
 

@@ -11,7 +11,7 @@
 namespace gradus::command {
 namespace {
 
-/// What the parser of toml++ takes for granted, and some malformed files break (3.3: "[/").
+/// Assumptions of toml++'s parser, which some malformed files break (3.3: "[/").
 struct BrokenAssumption {};
 constexpr void assume(bool holds) {
   if (!holds) throw BrokenAssumption();
@@ -31,8 +31,8 @@ constexpr void assume(bool holds) {
 namespace gradus::command {
 namespace {
 
-// toml++ 3.3 runs into what is not defined on some letters beyond ASCII, in comments too. So it sees ASCII alone: every
-// other byte, and ~ itself, stands as ~ and two hexadecimal digits.
+// toml++ 3.3 has undefined behaviour on some letters beyond ASCII, in comments too. So it sees ASCII alone: every other
+// byte, and ~ itself, stands as ~ and two hexadecimal digits.
 
 std::string to_ascii(std::string_view written) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -67,7 +67,7 @@ void require_utf8(std::string_view written, std::string_view source) {
 }
 
 /// How deep a text nests, found without nesting: of brackets, braces and the parts of dotted keys all at once, since
-/// what parses, copies and destroys tables calls itself for each. It reads strings and comments as TOML does.
+/// parsing, copying and destroying tables recurses for each. It reads strings and comments as TOML does.
 class DepthCheck {
  public:
   DepthCheck(std::string_view written, std::string_view source) : rest_(written), source_(source) {}
@@ -131,12 +131,12 @@ class DepthCheck {
   }
 
   std::string_view rest_, source_;
-  std::vector<int> open_;                             // for each bracket how much deeper what it holds lies
+  std::vector<int> open_;                             // for each bracket the depth that its contents add
   int line_ = 1, header_ = 0, inner_ = 0, dots_ = 0;  // dots: of the key that is being read
   bool begins_line_ = true, is_header_ = false;
 };
 
-/// What an escape spelt may read like one of our codes.
+/// An escape may spell text that reads like one of our codes.
 std::string string_of(std::string_view ascii, std::string_view source) {
   std::string string = from_ascii(ascii);
   require_utf8(string, source);
@@ -148,7 +148,7 @@ TomlNode copied(const toml::node& node, std::string_view source);
 TomlTable copied_table(const toml::table& table, std::string_view source) {
   TomlTable out;
   for (const auto& [key, node] : table) out.emplace_back(string_of(key.str(), source), copied(node, source));
-  // Of equal lines, as in {a = 1, b = 2}, in the order of their names.
+  // Equal lines, as in {a = 1, b = 2}, in the order of their names.
   std::ranges::stable_sort(out, {}, [](const auto& entry) { return entry.node.line; });
   return out;
 }
@@ -229,7 +229,7 @@ bool is_array_of_tables(const TomlNode& node) {
   return array && !array->empty() && std::ranges::all_of(*array, is_table);
 }
 
-/// Values first: what follows a header belongs to it.
+/// Values first: lines after a header belong to it.
 void write_table(const TomlTable& table, const std::string& name, std::string& out) {
   for (const auto& [key, node] : table)
     if (!is_table(node) && !is_array_of_tables(node)) out += key_of(key) + " = " + written(node) + '\n';

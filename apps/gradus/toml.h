@@ -1,4 +1,4 @@
-/// TOML as a tree of values that know their lines: what the parser's own types would bring along stays in toml.cpp.
+/// TOML as a tree of values that know their lines: the headers of the parser's own types stay in toml.cpp.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -39,7 +39,7 @@ std::string_view kind_of(const TomlNode& node);
 /// The value of a key; null if there is none.
 const TomlNode* find(const TomlTable& table, std::string_view key);
 
-/// ConfigError, with the line, for what is no TOML in UTF-8. `source` names the text in messages.
+/// ConfigError, with the line, for text that is no TOML in UTF-8. `source` names the text in messages.
 TomlTable parse_toml(std::string_view written, std::string_view source);
 /// Text that parse_toml reads back to the same tree.
 std::string to_toml(const TomlTable& table);

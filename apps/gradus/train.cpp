@@ -91,7 +91,7 @@ std::vector<Callback> callbacks_of(const CallbackConfig& config, const RunDirect
   return all;
 }
 
-/// Of the epochs after the first, which also compiles.
+/// The median of the epochs after the first, which also compiles.
 double typical_seconds(std::vector<double> seconds) {
   if (seconds.size() > 1) seconds.erase(seconds.begin());
   std::ranges::sort(seconds);
@@ -150,7 +150,7 @@ Evaluation tested(const Experiment& e, const Data& data) {
   return std::visit([&](const auto& test) { return evaluate(e.model, e.loss, test, options); }, e.test);
 }
 
-/// A trial of a few steps: what would fail later fails now.
+/// A trial of a few steps: later failures appear now.
 int try_out(const TrainArguments& arguments, TrainConfig config, const Cluster& cluster) {
   Experiment experiment = make_experiment(config, load_data(config.data));
   if (cluster.ranks() == 1) experiment.options.strategy = strategy_of(config, cluster);
@@ -210,7 +210,7 @@ int follow_training(const TrainArguments& arguments, const TrainConfig& config, 
   options.callbacks.push_back({.on_step_end = [&](StepLog log) { log.stop = log.stop || interrupt.asked(); }});
   options.checkpoints = config.checkpoints;
   if (arguments.resume) options.checkpoints.directory = RunDirectory(*arguments.resume).checkpoints();
-  else options.checkpoints.directory.clear();  // it begins anew, and knows when the first rank saves
+  else options.checkpoints.directory.clear();  // it starts fresh, and knows when the first rank saves
   fitted(experiment);
   if (strategy.any(interrupt.asked())) return interrupted;
   tested(experiment, data);
@@ -246,7 +246,7 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
     claim.keep();
     log.stop = log.stop || interrupt.asked();
   }});
-  // What is said anew for a resumed run is kept once its checkpoint was found to fit.
+  // Facts about a resumed run are written once its checkpoint was found to fit.
   if (arguments.resume)
     options.callbacks.push_back({.on_epoch_begin = [&](EpochBegin) {
       if (goes_on) write_facts();
@@ -269,7 +269,7 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   return ok;
 }
 
-/// What a launcher starts again goes on with its run, if there is one by now.
+/// A training that a launcher starts again continues its run, if there is one by now.
 TrainArguments as_started_again(TrainArguments arguments) {
   const char* const restart = std::getenv("GRADUS_RESTART");
   if (restart == nullptr || std::string_view(restart) == "0" || arguments.resume || arguments.fast_dev_run > 0)

@@ -84,7 +84,7 @@ std::string setting_of(const std::string& key, const SearchValue& value) {
   return key + "=" + written;
 }
 
-// What is trained.
+// Training of a trial.
 
 TrainConfig configured(const TuneArguments& arguments, const SearchTrial& trial) {
   std::vector<std::string> settings;
@@ -139,7 +139,7 @@ EpochTrainer trainer_of(const TrainConfig& config, const Data& data) {
       e.train);
 }
 
-// What is written.
+// Files that are written.
 
 RunDirectory run_directory_of(const TuneArguments& arguments) {
   if (arguments.output) return RunDirectory(*arguments.output);
@@ -187,7 +187,7 @@ int test_batch_size(const TuneArguments& arguments, const TrainConfig& config, c
   return ok;
 }
 
-/// What there is so far is on the disk, and said on stderr, whenever a trial ends.
+/// Writes the rows so far to the disk, and reports them on stderr, whenever a trial ends.
 class Watched {
  public:
   Watched(const SearchSpace& space, const RunDirectory& run, bool quiet) : so_far_{space}, run_(run), quiet_(quiet) {}

@@ -1,4 +1,5 @@
-/// advise(): tries what could make a training faster, or smaller, on copies, and says what is worth it.
+/// advise(): tries changes that could make a training faster, or smaller, on copies, and reports the ones that are
+/// worth it.
 #pragma once
 #include <cstdint>
 #include <iosfwd>
@@ -16,9 +17,9 @@ namespace gradus {
 
 struct Setting;
 
-/// What is to be done about a lever.
+/// The verdict on a lever.
 enum class Verdict : std::uint8_t {
-  worth_it,       // it gains more than what is measured varies
+  worth_it,       // its gain is larger than the variation of measurements
   not_worth_it,   // it brings nothing here, or it costs more than it brings, or there is nothing to change
   undecided,      // the time was over before it was clear
   does_not_work,  // it failed; the reason says how
@@ -26,7 +27,7 @@ enum class Verdict : std::uint8_t {
 /// Its name in tables: "worth it".
 std::string_view name_of(Verdict verdict);
 
-/// One thing that could be changed, and what it did when it was tried on this model and machine.
+/// A possible change, and its effect when it was tried on this model and machine.
 struct Lever {
   std::string name;                               // "prefetch"; the names of Suggestion::lever, and others
   double seconds_before = 0, seconds_after = 0;   // a step without it and with it, medians; infinite: it does not run
@@ -35,7 +36,7 @@ struct Lever {
   double max_relative_difference = 0;             // of the loss over the first steps
   bool worth_it = false;                          // Verdict::worth_it
   std::string reason;                             // of the verdict, with the numbers that it rests on
-  Verdict verdict = Verdict::not_worth_it;        // what is to be done about it
+  Verdict verdict = Verdict::not_worth_it;        // says if it is to be taken
   int pairs = 0;                                  // that were measured
   /// An interval of the ratio seconds_after / seconds_before, which holds with at least 99 % where it was looked at.
   double ratio_low = 1, ratio_high = 1;
@@ -46,13 +47,13 @@ struct Lever {
   bool changes_learning = false;
 };
 
-/// What advise() found.
+/// The result of advise().
 struct Advice {
   std::vector<Lever> levers;  // in the order in which they were tried
   FitOptions options;         // the given options, with the taken levers that are options of fit
   /// The data set with the taken levers that belong to it; prefetch is in both.
   std::optional<AnyDataset> dataset = {};
-  /// How to write the taken levers: those that are worth it, and keep the learned result or are named by
+  /// How to write the taken levers: the ones that are worth it, and keep the learned result or are named by
   /// AdviseOptions::apply.
   std::vector<std::string> changes = {};
   /// The parts of a step's time before any change, in words; empty if a step takes too long for a profile.
@@ -88,12 +89,12 @@ namespace detail {
 Advice advise(const Training& training, const AdviseOptions& options);
 }  // namespace detail
 
-/// Trains copies for some steps with each lever and without it, by turns, and compares. Levers are tried in the order
-/// of their possible gain according to a profile, so those of the data come first if a step waits for its input. Taken
-/// levers stay while the others are tried, and in the end all of them are measured together. No lever leaves fewer than
-/// 20 updates an epoch, which is one pass over the data, however often they repeat. Model, optimizer, data set, random
-/// numbers, threads, switches and limits are as before when it returns or throws. A lever that fails is a row with its
-/// reason, and so is a lever for which no time is left.
+/// Trains copies for some steps with each lever and without it, alternately, and compares. Levers are tried in the
+/// order of their possible gain according to a profile, so those of the data come first if a step waits for its input.
+/// Taken levers stay while the others are tried, and in the end all of them are measured together. No lever leaves
+/// fewer than 20 updates an epoch, which is one pass over the data, however often they repeat. Model, optimizer, data
+/// set, random numbers, threads, switches and limits are as before when it returns or throws. A lever that fails is a
+/// row with its reason, and so is a lever for which no time is left.
 ///
 /// InvalidArgument for options that do not fit, and where fit throws one. DataError for an empty data set. Diverged if
 /// the loss of the first steps is not finite. ResourceExhausted if no trial has room in memory.

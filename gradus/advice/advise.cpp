@@ -26,7 +26,7 @@ constexpr std::int64_t batches_in_caches = 8;  // of a trial
 constexpr double least_whole_gain = 0.02;
 constexpr int most_halvings = 5;  // of a batch that has no room
 
-/// What the passes of a data set count stays as it was.
+/// Restores the times that the passes of a data set have counted.
 class KeptTimes {
  public:
   explicit KeptTimes(const Stage& stage) {
@@ -216,7 +216,7 @@ class Advising {
 
   void add(Lever row) { advice_.levers.push_back(std::move(row)); }
 
-  /// A row of what was not compared.
+  /// A row without a comparison.
   Lever plain_row(const LeverKind& kind, Verdict verdict, std::string reason) const {
     return {.name = std::string(kind.name),
             .seconds_before = current_seconds_,
@@ -287,7 +287,8 @@ class Advising {
     adopted_ = kept.adopted;
   }
 
-  /// What was left undecided, with the time that others have left, and what may be otherwise by what was taken since.
+  /// Tries undecided levers again, with the time that others have left, and levers whose result may differ since other
+  /// ones were taken.
   void try_again(const std::vector<const LeverKind*>& order) {
     const std::vector<Lever> found = advice_.levers;
     std::vector<const LeverKind*> again;
@@ -303,7 +304,7 @@ class Advising {
       Lever before = std::move(*row);
       advice_.levers.erase(row);
       try_lever(*again[i], 1 / static_cast<double>(again.size() - i + 1));
-      // What was seen stays, if there is less to be seen now.
+      // Keeps the earlier measurement if the new one has fewer pairs.
       if (advice_.levers.back().verdict == Verdict::undecided && advice_.levers.back().pairs < before.pairs)
         advice_.levers.back() = std::move(before);
     }
@@ -400,7 +401,7 @@ class Advising {
   Setting first_;
   double first_seconds_ = 0;
   std::size_t first_bytes_ = 0;
-  std::unique_ptr<Trial> current_;  // as it is with what was worth it so far
+  std::unique_ptr<Trial> current_;  // with the levers taken so far
   double current_seconds_ = 0;
   int adopted_ = 0;
   bool did_not_run_ = false;

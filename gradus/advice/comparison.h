@@ -1,4 +1,4 @@
-/// Comparison: two trials by turns, and what the ratios of their times say.
+/// Comparison: two trials in alternation, and the ratios of their times.
 #pragma once
 #include <functional>
 #include <vector>
@@ -8,7 +8,7 @@ namespace gradus {
 /// Seconds of steps without and with a change, measured in pairs, one right after the other.
 class Comparison {
  public:
-  /// Fewest pairs of which an interval holds, and most that are measured.
+  /// The fewest pairs that have an interval, and the most that are measured.
   static constexpr int fewest = 8, most = 32;
   /// The chance, at most, that an interval does not hold the median of the ratios.
   static constexpr double risk = 0.01;
@@ -24,20 +24,20 @@ class Comparison {
   double low() const;
   double high() const;
 
-  /// Whether the change gains at least the share `gain` of the time; both false: it is not clear.
+  /// True if the change gains at least the share `gain` of the time; both false: it is not clear.
   bool gains(double gain) const { return high() < 1 && ratio() <= 1 - gain; }
   bool does_not_gain(double gain) const { return low() > 1 - gain; }
-  /// Whether the change takes longer.
+  /// True if the change takes longer.
   bool is_slower() const { return low() > 1; }
-  /// Whether further pairs would decide nothing.
+  /// True if further pairs would decide nothing.
   bool is_decided(double gain) const { return high() < 1 - gain || does_not_gain(gain); }
 
  private:
   std::vector<double> before_, after_, ratios_;  // ratios ascend
 };
 
-/// How many of `pairs` ordered numbers lie outside of the interval at each end: the most for which the median of what
-/// they are drawn from lies outside with a chance of `risk` at most. -1: there is no such interval.
+/// How many of `pairs` ordered numbers lie outside of the interval at each end: the most for which the median of their
+/// distribution lies outside with a chance of `risk` at most. -1: there is no such interval.
 int outside_of_interval(int pairs, double risk);
 
 }  // namespace gradus

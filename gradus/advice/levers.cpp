@@ -1,4 +1,4 @@
-/// One function a lever: what would be another setting.
+/// One function a lever: the settings to try.
 #include "gradus/advice/levers.h"
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ bool has_cache(const Pipeline& dataset) {
 /// On other devices kernels, memory and threads are not the library's.
 bool is_on_processor() { return default_device().kind == DeviceKind::cpu; }
 
-// What follows is one lever after the other.
+// The levers, in turn.
 
 double gain_of_compile(const Circumstances& c) { return c.now.function.run_eagerly ? 0.95 : 0.011; }
 Proposals compile(const Circumstances& c) {
@@ -93,7 +93,7 @@ std::optional<std::int64_t> bytes_of_all(const Stage& stage) {
   return bytes * stage.length(0);
 }
 
-/// Whether two epochs have the same first element.
+/// True if two epochs have the same first element.
 bool repeats_first(const Stage& stage) {
   const Tensors first = stage.open(0)->at(0), later = stage.open(1)->at(0);
   if (first.size() != later.size()) return false;

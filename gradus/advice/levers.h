@@ -1,4 +1,4 @@
-/// The levers: a table of what could be changed, in one row each.
+/// The levers: a table of possible changes, in one row each.
 #pragma once
 #include <span>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// What levers are chosen by.
+/// The state that levers are chosen by.
 struct Circumstances {
   const Training& training;
   const AdviseOptions& options;
@@ -27,7 +27,7 @@ struct Circumstances {
     return steps > 0 ? seconds / steps : 0;
   }
   double waits_for_input() const { return share(profile.input_wait); }
-  /// Whether it is known that hardly anything waits for input.
+  /// True if it is known that hardly anything waits for input.
   bool has_its_input() const { return profile.seconds > 0 && waits_for_input() < 0.01; }
 };
 
@@ -35,17 +35,17 @@ struct Circumstances {
 struct Proposal {
   Setting setting;
   std::string change = {};     // how to write it
-  std::size_t more_bytes = 0;  // that it takes besides what a trial sees
+  std::size_t more_bytes = 0;  // beyond the memory that a trial measures
   double times_longer = 1;     // how much longer the steps of a trial may take, before one is begun
 };
 
-/// What a lever has to say before it is tried.
+/// The proposals of a lever before it is tried.
 struct Proposals {
-  /// In their order: a further one is tried after one that was worth it; of those that find no room in memory or are
-  /// refused, the next one.
+  /// In their order: a further one is tried after one that was worth it, or after one that finds no room in memory or
+  /// is refused.
   std::vector<Proposal> tries = {};
   std::string reason = {};  // why there are none
-  bool is_in_use = false;   // what is tried is the training without the lever
+  bool is_in_use = false;   // the trial is the training without the lever
 };
 
 /// A row of the table.
@@ -53,7 +53,7 @@ struct LeverKind {
   std::string_view name;
   double (*gain)(const Circumstances&);  // the share of a step's time that it could gain at most; only the order counts
   Proposals (*propose)(const Circumstances&);
-  double least_gain = 0.02;          // what is less is not worth a change
+  double least_gain = 0.02;          // a smaller gain is not worth a change
   double most_difference = 1e-3;     // of losses
   bool is_lower_precision = false;   // tried where that is allowed
   bool is_another_training = false;  // whose losses are others
@@ -77,9 +77,9 @@ std::vector<const LeverKind*> by_gain(const Circumstances& circumstances);
 /// The least number of updates in an epoch with any larger batch that is proposed.
 inline constexpr std::int64_t least_updates = 20;
 
-/// Whether what was found about a lever may be otherwise now: elements are made in another way since, and it is about
-/// how they are made. An example is `prefetch`, which hides little while the source takes all cores, and much once a
-/// cache has taken the place of the source.
+/// True if the result for a lever may differ now: elements are made in another way since, and it concerns their making.
+/// An example is `prefetch`, which hides little while the source takes all cores, and much once a cache has taken the
+/// place of the source.
 bool may_gain_since(const LeverKind& kind, const Lever& row, bool data_changed);
 
 }  // namespace gradus

@@ -15,7 +15,7 @@ using advice_words::time;
 
 constexpr std::size_t reason_width = 100;
 
-/// Lines of words, of at most so many characters.
+/// Lines of words, up to a width in characters.
 std::vector<std::string> wrapped(const std::string& reason) {
   std::vector<std::string> lines(1);
   for (std::size_t begin = 0; begin < reason.size();) {

@@ -1,4 +1,4 @@
-/// A cost model of training steps by several ranks: simulated, from what a step takes on this machine.
+/// A cost model of training steps by several ranks: simulated, from the times of a step on this machine.
 #pragma once
 #include <iosfwd>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace gradus {
 
-/// What a step costs one rank.
+/// The cost of a step on one rank.
 struct StepCost {
   double fixed_seconds = 0;  // whatever its rows
   double seconds_per_row = 0;
@@ -22,7 +22,7 @@ struct NetworkCost {
   double bytes_per_second = 0;  // of a rank, each way at once
 };
 
-/// What ranks would take that divide one batch.
+/// The time of ranks that divide one batch.
 struct RanksRow {
   int ranks = 1;
   double compute = 0, exchange = 0;  // seconds a step
@@ -36,7 +36,7 @@ struct SimulatedRanks {
   NetworkCost network;
   int best = 1;         // the number of ranks that are fastest
   int last_paying = 1;  // the last that is faster than half as many by a tenth at least
-  /// A table, with what it assumes and where more ranks do not pay.
+  /// A table, with its assumptions and the number of ranks from which more do not pay.
   friend std::ostream& operator<<(std::ostream& out, const SimulatedRanks& ranks);
 };
 

@@ -14,7 +14,7 @@ namespace gradus {
 
 /// A copy of model and optimizer with the task that trains them.
 struct TrainingCopy {
-  std::shared_ptr<void> owner;  // of what follows
+  std::shared_ptr<void> owner;  // owns the references below
   Module* model = nullptr;
   Optimizer* optimizer = nullptr;
   const Task* task = nullptr;
@@ -25,7 +25,7 @@ struct Training {
   const Optimizer* optimizer;
   Pipeline dataset;
   std::function<TrainingCopy()> copy;
-  /// A copy without the channels that are 0 for every input; empty for what is no Sequential.
+  /// A copy without the channels that are 0 for every input; empty for a model that is no Sequential.
   std::function<TrainingCopy()> copy_without_dead_channels = {};
 };
 

@@ -53,7 +53,7 @@ TrainingCopy copy_of(const Training& training, const Setting& setting) {
 
 }  // namespace
 
-/// What a trial has for itself while it runs.
+/// The settings of a trial while it runs.
 class Trial::Scopes {
  public:
   explicit Scopes(Trial& trial) : seeds_(trial.random_), threads_(trial.setting_.threads) {}
@@ -96,7 +96,7 @@ std::int64_t Trial::trainable_bytes() const {
   return bytes;
 }
 
-/// Goes on in the data where the last reading ended. A pass that can only be read in order begins anew.
+/// Continues in the data where the last reading ended. A pass that can only be read in order begins again.
 void Trial::begin_reading() {
   const bool goes_on = dataset_->cardinality() || dataset_->is_endless();
   reading_ = (goes_on ? dataset_->from(next_) : dataset_->epoch(next_.epoch)).begin();
@@ -113,7 +113,7 @@ void Trial::advance() {
   begin_reading();
 }
 
-/// So that what is timed is an epoch that finds its elements kept.
+/// Ensures that the timed epoch finds its elements kept.
 void Trial::fill_caches(double deadline) {
   bool caches = setting_.data.cache;
   for_each_stage(dataset_->stage(), [&](const Stage& stage) { caches = caches || stage.name() == "cache"; });

@@ -25,7 +25,7 @@ struct Setting {
   bool without_dead_channels = false;
 };
 
-/// The first steps of every trial, of which the losses are compared.
+/// The first steps of every trial, whose losses are compared.
 inline constexpr int compared_steps = 3;
 /// All of the first steps: in those behind, programs that come back are compiled.
 inline constexpr int first_steps = 6;
@@ -35,7 +35,7 @@ class Trial {
   using Clock = std::function<double()>;
   /// Copies the training and runs its first steps: compared_steps, and some in which programs are compiled; fewer, but
   /// at least one, if it is later than `deadline` after one of them. `batch_rows`: rows of a batch as it is, 0: not
-  /// known. Throws what a training would. `training` must outlive it.
+  /// known. Throws a training's errors. `training` must outlive it.
   Trial(const Training& training, const Setting& setting, const Clock& clock, double deadline, std::int64_t batch_rows);
 
   /// Seconds a step of `steps` steps, reading their batches included; of another size of batches, for as many rows as
@@ -45,18 +45,18 @@ class Trial {
   ProfileReport profiled(int steps);
 
   const Setting& setting() const { return setting_; }
-  /// Of the first steps.
+  /// The losses of the first steps.
   const std::vector<double>& losses() const { return losses_; }
-  /// Whether the first steps are done, so that a further one is one of many.
+  /// True if the first steps are done, so that a further one is one of many.
   bool is_warm() const { return is_warm_; }
-  /// The most bytes that were alive at once in the first steps, above what lived before.
+  /// The most bytes that were alive at once in the first steps, above those that lived before.
   std::size_t bytes() const { return bytes_; }
   /// The least of the first steps; of the making of the trial, these included.
   double step_seconds() const { return step_seconds_; }
   double making_seconds() const { return making_seconds_; }
-  /// Of the step.
+  /// The report on the step.
   Explanation explain() const { return step_->explain(); }
-  /// Of the variables that are trained.
+  /// The bytes of the trainable variables.
   std::int64_t trainable_bytes() const;
 
  private:

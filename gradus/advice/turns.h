@@ -1,4 +1,4 @@
-/// Two trials by turns.
+/// Two trials in alternation.
 #pragma once
 #include "gradus/advice/comparison.h"
 #include "gradus/advice/trial.h"
@@ -12,9 +12,9 @@ struct TurnsEnd {
   double gain;      // the least one that counts
 };
 
-/// Seconds of steps before and after a change: a few steps of one trial, as many of the other, and so on, until it is
-/// clear what a further pair would show. At least Comparison::fewest pairs, if they end before the deadline. A change
-/// that seems to gain a tenth and is not clear when its slot ends goes on for a quarter of the time that is left.
+/// Seconds of steps before and after a change: a few steps of one trial, as many of the other, and so on, until a
+/// further pair would decide nothing. At least Comparison::fewest pairs, if they end before the deadline. A change that
+/// seems to gain a tenth and is not clear when its slot ends goes on for a quarter of the time that is left.
 Comparison by_turns(Trial& before, Trial& after, const Trial::Clock& clock, const TurnsEnd& end);
 
 }  // namespace gradus

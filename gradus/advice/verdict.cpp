@@ -11,7 +11,7 @@ namespace {
 using advice_words::percent;
 
 constexpr double fewer_bytes = 0.9;  // a share that is worth a change
-/// What is less than a thousandth of the memory is not worth a change.
+/// Savings of less than a thousandth of the memory are not worth a change.
 std::size_t notable_bytes() { return std::max(MiB, memory_use().limit_bytes / 1000); }
 
 std::string interval_text(double low, double high, int pairs) {

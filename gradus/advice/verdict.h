@@ -1,11 +1,11 @@
-/// The verdict about a lever: what follows from its figures, in words.
+/// The verdict about a lever, from its figures, in words.
 #pragma once
 #include "gradus/advice/comparison.h"
 #include "gradus/advice/levers.h"
 
 namespace gradus {
 
-/// What a trial has shown, beside the training as it is.
+/// The result of a trial, beside the training as it is.
 struct Shown {
   Comparison times;
   std::size_t bytes_before = 0, bytes_after = 0;
@@ -14,10 +14,10 @@ struct Shown {
 
 struct Judged {
   Lever row;
-  bool adopts = false;  // whether the setting that was tried takes the place of the present one
+  bool adopts = false;  // true if the tried setting takes the place of the present one
 };
 
-/// Of a lever that is in use the trial was without it; the row is of having it.
+/// For a lever that is in use, the trial was without it; the row describes having it.
 Judged judge(const LeverKind& kind, const Proposal& proposal, bool is_in_use, const Shown& shown);
 
 /// The row of two tries, one on top of the other.

@@ -20,7 +20,7 @@ using Inner = std::optional<std::int64_t>;
 
 bool divides(std::int64_t divisor, std::int64_t d) { return dimension::divide(d, divisor).has_value(); }
 
-/// What a value's elements know of examples.
+/// The dependence of a value's elements on examples.
 struct Knowledge {
   enum { independent, apart, mixed } kind = independent;
   std::int64_t inner = 0;  // if apart
@@ -59,8 +59,8 @@ Inner through_reduction(const Shape& shape, int axis, std::int64_t inner, std::i
 
 bool less(std::int64_t a, std::int64_t b) { return dimension::subtract(dimension::subtract(b, a), 1) >= 0; }
 
-/// One dimension of the view has to walk through the examples, in steps of whole ones or of an equal part of each; what
-/// the others walk through has to lie within an example, or to skip all of them.
+/// One dimension of the view has to walk through the examples, in steps of whole ones or of an equal part of each; the
+/// others have to walk within an example, or to skip all of them.
 Inner through_view(const View& view, const Shape& out, std::int64_t inner, std::int64_t n) {
   const std::int64_t all = dimension::multiply(inner, n);
   std::optional<int> along;
@@ -110,7 +110,7 @@ struct Application {
 
 Knowledge through(const Application& a, std::span<const Knowledge> operands, std::int64_t n);
 
-/// What output k of a region knows, given what its inputs know.
+/// The dependence of output k of a region, given those of its inputs.
 Knowledge through_region(const Graph& graph, int k, std::span<const Knowledge> inputs, std::int64_t n) {
   PerValue<Knowledge> known(graph);
   for (std::size_t i = 0; i < inputs.size(); ++i) known[graph.inputs[i]] = inputs[i];
@@ -130,7 +130,7 @@ Knowledge through_region(const Graph& graph, int k, std::span<const Knowledge> i
 
 // ---------------------------------------------------------------- branches and loops
 
-/// Of a value that is one or the other.
+/// The dependence of a value that is one or the other.
 Knowledge joined(const Knowledge& a, const Knowledge& b, const Application& at) {
   if (a.kind == Knowledge::independent || a == b) return b;
   if (b.kind == Knowledge::independent || a.kind == Knowledge::mixed) return a;
@@ -138,13 +138,14 @@ Knowledge joined(const Knowledge& a, const Knowledge& b, const Application& at) 
                                     : Knowledge{.kind = Knowledge::mixed, .culprit = described(at.op, at.in, at.scope)};
 }
 
-/// Of parts of `elements` elements each, one behind the other: each must hold all examples.
+/// The dependence of contiguous parts of `elements` elements each: each must hold all examples.
 Knowledge in_parts(const Knowledge& k, std::int64_t elements, std::int64_t n, const Application& at) {
   if (k.kind != Knowledge::apart || divides(dimension::multiply(k.inner, n), elements)) return k;
   return {.kind = Knowledge::mixed, .culprit = described(at.op, at.in, at.scope)};
 }
 
-/// What the carries know after any number of iterations of a body that takes them first, and after them `others`.
+/// The dependences of the carries after any number of iterations of a body that takes them first, and after them
+/// `others`.
 std::vector<Knowledge> after_iterations(const Graph& body, std::vector<Knowledge> carries,
                                         std::span<const Knowledge> others, std::int64_t n, const Application& at) {
   for (bool changes = true; changes;) {
@@ -207,7 +208,7 @@ Inner through_operand(const Application& a, int i, std::int64_t inner, std::int6
   return dimension::multiply(elements_behind(a.out.shape, axis), place->sub);
 }
 
-/// Of an op without regions.
+/// The dependence of an op without regions.
 Knowledge through_op(const Application& a, std::span<const Knowledge> operands, std::int64_t n) {
   Knowledge result;
   const std::size_t count = a.op.is_alias() ? 1 : operands.size();  // the others of an alias only come before it
@@ -276,7 +277,7 @@ class Examples {
     return {.kind = Knowledge::mixed, .culprit = "the gradient of " + described(a.op, a.in, a.scope)};
   }
 
-  /// Whether a gradient flows back from the node to operand i, as its rule says.
+  /// True if a gradient flows back from the node to operand i, by its rule.
   static bool has_gradient_by(Node& node, std::size_t i) {
     if (!node.op->vjp) return true;
     const Tensor y{Ref<Node>(&node)};
@@ -284,7 +285,7 @@ class Examples {
     return i < terms.size() && terms[i].defined();
   }
 
-  /// Of an op whose gradient is not that of what it computes: whether it keeps examples apart on the way back.
+  /// For an op whose gradient is not that of its formula: true if it keeps examples apart on the way back.
   bool gradient_is_apart(Node& node, std::span<const Knowledge> operands, const Knowledge& of_result) {
     if (!node.op->vjp_of_all) return false;
     const Tensor dy = apply(ReshapeOp{node.spec.shape}, fill(node.spec.shape, 0, node.spec.dtype));

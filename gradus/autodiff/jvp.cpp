@@ -62,7 +62,7 @@ class PullbackBuilder {
     return false;
   }
 
-  /// What does not depend on the symbol, in the context around.
+  /// A value that does not depend on the symbol, in the context around.
   Tensor outside(const Node& node) const {
     const NameScope scope(node.scope);
     Tensors in;

@@ -30,7 +30,7 @@ class RowTrace final : public Context {
     row.node()->varies = xs.node()->varies;
     return row;
   }
-  /// The number of the row, a scalar i64; empty if nobody asked.
+  /// The number of the row, a scalar i64; empty if it was not asked for.
   const Tensor& index() const { return index_; }
 
   std::string_view why_no_assignment() const override {
@@ -43,7 +43,7 @@ class RowTrace final : public Context {
             part.spec(), " from it, and read, clip or apply it after the call");
     return part;
   }
-  /// What is made of rows is made of all of them at once, by the batching rule.
+  /// A value of rows is computed for all of them at once, by the batching rule.
   Tensor over_shards(const AnyOp& op, const Tensor& part) override {
     if (part.node()->trace != id() || !is_within_shard()) return Context::over_shards(op, part);
     return make_node(op, {&part, 1});
@@ -84,7 +84,7 @@ class RowMasks {
   std::vector<std::pair<Tensor, Tensor>> rows_;  // the row's mask, the mask of all rows
 };
 
-/// What stands for a node outside of the trace.
+/// The stand-in for a node outside of the trace.
 struct Image {
   Tensor tensor;
   bool varies = false;
@@ -134,7 +134,7 @@ class Rebuilding {
       varies = varies || image.varies;
       in.push_back(std::move(image.tensor));
     }
-    // What joins shards tells the strategy, also if it is the same for all rows.
+    // Ops that join shards inform the strategy, also if they are the same for all rows.
     const bool by_rule = varies || node.op.joins_shards();
     const Tensor image = by_rule ? apply_to_rows(node, in, mask) : make_node(node.op, in);
     images_[&node] = {image, image.shape().rank() > node.spec.shape.rank()};

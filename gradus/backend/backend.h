@@ -1,5 +1,5 @@
-/// Backend: a kind of device as the rest of the library sees it. It compiles graphs and says what they will need.
-/// function/ and gradients/ know devices by this interface alone.
+/// Backend: a kind of device as the rest of the library sees it. It compiles graphs and predicts their needs. function/
+/// and gradients/ know devices by this interface alone.
 #pragma once
 #include <memory>
 #include <string>
@@ -17,8 +17,8 @@ class Backend {
   /// ResourceExhausted, naming the smallest that works, if the budget of the options is too small.
   virtual std::shared_ptr<const Executable> compile(Graph graph, const CompileOptions& options = {}) = 0;
 
-  /// The same as one executable of which each of these devices runs a replica: all_reduce and all_gather in the graph
-  /// are of all of them. Inputs and outputs of a run are ReplicatedValues on them.
+  /// The same as one executable that runs a replica on each of these devices: all_reduce and all_gather in the graph
+  /// join all of them. Inputs and outputs of a run are ReplicatedValues on them.
   virtual std::shared_ptr<const Executable> compile_on_replicas(Graph graph, const CompileOptions& options,
                                                                 std::span<const Device> replicas);
   /// Why there is no such executable for these devices; empty: there is.
@@ -33,23 +33,25 @@ class Backend {
   /// Memory of `device` with the bytes of `host`, a buffer of the host that is not written any more. They are elements
   /// of `spec`, whose sizes are known.
   virtual Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host, const Spec& spec) = 0;
-  /// Memory of `to` with the bytes of `source`: itself, if it is there, which another device, or the host, may have.
+  /// Memory of `to` with the bytes of `source`: itself, if it is on `to` already; another device, or the host, may have
+  /// it.
   virtual Ref<Buffer> from_device(const Device& to, const Ref<Buffer>& source, const Spec& spec) {
     return from_host(to, Buffer::on_host(source), spec);
   }
-  /// Returns when all devices have done what they were given. Throws what has gone wrong there, if nobody was told yet.
+  /// Returns when all devices have done their work. Throws the errors that arose there, if no caller has received them
+  /// yet.
   virtual void synchronize() {}
 
   // Tiers: code has to be generated before it runs, an interpreter begins at once.
-  /// True if one run of `graph` should be over before code for it would be there and have run. Deterministic.
+  /// True if one interpreted run of `graph` should end before code for it could be generated and run. Deterministic.
   virtual bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
   /// How many interpreted runs take about as long as generating code does, at least 1. Deterministic.
   virtual double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
 };
 
-/// The bits of `source`, elements of `spec` on `from`, on another device. Waits for what they depend on.
+/// The bits of `source`, elements of `spec` on `from`, on another device. Waits for pending work on them.
 Ref<Buffer> copy_between(const Ref<Buffer>& source, const Device& from, const Device& to, const Spec& spec);
-/// Backend::synchronize() of all that are there.
+/// Backend::synchronize() of all backends in use.
 void synchronize_devices();
 
 /// The one that serves devices of this kind. Unavailable, with the kinds that there are, if none does.

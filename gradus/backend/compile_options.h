@@ -14,14 +14,14 @@ enum class Tier { interpreted, compiled };
 struct CompileOptions {
   std::vector<std::string> disable = {};  // names of passes, kernel choices and executor switches (compiler/pipeline.h)
   Tier tier = Tier::compiled;
-  /// Budget for temporaries when the graph's symbols have the values `symbols`; 0: none. Of compiled programs.
+  /// Budget for temporaries when the graph's symbols have the values `symbols`; 0: none. For compiled programs.
   std::int64_t max_bytes = 0;
   std::vector<std::int64_t> symbols = {};
   TargetModel target = {};  // by which passes decide; a Backend takes its own
   bool keeps_code = false;  // for an object file (backend/object.h): its code is made for it alone
   bool profile = false;     // kernels() says how long they really take
-  /// Of a function's program, per output of the graph: the place among the inputs of the value that it is the next one
-  /// of, as of a Variable; -1: it is no next value; -2: it is one, but the program does not read the value before.
+  /// For a function's program, per output of the graph: the place among the inputs of the value that it replaces, as a
+  /// Variable's; -1: it replaces none; -2: it replaces one that the program does not read.
   std::vector<int> replaces = {};
   std::optional<MatmulPrecision> matmul_precision = {};  // not given: keeps_all_bits() says it
 };

@@ -1,5 +1,5 @@
 /// Values that meet in a formula of their elements form a class, whose values are cut at the same places. A class that
-/// assigns state is divided. Whoever else reads one of its values gets it gathered.
+/// assigns state is divided. Its values are gathered for all other readers.
 #include "gradus/backend/divided_state.h"
 #include <algorithm>
 #include <limits>
@@ -17,7 +17,7 @@ namespace {
 
 template <class Op> bool is(const Value& v) { return v.op && v.op.as<Op>(); }
 
-/// What is divided of a graph, and where it is cut.
+/// The divided values of a graph, and their cuts.
 class Division {
  public:
   Division(const Graph& graph, int ranks)
@@ -31,12 +31,12 @@ class Division {
 
   /// True if it is computed of parts.
   bool divides(int i) const { return divides_[i]; }
-  /// True if somebody reads the whole of a value that is divided.
+  /// True if an op reads the whole of a divided value.
   bool is_wanted_whole(int i) const { return is_whole_[i]; }
   /// True of an input that is read by its part alone.
   bool is_part(int i) const { return graph_[i].is_input() && takes_part_[i] && !is_whole_[i]; }
   const Cuts& cuts_of(int i) const { return cuts_.at(root(i)); }
-  /// The divided value of which `i` is a reduction over all elements, or -1.
+  /// The divided value that `i` reduces over all elements, or -1.
   int reduced_by(int i) const { return is_reduction_of_all(i) ? graph_[i].in[0] : -1; }
   int sum_of(int i) const {
     while (joins_in(graph_[i])) i = graph_[i].in[0];
@@ -88,7 +88,7 @@ class Division {
     return of.shape[of.shape.rank() - 1] == of.shape.size() && computed_in(of.dtype) == of.dtype;
   }
 
-  /// Whether all readers of an input so far are of this class.
+  /// True if all readers of an input so far are of this class.
   bool is_of_class(int input, int of) { return class_of_input_.try_emplace(input, of).first->second == of; }
 
   void find_readers() {
@@ -112,8 +112,8 @@ class Division {
       if (is<AllReduce>(graph_[i]) && is_whole_[i]) divides_[i] = false;
   }
 
-  /// Ranks that have least so far get what cannot be divided evenly. In the order of inputs, which does not depend on
-  /// how many lengths shards have: so slots are cut at the same places in all programs of one step.
+  /// Ranks that have least so far get the blocks that cannot be divided evenly. In the order of inputs, which does not
+  /// depend on how many lengths shards have: so slots are cut at the same places in all programs of one step.
   void cut() {
     std::map<int, int> first_input;  // of each class; those without one come last, in their order
     for (int i = 0; i < graph_.size(); ++i)

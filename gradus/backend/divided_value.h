@@ -1,5 +1,5 @@
-/// DividedValue: a value of which each rank has its own part alone, such as an optimizer's slot. It stands in a
-/// Variable as a whole one does, under the spec of the whole.
+/// DividedValue: a value whose parts lie on their ranks, such as an optimizer's slot. It stands in a Variable as a
+/// whole one does, under the spec of the whole.
 #pragma once
 #include <mutex>
 #include "gradus/tensor/buffer.h"
@@ -12,15 +12,15 @@ class DividedValue final : public DeviceMemory {
   DividedValue(Ref<Buffer> part, Cuts cuts) : part_(std::move(part)), cuts_(std::move(cuts)) {}
 
   void wait() const override {}
-  /// InvalidArgument: it has to be gathered, by all ranks together, before somebody reads it.
+  /// InvalidArgument: all ranks have to gather it together before a read.
   const void* host() override;
   /// The elements of this process's rank.
   const Ref<Buffer>& part() const { return part_; }
   const Cuts& cuts() const { return cuts_; }
 
-  /// What `buffer` holds, if it is divided; else null.
+  /// The divided value in `buffer`, else null.
   static const DividedValue* of(const Buffer& buffer);
-  /// A buffer of a value of so many bytes, of which this process has `part`.
+  /// A buffer of a value of `bytes` bytes; this process has `part` of it.
   static Ref<Buffer> buffer_of(Ref<Buffer> part, const Cuts& cuts, std::int64_t bytes);
 
  private:
@@ -28,15 +28,14 @@ class DividedValue final : public DeviceMemory {
   const Cuts cuts_;
 };
 
-/// A value whose elements are all the same, without memory until somebody reads it: how state begins that ranks will
-/// divide.
+/// A value whose elements are all the same, without memory until it is read: the first state that ranks will divide.
 class RepeatedValue final : public DeviceMemory {
  public:
   RepeatedValue(Ref<Buffer> element, std::int64_t count) : element_(std::move(element)), count_(count) {}
 
   void wait() const override {}
   const void* host() override;
-  /// So many elements of it.
+  /// `count` elements of it.
   Ref<Buffer> part(std::int64_t count) const;
 
   static const RepeatedValue* of(const Buffer& buffer);
@@ -50,8 +49,8 @@ class RepeatedValue final : public DeviceMemory {
   Ref<Buffer> whole_;
 };
 
-/// By which ranks compare values of so many bytes: 0 of a divided value, of which each has another part, and that of
-/// one element of a repeated one.
+/// Ranks compare values of `bytes` bytes by this: 0 for a divided value, since ranks have different parts; the hash of
+/// one element for a repeated one.
 std::uint64_t hash_among_ranks(const Buffer& value, std::int64_t bytes);
 
 }  // namespace gradus

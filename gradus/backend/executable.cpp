@@ -1,4 +1,4 @@
-/// What programs of several parts say of themselves.
+/// Reports of programs of several parts.
 #include "gradus/backend/executable.h"
 #include <algorithm>
 

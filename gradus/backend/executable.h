@@ -20,20 +20,20 @@ class Executable {
   Executable& operator=(const Executable&) = delete;
 
   /// Binds inputs in the order of graph().inputs; fills outputs[k], in the order of graph().outputs. A buffer already
-  /// in outputs[k] is written instead of a new one: the caller puts there the input that output k may overwrite, if
-  /// nobody else holds it. `symbols` are the values of the graph's symbols. Throws OutOfRange when data are at fault;
-  /// outputs are then to be thrown away. Any number of threads may run one executable at once. `device`: of the kind
-  /// that it was compiled for, where inputs are and outputs will be.
+  /// in outputs[k] is written instead of a new one: the caller puts there the input that output k may overwrite, if it
+  /// holds the only reference. `symbols` are the values of the graph's symbols. Throws OutOfRange when data are at
+  /// fault; outputs are then to be thrown away. Any number of threads may run one executable at once. `device`: of the
+  /// kind that it was compiled for, where inputs are and outputs will be.
   virtual void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
                    std::span<const std::int64_t> symbols = {}, const Device& device = {}) const = 0;
 
   /// Waits until it is known whether the run failed, and throws its error. A device that computes on its own returns
-  /// from run() at once; and this returns at once, too, unless data may make the run fail. Nobody may look at outputs,
-  /// or act on them, before.
+  /// from run() at once; and this returns at once, too, unless data may make the run fail. Outputs must not be read, or
+  /// acted on, before.
   virtual void wait(std::span<const Ref<Buffer>> /*outputs*/) const {}
-  /// True if nobody has to wait before Variables hold the outputs: those that are the next values of inputs
-  /// (CompileOptions::replaces) have the old bits if the run fails, later runs then change nothing either, and whoever
-  /// looks at what such a run has made gets the error.
+  /// True if Variables may hold the outputs without a wait: if the run fails, the next values of inputs
+  /// (CompileOptions::replaces) have the old bits, later runs change nothing either, and reading a result of such a run
+  /// throws the error.
   virtual bool keeps_old_values() const { return false; }
 
   virtual const Graph& graph() const = 0;
@@ -50,7 +50,7 @@ class Executable {
   virtual std::int64_t recomputed_bytes() const = 0;
   /// The seconds that a run gains by running independent steps together, estimated.
   virtual double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// How many threads a run takes: those that are worth it.
+  /// The number of threads that a run takes: as many as are worth it.
   virtual int team(std::span<const std::int64_t> symbols = {}) const = 0;
   /// The seconds of a run, the first one left out; 0 if it was not measured.
   virtual double measured_seconds() const = 0;
@@ -58,7 +58,7 @@ class Executable {
   virtual int measured_team() const = 0;
 
   virtual double compile_seconds() const = 0;
-  /// What explain() says of where it runs; empty: nothing.
+  /// The place of execution, for explain(); empty: nothing to report.
   virtual std::string note() const { return {}; }
   /// The values of the symbols for which there is code now, in the order of their first use. Empty: one code serves
   /// all.
@@ -70,7 +70,7 @@ class Executable {
   Executable() = default;
 };
 
-/// Says of itself what `inner` says, but for how it is run and what derived classes say otherwise.
+/// Decorator: forwards all but run() to `inner`, unless derived classes override more.
 class ForwardingExecutable : public Executable {
  public:
   explicit ForwardingExecutable(std::shared_ptr<const Executable> inner) : inner_(std::move(inner)) {}
@@ -102,7 +102,7 @@ class ForwardingExecutable : public Executable {
   const std::shared_ptr<const Executable> inner_;
 };
 
-/// Says of itself what its parts say together.
+/// Reports for its parts together.
 class ExecutableOfParts : public Executable {
  public:
   std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override;

@@ -4,7 +4,7 @@
 
 namespace gradus {
 
-/// "avx2", "avx512" or "avx512 with AMX": the widest that this processor has, or what the environment variable
+/// "avx2", "avx512" or "avx512 with AMX": the widest that this processor has, or the one that the environment variable
 /// GRADUS_ISA forces (avx2 or avx512, either without AMX). Results are the same bits with each, but for products of
 /// bf16 with AMX, which are summed in another order. Unavailable if the processor has neither, or not the forced one;
 /// InvalidArgument if GRADUS_ISA is anything else.

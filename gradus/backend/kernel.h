@@ -24,7 +24,7 @@ struct Kernel {
   bool divided = false;                           // among all threads; else it is one thread's
   double seconds = 0;                             // on one thread, estimated
   std::size_t bytes_alive = 0;                    // of temporaries while it runs
-  bool narrow = false;                            // it multiplies what has 16 bits
+  bool narrow = false;                            // it multiplies values of 16 bits
   Device device = {};                             // where it runs
   std::string layer = {};                         // that its op was recorded in: "sequential/dense_1"; empty: none
   bool is_gradient = false;                       // it computes a gradient of that layer

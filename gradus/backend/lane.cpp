@@ -85,7 +85,7 @@ void run_side_by_side(std::span<const LaneWork> all) {
     }
   };
   if (!all.empty()) note([&] { run(all[0]); });
-  for (std::future<void>& other : others) note([&] { other.get(); });  // all, since they use what is here
+  for (std::future<void>& other : others) note([&] { other.get(); });  // all, since they use locals of this call
   if (own) own->end_unkept();
   if (problem) std::rethrow_exception(problem);
 }

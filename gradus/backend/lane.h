@@ -1,4 +1,4 @@
-/// Lanes: one thread for each device beside the caller's, which runs what it is given in order.
+/// Lanes: one thread for each device beside the caller's, which runs its work in order.
 #pragma once
 #include <functional>
 #include <span>

@@ -5,14 +5,14 @@
 
 namespace gradus {
 
-/// What products and convolutions of f32 keep on a device of a plugin. The processor always keeps all bits, and so do
-/// products of f64 and of integers everywhere.
+/// The bits of f32 that products and convolutions keep on a device of a plugin. The processor always keeps all bits,
+/// and so do products of f64 and of integers everywhere.
 enum class MatmulPrecision : std::uint8_t {
-  platform_default,  // what the platform takes by itself: TF32 on NVIDIA's newer GPUs, bf16 on a TPU
+  platform_default,  // the platform's own choice: TF32 on NVIDIA's newer GPUs, bf16 on a TPU
   highest,           // all bits of f32; on a TPU a program takes five times as long to compile, and more
 };
 
-/// Whether all bits are kept: what a program asks for, else GRADUS_MATMUL_PRECISION, else the platform's default.
+/// True if all bits are kept: as the program sets, else GRADUS_MATMUL_PRECISION, else the platform's default.
 /// InvalidArgument for another word there.
 bool keeps_all_bits(std::optional<MatmulPrecision> asked);
 

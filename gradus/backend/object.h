@@ -16,9 +16,9 @@ struct ObjectField {
   bool is_constant = false;  // a captured tensor, which no step writes
 };
 
-/// What is to become an object file. All sizes are known, and the graph names no device.
+/// A step that becomes an object file. All sizes are known, and the graph names no device.
 struct ObjectStep {
-  /// What an input of the graph, or an output of it, is bound to.
+  /// The binding of an input or output of the graph.
   struct Input {
     enum class Kind { argument, field, key, constant } kind = Kind::constant;
     std::size_t index = 0;  // of arguments, of fields
@@ -31,7 +31,7 @@ struct ObjectStep {
   std::string name;  // of the function in C
   Graph graph;
   std::vector<std::string> disable = {};  // passes, as in CompileOptions
-  std::int64_t max_bytes = 0;             // budget for temporaries, likewise
+  std::int64_t max_bytes = 0;             // budget for temporaries
   std::vector<Input> inputs;
   std::vector<Spec> arguments;
   std::vector<ObjectField> fields;
@@ -39,7 +39,7 @@ struct ObjectStep {
   std::vector<Result> results;
   std::uint64_t random_state = 0;
   std::string instruction_set = {};  // "avx2", "avx512"; empty: that of this machine
-  std::string weights_file = {};     // if it has a name, initial values are there and not in the object
+  std::string weights_file = {};     // if it has a name, it holds the initial values in place of the object
 };
 
 struct ObjectText {

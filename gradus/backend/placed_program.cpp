@@ -14,7 +14,7 @@
 namespace gradus {
 namespace {
 
-/// Of one device: the same without its name and without copies.
+/// The graph of one device, without its name and without copies.
 Graph without_devices(const Graph& graph) {
   Graph plain;
   GraphRewriter rewriter(graph, plain);
@@ -58,7 +58,7 @@ struct PartInput {
   bool is_copied;  // it is on another device
 };
 
-/// What one device does at one time. Parts of a stage do not depend on each other.
+/// The work of one device at one time. Parts of a stage do not depend on each other.
 struct Part {
   Device device;
   int stage = 0;
@@ -68,7 +68,7 @@ struct Part {
   std::shared_ptr<const Executable> executable;
 };
 
-/// Where values are made of numbers alone, each part that reads them makes them anew.
+/// Values computed from numbers alone: each part that reads them computes them again.
 constexpr int anywhere = -1;
 
 class Cut {
@@ -94,7 +94,7 @@ class Cut {
     while (graph[i].op.is_copy()) i = graph[i].in[0];
     return i;
   }
-  /// What stands for value i on its device: a copy from another one, or no copy.
+  /// The stand-in for value i on its device: a copy from another one, or no copy.
   int source_of(int i) const {
     const int origin = origin_of(graph_, i);
     return is_anywhere(origin) || of(origin).device == of(i).device ? origin : i;
@@ -128,8 +128,8 @@ class Cut {
   /// In a part: a copy is made when the part that reads it begins.
   bool is_computed(int i) const { return !is_anywhere(i) && !is_copy(i) && !graph_[i].is_input(); }
 
-  /// What reads inputs alone and fuses with its reader is computed where it is first read, as the decay of an
-  /// optimizer's slot: else it would go through memory from one part to another.
+  /// A value that reads inputs alone and fuses with its reader, as the decay of an optimizer's slot, is computed where
+  /// it is first read: else it would go through memory from one part to another.
   void delay() {
     constexpr int never = std::numeric_limits<int>::max();
     PerValue<int> first_read(graph_, never);
@@ -149,7 +149,7 @@ class Cut {
     }
   }
 
-  /// Marks what leaves its part. An output that is made of numbers is made by the default device.
+  /// Marks values that leave their part. An output computed from numbers is made by the default device.
   void demand(int i) {
     if (is_anywhere(i)) members_[{0, Placement().resolved().code()}].push_back(i);
     of(origin_of(graph_, i)).is_output = true;
@@ -238,7 +238,7 @@ class PlacedProgram final : public ExecutableOfParts {
     std::vector<PartOfProgram> all;
     for (const Part& part : parts_) all.push_back({&backend_of(part.device), &part.graph});
     CompileOptions of_parts = options;
-    of_parts.replaces.clear();  // which names outputs of the whole: parts wait for what may fail
+    of_parts.replaces.clear();  // it names outputs of the whole: parts wait for steps that may fail
     executables_ = compile_parts(all, of_parts);
     for (std::size_t p = 0; p < parts_.size(); ++p) parts_[p].executable = executables_[p];
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
@@ -248,7 +248,7 @@ class PlacedProgram final : public ExecutableOfParts {
            const Device&) const override {
     PerValue<Ref<Buffer>> values(graph_);
     for (std::size_t k = 0; k < inputs.size(); ++k) values[graph_.inputs[k]] = inputs[k];
-    std::unordered_map<int, Ref<Buffer>> given;  // what outputs are to be written into
+    std::unordered_map<int, Ref<Buffer>> given;  // buffers that outputs are to be written into
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k]) given.emplace(sources_[k], outputs[k]);
     for (std::size_t first = 0; first < parts_.size();) {

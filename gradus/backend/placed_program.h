@@ -10,7 +10,7 @@ namespace gradus {
 /// on them (sharded_program.h).
 std::shared_ptr<const Executable> compile_placed(Graph graph, const CompileOptions& options = {});
 
-/// True if the interpreter does a first run sooner: the answer of the Backend for what compile_placed() would compile.
+/// True if the interpreter does a first run sooner: the Backend's answer for the programs of compile_placed().
 bool is_interpreted_sooner(const Graph& graph, const CompileOptions& options);
 
 }  // namespace gradus

@@ -32,7 +32,7 @@ struct PluginInfo {
   std::string name, path;                  // "cuda"; its file
   std::string platform, platform_version;  // "cuda"; as the plugin says it
   std::string api_version;                 // of the PJRT C API: "0.115"
-  std::vector<PluginDeviceInfo> devices;   // those that this process may use
+  std::vector<PluginDeviceInfo> devices;   // the devices that this process may use
   std::string problem;                     // not empty: why it cannot be used
 };
 /// All plugins that are found; loads them.

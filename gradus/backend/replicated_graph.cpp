@@ -65,7 +65,7 @@ class Replication {
   }
   static Value zeros(const Spec& spec) { return {.spec = spec, .is_constant = true}; }
 
-  // ---------------------------------------------------------------- values that are there
+  // ---------------------------------------------------------------- existing values
 
   int input(const Input& wanted, const Spec& spec) {
     const auto known = std::ranges::find(made_.inputs, wanted);
@@ -133,7 +133,7 @@ class Replication {
     return results;
   }
 
-  // ---------------------------------------------------------------- what joins shards
+  // ---------------------------------------------------------------- ops that join shards
 
   void join(const ShardSum& sum) {
     const AnyOp& op = whole_[sum.value].op;
@@ -162,8 +162,8 @@ class Replication {
     return spec(value).dtype == type ? value : add(parse_op("cast", text("to=", type)), {value});
   }
 
-  /// Values of all shards of a length, one behind the other along a first axis: those of the first replica first. The
-  /// number of values of a replica is put into `count`.
+  /// Values of all shards of a length, contiguous along a first axis: those of the first replica first. `count`
+  /// receives the number of values of a replica.
   int from_all(int part, bool is_row, int& count) {
     std::vector<int> rows;
     for (int slot = 0; slot < slots_.slots(); ++slot) {
@@ -193,7 +193,7 @@ class Replication {
   struct Whereabouts {
     int length, place;  // among the values of all shards of this length
   };
-  /// Of the shards, by number. `counts`: how many values of either length a replica gives.
+  /// Where each shard lies, by number. `counts`: the number of values of either length that a replica gives.
   std::vector<Whereabouts> whereabouts(const std::array<int, 2>& counts) const {
     std::vector<Whereabouts> all;
     for (int replica = 0; replica < slots_.replicas(); ++replica) {

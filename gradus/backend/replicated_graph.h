@@ -1,9 +1,9 @@
 /// Graphs of shards as one program that several devices run together, a replica each.
 ///
-/// A replica has its shards in slots, by their numbers. Where all replicas have a shard of one length in a slot, what
-/// is computed on it stands in the graph as it is. Else it is a branch, which a replica takes that has such a shard;
-/// another one gets zeros. So batches that do not divide evenly are the same program on each device. What shards add is
-/// added on each device first, by a tree, and then by all_reduce.
+/// A replica has its shards in slots, by their numbers. If all replicas have a shard of one length in a slot, its
+/// computation stands in the graph as it is. Else it is a branch that replicas with such a shard take; the others get
+/// zeros. So batches that do not divide evenly are the same program on each device. Sums over shards are added on each
+/// device first, by a tree, and then by all_reduce.
 #pragma once
 #include <array>
 #include "gradus/backend/shard_cut.h"
@@ -19,11 +19,11 @@ class ReplicaSlots {
 
   int replicas() const { return static_cast<int>(shards_.size()); }
   int slots() const { return slots_; }
-  /// Of a shard: its number among ShardRun::shards, or -1 if the replica has none.
+  /// The number of the shard among ShardRun::shards, or -1 if the replica has none.
   int shard(int replica, int slot) const { return at_or_none(shards_[at(replica)], slot); }
-  /// Which of the two lengths that shard has.
+  /// The index of that shard's length, 0 or 1.
   int length(int replica, int slot) const { return lengths_[at(shard(replica, slot))]; }
-  /// Whether replicas have shards of this length there: some, and all.
+  /// True if some replicas have a shard of this length there; all_have: all of them.
   bool has(int slot, int length) const { return count(slot, length) > 0; }
   bool all_have(int slot, int length) const { return count(slot, length) == replicas(); }
   bool operator==(const ReplicaSlots&) const = default;
@@ -38,9 +38,9 @@ class ReplicaSlots {
 };
 
 struct ReplicatedGraph {
-  /// What an input of the graph is on a replica.
+  /// The binding of an input of the graph on a replica.
   struct Input {
-    enum class Kind { whole, argument, is_there };  // is_there: whether the slot has a shard of this length
+    enum class Kind { whole, argument, is_there };  // is_there: if the slot has a shard of this length
     Kind kind;
     int number = 0;  // of the input of the whole, or OfShard::argument
     int slot = 0, length = 0;
@@ -48,8 +48,8 @@ struct ReplicatedGraph {
   };
   Graph graph;
   std::vector<Input> inputs;  // in the order of graph.inputs
-  /// Per output of the whole: the outputs of the graph that it is: one, or one a slot if it differs from shard to
-  /// shard; -1: the slot has none. `length`: -1, or of which shards it is.
+  /// Per output of the whole: its outputs in the graph: one, or one a slot if it differs from shard to shard; -1: the
+  /// slot has none. `length`: -1, or the length of its shards.
   struct Output {
     std::vector<int> places;
     int length = -1;

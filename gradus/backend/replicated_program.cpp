@@ -13,7 +13,7 @@ namespace {
 /// Each is written into the program by itself.
 constexpr int most_slots = 16;
 
-/// Copies, on all devices of a group, of values that steps read and do not assign. One that nobody else holds goes.
+/// Copies, on all devices of a group, of values that steps read and do not assign. A copy without another holder goes.
 class Copies {
  public:
   Ref<Buffer> find(const Ref<Buffer>& value, const std::vector<Device>& devices) {
@@ -136,7 +136,7 @@ class ReplicatedProgram final : public ForwardingExecutable {
     return backend_of(to).from_device(to, value, spec);
   }
 
-  /// What is the same for all shards, on each device.
+  /// A value that all shards share, on each device.
   Ref<Buffer> replicated(const Ref<Buffer>& value, const Spec& spec, bool is_overwritten) const {
     if (const ReplicatedValue* const all = ReplicatedValue::of(*value); all && all->is_on(devices_)) return value;
     if (const Ref<Buffer> known = is_overwritten ? nullptr : copies().find(value, devices_)) return known;
@@ -147,13 +147,13 @@ class ReplicatedProgram final : public ForwardingExecutable {
     return made;
   }
 
-  /// Whether nobody else holds one of its copies, as a tensor does that was brought to a device.
+  /// True if no tensor holds one of its copies, as after moving it to a device.
   static bool is_held_here_alone(const Buffer& value) {
     return std::ranges::all_of(ReplicatedValue::of(value)->copies(),
                                [](const Ref<Buffer>& copy) { return copy->refs.load(std::memory_order_acquire) == 1; });
   }
 
-  /// What differs from replica to replica. What does not change from call to call is there.
+  /// An input that differs from replica to replica. Constants are cached.
   Ref<Buffer> of_shards(const ReplicatedGraph::Input& input, const Spec& spec, const ShardRun& run) const {
     std::vector<Ref<Buffer>> all;
     for (int replica = 0; replica < slots_.replicas(); ++replica) {
@@ -190,7 +190,7 @@ class ReplicatedProgram final : public ForwardingExecutable {
     return made;
   }
 
-  /// What differs from shard to shard.
+  /// An output that differs from shard to shard.
   Ref<Buffer> handed_out(const ReplicatedGraph::Output& output, std::span<const Ref<Buffer>> results,
                          ShardRun& run) const {
     std::vector<ShardRun::Part> all;
@@ -211,7 +211,7 @@ class ReplicatedProgram final : public ForwardingExecutable {
   const std::vector<Device> devices_;
   const ReplicaSlots slots_;
   std::vector<int> may_overwrite_;
-  mutable std::mutex guard_;  // of what follows
+  mutable std::mutex guard_;  // guards the members below
   mutable std::map<std::tuple<std::uint8_t, std::string, std::uint64_t>, Ref<Buffer>> constants_;
 };
 

@@ -9,7 +9,7 @@ namespace gradus {
 
 /// Why programs for these shards cannot be one executable on all devices; empty: they can.
 std::string why_not_replicated(const ShardRun& run);
-/// What explain() says of a program for each device, if they are no processors.
+/// The note that explain() shows for a program on each device, if they are no processors.
 std::string note_of_host_sums(const ShardRun& run, const std::string& why);
 
 /// Compiles `graph` for the shards of ShardRun::current(), for which that is possible.

@@ -91,13 +91,13 @@ void ShardCut::place(int i) {
   }
 }
 
-/// An output, or what is added up.
+/// Marks an output, or an addend of a sum.
 void ShardCut::need(int i) {
   of(i).is_output = true;
   if (of(i).is_anywhere) of(i).is_member = true;
 }
 
-/// What is for all is computed as late as it is read, so that little is done before the shards begin.
+/// Values for all shards are computed as late as they are read, so that little is done before the shards begin.
 void ShardCut::delay() {
   int last = 0;
   for (const Place& place : places_)

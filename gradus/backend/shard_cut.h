@@ -1,6 +1,6 @@
 /// The cut of a graph of shards at the sums over them.
 ///
-/// Times count what has to be over before: what is the same for all shards is computed at even times, what differs at
+/// A time counts the phases before it: values that all shards share are computed at even times, those that differ at
 /// odd ones. A sum that is complete after time t belongs to time t + 1.
 ///
 ///   time 0: for all      time 1: on each shard      (sums)      time 2: for all      time 3: on each shard ...
@@ -18,7 +18,7 @@ namespace gradus {
 /// The op of a value, if it is a T.
 template <class T> const T* op_as(const Value& v) { return v.op ? v.op.as<T>() : nullptr; }
 
-/// What runs at one time: for all shards, or on each of one length.
+/// The program of one time: for all shards, or on each of one length.
 struct ShardPart {
   int time = 0;
   int length = -1;  // -1: for all
@@ -28,26 +28,26 @@ struct ShardPart {
   bool is_for_all() const { return length < 0; }
 };
 
-/// A sum, and what shards of each length add to it; or a value that is gathered of the ranks' parts.
+/// A sum, and the addends of shards of each length; or a value that is gathered from the ranks' parts.
 struct ShardSum {
   int value, time;
   std::vector<int> parts;
 };
 
 using Exchanges = std::unordered_map<int, DividedGraph::Exchange>;
-/// Of the ranks' parts.
+/// True if `value` is gathered from the ranks' parts.
 bool is_gathered(const Exchanges& exchanges, int value);
 
-/// Where values are made of numbers alone, each part that reads them makes them anew.
+/// Values computed from numbers alone are computed again in each part that reads them.
 class ShardCut {
  public:
   ShardCut(const Graph& graph, const Exchanges& exchanges);
   /// By time.
   std::vector<ShardPart> parts();
-  /// In the order in which shards come to what they add: by depth. Gradients are scaled one after the other when all of
-  /// them are there, so the order of the graph is another one. It is the same on every rank.
+  /// In the order in which shards reach their addends: by depth. The graph's order differs, since gradients are scaled
+  /// when all of them are complete. It is the same on every rank.
   std::vector<ShardSum> sums() const;
-  /// What stands for value i: the sum for one that shards of another length have joined.
+  /// The stand-in for value i: the sum for one that shards of another length have joined.
   int source_of(int i) const;
   int length_of(int i) const { return of(i).length; }
 
@@ -57,7 +57,7 @@ class ShardCut {
     int time = 0, length = -1;
     bool is_anywhere = false, is_member = false, is_output = false;
     int latest = -1;  // time at which it is needed
-    int depth = 0;    // of a value of shards: how many of them are made one after the other before it
+    int depth = 0;    // the longest chain of values of shards before it
   };
   Place& of(int i) { return places_[i]; }
   const Place& of(int i) const { return places_[i]; }

@@ -17,8 +17,8 @@ class ShardRun {
   /// A shard that this process computes.
   struct Shard {
     int number = 0;                           // among all of the batch
-    int length = 0;                           // which of the two lengths it has
-    int replica = 0;                          // which of this process's
+    int length = 0;                           // the index of its length, 0 or 1
+    int replica = 0;                          // among this process's
     std::vector<Ref<Buffer>> arguments = {};  // by OfShard::argument; those of the other length are empty
   };
   /// A summand of a shard.
@@ -36,7 +36,7 @@ class ShardRun {
     bool narrow = false;  // as of AllReduce
   };
 
-  /// A value of which each rank has a part, to be whole on every rank.
+  /// A value that is divided among ranks, to be whole on every rank.
   struct Gathered {
     DType dtype;
     Cuts cuts;
@@ -46,7 +46,7 @@ class ShardRun {
 
   virtual ~ShardRun() = default;
 
-  /// What a program is bound to and all processes have alike, such as a Variable.
+  /// A value that a program is bound to and all processes share, such as a Variable.
   struct Common {
     std::string name;  // for messages
     std::uint64_t hash;
@@ -62,19 +62,19 @@ class ShardRun {
   /// The program has all its sums, and nothing has been assigned: throws unless all processes have come so far.
   virtual void has_added() {}
 
-  /// Whether sums may begin before all parts of all of them are there. Then, before add_up:
+  /// True if sums may begin before all parts of all of them are ready. Then, before add_up:
   virtual bool begins_early() const { return false; }
   /// These sums will be asked for, in this order; their parts are not there yet.
   virtual void expect(std::span<Sum>) {}
   /// Sum `i` of those has its parts.
   virtual void is_there(std::size_t) {}
-  /// Moves what can be moved without waiting.
+  /// Moves all that can be moved without waiting.
   virtual void drive() {}
 
   /// The run of the program that this thread runs now; null: none.
   static ShardRun* current() { return CallContext::here().shards; }
 
-  /// Which rank computes a shard, and which of the two lengths it has.
+  /// The rank that computes a shard, and the index of its length.
   struct Whereabouts {
     int number, rank, length;
   };

@@ -27,7 +27,7 @@ namespace {
 
 class ShardedProgram final : public ExecutableOfParts {
  public:
-  /// `note`: what explain() says of where it runs.
+  /// `note`: the place of execution, for explain().
   ShardedProgram(Graph graph, const CompileOptions& options, std::string note)
       : note_(std::move(note)),
         fingerprint_(hash_of(graph)),
@@ -113,7 +113,7 @@ class ShardedProgram final : public ExecutableOfParts {
     return {.graph = std::move(graph), .exchanges = {}, .inputs = {}, .outputs = {}};
   }
 
-  /// Whether a rank has its own part alone of output k.
+  /// True if a rank has its own part alone of output k.
   bool is_divided(std::size_t k) const { return k < divided_.outputs.size() && !divided_.outputs[k].empty(); }
 
   struct Values {
@@ -121,7 +121,7 @@ class ShardedProgram final : public ExecutableOfParts {
     std::span<const std::int64_t> symbols;
     PerValue<Ref<Buffer>> of_all;
     std::vector<std::unordered_map<int, Ref<Buffer>>> of_shards;
-    std::unordered_map<int, Ref<Buffer>> given;  // what outputs are to be written into
+    std::unordered_map<int, Ref<Buffer>> given;  // buffers that outputs are to be written into
   };
 
   /// The sums that are complete after a time, for ShardRun.
@@ -142,7 +142,7 @@ class ShardedProgram final : public ExecutableOfParts {
     return sums;
   }
 
-  /// While the last shard of this process runs: a sum begins when the shard has what it adds.
+  /// While the last shard of this process runs: a sum begins when the shard has its addend.
   class Early final : public RunListener {
    public:
     Early(const ShardedProgram& program, const ShardPart& part, std::size_t shard, Values& values, SumsOfTime& sums)
@@ -182,7 +182,7 @@ class ShardedProgram final : public ExecutableOfParts {
     for (std::size_t k = 0; k < outputs.size(); ++k) values.of_all[part.outputs[k]] = std::move(outputs[k]);
   }
 
-  /// Replicas side by side, each with its shards one after the other.
+  /// Replicas side by side, each with its shards in sequence.
   void run_on_shards(std::span<const ShardPart> parts, Values& values, SumsOfTime& sums) const {
     const std::vector<Device>& replicas = values.run.replicas;
     const std::size_t last = values.run.shards.size() - 1;  // a replica alone runs it when it has run the others
@@ -217,7 +217,7 @@ class ShardedProgram final : public ExecutableOfParts {
     executable->wait(outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) own[part.outputs[k]] = Buffer::on_host(std::move(outputs[k]));
   }
-  /// They name outputs of the whole: parts wait for what may fail.
+  /// They name outputs of the whole: parts wait for steps that may fail.
   static CompileOptions of_parts(CompileOptions options) {
     options.replaces.clear();
     return options;
@@ -230,7 +230,8 @@ class ShardedProgram final : public ExecutableOfParts {
     return backend_of(device).from_device(device, buffer, spec);
   }
 
-  /// Whether it is memory of the default device, of which more than one is no more than a value.
+  /// True if it is plain memory of the default device's kind, so that an output can be written there; no replicated
+  /// value.
   bool is_here(const Buffer& buffer) const {
     return (kind_ == DeviceKind::cpu) == (buffer.device_memory() == nullptr) && !ReplicatedValue::of(buffer);
   }
@@ -241,7 +242,7 @@ class ShardedProgram final : public ExecutableOfParts {
     return spec;
   }
 
-  /// What a shard has of value i.
+  /// A shard's own value of i.
   const Ref<Buffer>& own_of(int i, std::size_t s, const Values& values) const {
     if (const OfShard* argument = op_as<OfShard>(graph_[i]))
       return values.run.shards[s].arguments[at(argument->argument)];
@@ -258,7 +259,7 @@ class ShardedProgram final : public ExecutableOfParts {
                                     parts_of(each, values));
   }
 
-  /// What is gathered after `time`.
+  /// Gathers the values that are complete after `time`.
   void gather(int time, Values& values) const {
     std::vector<int> of;
     std::vector<ShardRun::Gathered> all;
@@ -275,7 +276,7 @@ class ShardedProgram final : public ExecutableOfParts {
     for (std::size_t i = 0; i < all.size(); ++i) values.of_all[of[i]] = std::move(all[i].result);
   }
 
-  /// What is complete after `time`.
+  /// Adds up the sums that are complete after `time`.
   void add_up(int time, Values& values, SumsOfTime& sums) const {
     for (std::size_t i = 0; i < sums.own.size(); ++i)
       if (sums.wanted[i].parts.empty()) sums.wanted[i].parts = parts_of(*sums.own[i], values);
@@ -301,7 +302,7 @@ class ShardedProgram final : public ExecutableOfParts {
     for (std::size_t s = 0; s < values.run.shards.size(); ++s)
       if (values.run.shards[s].length == lengths_[source])
         all.push_back({values.run.shards[s].number, own_of(source, s, values)});
-    // Of a length that no shard of this process has nothing is known; somebody may still ask for it.
+    // No local shard has this length: a buffer without a value stands for the result.
     Ref<Buffer> first = all.empty() ? Buffer::allocate(bytes_of(spec_of(source, values.symbols))) : all[0].value;
     values.run.results[first.get()] = std::move(all);
     return first;

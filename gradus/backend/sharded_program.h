@@ -5,7 +5,7 @@
 
 namespace gradus {
 
-/// True of the op by which shards of the other length add to what is made of all of them: its first operand.
+/// True for the op by which shards of the other length add their part to a value of all shards, its first operand.
 inline bool joins_in(const Value& v) { return v.op && v.op.joins_shards() && v.in.size() == 2; }
 
 /// True if a value of `graph` differs from shard to shard, is made of those of all shards, or may be divided.

@@ -1,4 +1,4 @@
-/// What has been compiled for parts of graphs.
+/// The executables compiled for parts of graphs.
 #include "gradus/backend/shared_executables.h"
 #include <atomic>
 #include <mutex>
@@ -39,7 +39,7 @@ class SharedExecutables {
   static bool is_same(const CompileOptions& a, const CompileOptions& b) {
     return a.disable == b.disable && a.tier == b.tier && a.max_bytes == b.max_bytes && a.symbols == b.symbols &&
            a.replaces == b.replaces && a.matmul_precision == b.matmul_precision && !a.profile &&
-           !b.profile;  // what is measured is one function's
+           !b.profile;  // a measurement belongs to one function
   }
   std::mutex guard_;
   std::unordered_multimap<std::uint64_t, Known> known_;

@@ -12,8 +12,8 @@ struct PartOfProgram {
   Backend* backend;
   const Graph* graph;
 };
-/// compile_once of all parts. Each keeps to the budget of the options; of those that cannot the error names the largest
-/// that one needs.
+/// compile_once of all parts. Each keeps to the budget of the options; if some cannot, the error names the largest that
+/// one needs.
 std::vector<std::shared_ptr<const Executable>> compile_parts(std::span<const PartOfProgram> parts,
                                                              const CompileOptions& options);
 

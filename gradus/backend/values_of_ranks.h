@@ -1,4 +1,4 @@
-/// What a rank gives to, and takes from, exchanges with other ranks in the midst of a program of shards.
+/// Inputs and outputs of a rank's exchanges with others in the midst of a program of shards.
 #pragma once
 #include <array>
 #include "gradus/backend/divided_state.h"
@@ -6,14 +6,14 @@
 
 namespace gradus {
 
-/// Of inputs that are divided, or to be, this rank's parts. One that is cut elsewhere is made whole first.
+/// This rank's parts of inputs that are divided, or to be. One that is cut elsewhere is made whole first.
 std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const DividedGraph& divided, std::span<const Ref<Buffer>> inputs);
 
-/// What output `k` is to be written into, if the caller gives `place`: this rank's part of it; null: something new.
+/// The memory for output `k`, if the caller gives `place`: this rank's part of it; null: new memory.
 Ref<Buffer> own_output(const DividedGraph& divided, std::size_t k, const Ref<Buffer>& place);
 
-/// Values of all shards, to be one behind the other, or that of the shard at `root` among those that have rows; -1:
-/// all. `elements`: of a value on shards of either length; `own`: those of this process's shards, by number.
+/// Values of all shards, to be contiguous, or that of the shard at `root` among those that have rows; -1: all.
+/// `elements`: of a value on shards of either length; `own`: those of this process's shards, by number.
 ShardRun::Gathered values_of_shards(const ShardRun& run, DType dtype, const std::array<std::int64_t, 2>& elements,
                                     int root, std::vector<ShardRun::Part> own);
 

@@ -1,5 +1,5 @@
-/// ActivityLog: what a thread does, written down while a profile is taken of it. Whoever does something that is worth a
-/// line opens an entry and closes it; entries nest. A thread without a profile has no log (CallContext::log is null).
+/// ActivityLog: the record of a thread's work while a profile is taken of it. Code that is worth a line opens an entry
+/// and closes it; entries nest. A thread without a profile has no log (CallContext::log is null).
 #pragma once
 #include <array>
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace gradus {
 
-/// What a thread spends its time with. Host is what is none of the others.
+/// The activity that a thread spends its time with. Host is none of the others.
 enum class Activity : std::uint8_t { host, compute, input, compile, communication };
 inline constexpr std::size_t activity_count = 5;
 
@@ -60,7 +60,7 @@ struct ProfiledKernel {
 struct ProfiledProgram {
   std::vector<ProfiledKernel> kernels;  // by thunk
   std::int64_t temporaries = 0;         // bytes, and
-  std::int64_t activations = 0;         // of these: what forward steps leave for gradients
+  std::int64_t activations = 0;         // the part that forward steps leave for gradients
 };
 
 /// Sums of what a log has written under one name.
@@ -71,7 +71,7 @@ struct ActivitySum {
 
 class ActivityLog;
 
-/// Who takes a profile. One serves all threads that work for the profiled one.
+/// The taker of a profile. One serves all threads that work for the profiled one.
 class ProfileListener : public RefCounted {
  public:
   virtual ~ProfileListener() = default;
@@ -145,7 +145,7 @@ class ActivityLog {
   /// Assigns programs from now on to this stage of a dataset, by its name; 0: to none. Returns the stage before.
   std::uint64_t enter_stage(std::uint64_t name) { return std::exchange(stage_, name); }
   std::uint64_t stage() const { return stage_; }
-  /// What was moved and lost counts for the entries around it.
+  /// Bytes moved, operations and time lost count for the entries around it.
   void add_work(std::int64_t bytes, double flops, std::int64_t waiting) {
     if (frames_.empty()) return;
     frames_.back().bytes += bytes;
@@ -178,7 +178,7 @@ class ActivityLog {
   }
   ActivityLog& worker(int worker) { return worker == 0 ? *this : *workers_[static_cast<std::size_t>(worker - 1)]; }
   std::size_t workers() const { return workers_.size() + 1; }
-  /// Of the runs that have ended since it was last asked.
+  /// The runs that have ended since the last call.
   std::vector<ActivityEvent>& kernels() { return kernels_; }
 
   // Batches.
@@ -210,7 +210,7 @@ class ActivityLog {
   };
   /// On its own thread: its time so far is accounted for.
   void settle();
-  /// From now on nothing is kept. What was.
+  /// Ends the recording; gives the entries kept.
   Kept close();
   static constexpr std::size_t most_events = 200'000;  // of one log
 
@@ -235,7 +235,7 @@ class ActivityLog {
         return true;
     return false;
   }
-  /// What a dataset computes is input. Host, as an entry's activity, says that it is none.
+  /// A dataset's computations are input. Host, as an entry's activity, means none.
   Activity switch_to(Activity activity, std::int64_t time) {
     const Activity before = current_;
     const bool stays = activity == Activity::host || (before == Activity::input && activity == Activity::compute);
@@ -280,7 +280,7 @@ class ActivityLog {
   std::vector<const void*> batch_;
   std::uint64_t batch_flow_ = 0;
 
-  ShortLock guard_;  // of what follows
+  ShortLock guard_;  // guards the members below
   bool is_open_ = true;
   Kept kept_;
 };

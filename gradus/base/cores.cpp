@@ -36,8 +36,8 @@ double cores_of(const std::string& quota_and_period) {
   return period > 0 ? static_cast<double>(quota) / static_cast<double>(period) : unlimited;
 }
 
-/// Of a group and those above it. Within a container its path may be one of the host, which is not to be seen: then
-/// what is mounted is the group.
+/// The least limit of a group and those above it. Within a container its path may be one of the host, which is not
+/// visible: then the mounted one is the group.
 template <class Limit> double least(const std::filesystem::path& mounted, std::filesystem::path group, Limit limit) {
   double cores = limit(mounted);
   for (; !group.empty() && group != group.root_path(); group = group.parent_path())
@@ -50,7 +50,7 @@ double cores_by_version_1(const std::filesystem::path& folder) {
 }
 double cores_by_version_2(const std::filesystem::path& folder) { return cores_of(first_line(folder / "cpu.max")); }
 
-/// Whether "cpu" is among "cpuacct,cpu".
+/// True if "cpu" is among "cpuacct,cpu".
 bool has_cpu(std::string_view controllers) {
   while (!controllers.empty()) {
     const std::size_t comma = std::min(controllers.find(','), controllers.size());

@@ -1,7 +1,24 @@
 /// Parts of messages.
 #include "gradus/base/error.h"
+#include <new>
+#include <typeinfo>
 
 namespace gradus {
+
+std::string message_of_current() {
+  try {
+    throw;
+  } catch (const std::exception& error) { return error.what(); } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
+bool is_of_library(const std::exception& error) {
+  const auto& type = typeid(error);
+  return dynamic_cast<const Error*>(&error) || type == typeid(std::length_error) || type == typeid(std::out_of_range) ||
+         type == typeid(std::invalid_argument) || type == typeid(std::logic_error) || type == typeid(std::bad_alloc) ||
+         type == typeid(std::bad_array_new_length);
+}
 
 std::string printable(std::string_view text, bool in_one_line) {
   constexpr std::string_view digits = "0123456789abcdef";

@@ -1,5 +1,5 @@
 /// The two kinds of failure: a user's mistake (Error and its types) and a fault of the library itself (InternalError).
-/// A message tells which op, layer or file, what was expected, what was given, and how to fix it.
+/// A message names the op, layer or file, the expected and the given value, and the fix.
 #pragma once
 #include <locale>
 #include <sstream>
@@ -62,6 +62,13 @@ template <class... Parts> std::string text(const Parts&... parts) {
   (out << ... << parts);
   return std::move(out).str();
 }
+
+/// The message of the exception that is being handled, whatever its type.
+std::string message_of_current();
+
+/// True for the exceptions of this library, and for those that C++'s own library throws at sizes that are negative, as
+/// the open sizes of traces are. All others are thrown by the user's code on purpose, so none is taken for an answer.
+bool is_of_library(const std::exception& error);
 
 /// Throws a user's error of type E unless `ok`. The message is built only on failure.
 template <class E = InvalidArgument, class... Parts> void require(bool ok, const Parts&... parts) {

@@ -1,5 +1,6 @@
 #include "gradus/base/input_file.h"
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
@@ -87,6 +88,20 @@ void InputFile::seek(std::int64_t position) {
   require<Unavailable>(lseek(descriptor_, position, SEEK_SET) == position, name_, ": cannot be read at byte ", position,
                        ": ", reason(errno));
   position_ = position;
+}
+
+/// The file lies at the begin of ordinary memory, whose rest is behind it: no page of the file has to be there for
+/// that.
+std::shared_ptr<std::byte> InputFile::map() const {
+  constexpr std::size_t behind = 64;
+  const auto bytes = static_cast<std::size_t>(size_), all = bytes + behind;
+  constexpr int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_NORESERVE;
+  void* const memory = mmap(nullptr, all, access, kind | MAP_ANONYMOUS, -1, 0);
+  require<ResourceExhausted>(memory != MAP_FAILED, name_, ": no address space for ", size_, " bytes of it");
+  std::shared_ptr<std::byte> mapped(static_cast<std::byte*>(memory), [all](std::byte* begin) { munmap(begin, all); });
+  require<Unavailable>(mmap(memory, bytes, access, kind | MAP_FIXED, descriptor_, 0) != MAP_FAILED, name_,
+                       ": cannot be mapped into memory: ", reason(errno));
+  return mapped;
 }
 
 std::vector<std::byte> read_whole_file(const std::filesystem::path& file) {

@@ -1,9 +1,9 @@
-/// Reading files; regular ones alone. Opening a pipe that nobody writes to would wait forever, and a device may have no
-/// end.
+/// Reading files; regular ones alone. Opening a pipe without a writer would wait forever, and a device may have no end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +26,10 @@ class InputFile {
   std::size_t read(std::span<std::byte> out);
   /// Continues at `position`.
   void seek(std::int64_t position);
+  /// Its size() bytes as memory, at least one: the system reads a page when it is first used. Writes do not reach the
+  /// file; 64 bytes behind it may be used, too. The file must not shrink meanwhile: the system ends a program that uses
+  /// pages which are gone. Unavailable if the file system cannot, ResourceExhausted without address space.
+  std::shared_ptr<std::byte> map() const;
 
  private:
   std::string name_;

@@ -46,7 +46,7 @@ template <class T> void show(std::ostream& out, const T& value) {
 
 }  // namespace detail
 
-/// Prints values separated by blanks, then a new line, to standard output. It flushes at once, so the text is there,
+/// Prints values separated by blanks, then a new line, to standard output. It flushes at once, so the text is complete,
 /// also in a pipe or file, when an error ends the program.
 template <class... T> void print(const T&... values) {
   [[maybe_unused]] const char* separator = "";

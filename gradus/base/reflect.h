@@ -65,7 +65,7 @@ template <class T> constexpr int count() {
   else return count_down<T, sizeof(T) < max_fields + max_elements ? int{sizeof(T)} : max_fields + max_elements>();
 }
 
-/// True if T takes so many initializers, then so many in braces of their own, then more.
+/// True if T takes `before` initializers, then `within` in braces of their own, then `after` more.
 template <class T, int before, int within, int after> constexpr bool takes_nested() {
   return []<std::size_t... i, std::size_t... k, std::size_t... j>(std::index_sequence<i...>, std::index_sequence<k...>,
                                                                   std::index_sequence<j...>) {

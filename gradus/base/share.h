@@ -1,5 +1,5 @@
-/// The share of a job that one worker of a team has (work stealing), in units of which neighbours are done together.
-/// The owner takes units from the front. Workers that have done all of theirs take over some from the end.
+/// The share of a job that one worker of a team has (work stealing), in units; neighbouring ones are done together. The
+/// owner takes units from the front. Workers that have done all of theirs take over some from the end.
 ///
 ///   units that are done | now: those that the owner goes over, some passes | later: nobody has begun them
 ///                       take -->                                 <-- half  | next -->             <-- half
@@ -44,8 +44,8 @@ class alignas(64) Share {
   }
 
   enum class Found { nothing, more_soon, taken };
-  /// Takes half of the units that `other` has left, if it is at least `least` units; this share must be empty. Of work
-  /// that has further passes the other one keeps some. more_soon: it has another pass to do.
+  /// Takes half of the units that `other` has left, if it is at least `least` units; this share must be empty. If the
+  /// work has further passes the other one keeps some. more_soon: it has another pass to do.
   Found take_over(Share& other, std::int64_t least) {
     if (take_half(other.later_, least, later_) || take_half(other.now_, least, now_)) return Found::taken;
     return other.now().passes_left > 0 ? Found::more_soon : Found::nothing;

@@ -32,7 +32,7 @@ using Nanoseconds = std::chrono::nanoseconds;
 
 /// How long a thread looks again before it sleeps: after a job, and within one.
 constexpr std::chrono::microseconds spin_between_jobs{1000}, spin_within_job{50};
-/// The same while threads that are called get no core: whoever looks may keep it from the one that it waits for.
+/// The same while called threads get no core: a spinning thread may keep it from the one that it waits for.
 constexpr std::chrono::microseconds doubtful_between_jobs{200}, doubtful_within_job{20};
 /// With more threads than cores another one wants its core.
 constexpr std::chrono::microseconds spin_when_crowded{20};
@@ -134,13 +134,13 @@ struct ThreadPool::Team {
     Ticket ticket{true};     // its thread has yet to start
     std::uint32_t jobs = 0;  // that this worker was given: it may be left out of some
     /// Twice the number of the last job that it has come to, or of one that it was called off from, and 1. In a line of
-    /// its own, which nobody else looks at while all come.
+    /// its own, which no other thread reads while all come.
     alignas(64) std::atomic<std::uint32_t> answer = 0;
 
-    /// To the worker: whether it still has a part in this job.
+    /// To the worker: true if it still has a part in this job.
     bool come(std::uint32_t job) { return give(2 * job); }
     bool has_come() const { return answer.load(std::memory_order_relaxed) == 2 * jobs; }
-    /// To the caller: whether the worker has no part in its last job any more.
+    /// To the caller: true if the worker has no part in its last job any more.
     bool call_off() { return give(2 * jobs + 1); }
 
    private:
@@ -161,7 +161,7 @@ struct ThreadPool::Team {
   std::atomic<bool> failed = false;
   std::exception_ptr failure;
   std::vector<int> called_off;       // of the last job
-  Clock::time_point missed, roused;  // when somebody slept whom a job would have called, and was roused
+  Clock::time_point missed, roused;  // when a thread that a job would have called slept, and was roused
 
   void start(Job next, int workers) {
     job = next;
@@ -205,7 +205,7 @@ struct ThreadPool::Team {
       if (begins[static_cast<std::size_t>(w)].ticket.is_asleep()) return true;
     return false;
   }
-  /// For the next jobs, if they come soon, or if that is `expected`. Whether it did anything.
+  /// For the next jobs, if they come soon, or if that is `expected`. True if it did anything.
   bool rouse(int workers, bool expected) {
     const auto now = Clock::now();
     const bool soon = now - std::exchange(missed, now) < soon_again;
@@ -233,8 +233,8 @@ ThreadPool::ThreadPool() : threads_(default_threads()), turnout_(threads_) {
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
 }
 
-// Never destroyed, and its workers are detached: the destructors of anybody's statics may compute, and nothing waits at
-// the end of the process.
+// Never destroyed, and its workers are detached: the destructors of other statics may compute, and nothing waits at the
+// end of the process.
 ThreadPool& ThreadPool::global() {
   alignas(ThreadPool) static std::byte storage[sizeof(ThreadPool)];
   static ThreadPool* const pool = new (storage) ThreadPool;
@@ -311,7 +311,7 @@ void ThreadPool::resize(int threads) {
   try {
     for (; started < threads; ++started)
       std::thread([team, worker = started] {
-        char name[16] = "gradus-";  // without the heap: what a thread throws here ends the process
+        char name[16] = "gradus-";  // without the heap: an error of a thread here ends the process
         *std::to_chars(name + 7, std::end(name) - 1, worker).ptr = '\0';
         pthread_setname_np(pthread_self(), name);
         work(team, worker);

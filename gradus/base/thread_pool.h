@@ -56,7 +56,7 @@ class ThreadPool {
   /// Rules for a job whose workers do not come.
   struct Absence {
     /// Nanoseconds that a whole team gains over the caller alone. If that is little, sleeping workers are not woken for
-    /// one job, and nobody is waited for any longer. The cost of waits in such jobs decides how many are called.
+    /// one job, and late ones are not waited for. The cost of waits in such jobs decides how many are called.
     double gain = std::numeric_limits<double>::infinity();
     /// The body claims piece after piece until none is left, so it does not need workers that have not come by the end
     /// of it.
@@ -139,7 +139,7 @@ class TeamBarrier {
   void wait(int worker) { wait(std::span(&worker, 1)); }
   /// Waits for one thread that stands for several workers.
   void wait(std::span<const int> workers);
-  /// True if all are there now or come in a moment. If not, the worker has to wait at the same meeting again.
+  /// True if all have arrived or come in a moment. If not, the worker has to wait at the same meeting again.
   bool wait_shortly(int worker);
 
   // Turns: each worker of the team calls both equally often, in the same order.

@@ -5,7 +5,7 @@ namespace gradus {
 namespace {
 
 constexpr double ms = 1e6;  // nanoseconds
-/// What counts of one wait: that of a thread which others have taken the core from once, however long.
+/// The most that one wait counts: that of a thread whose core others have taken once, however long.
 constexpr double most_lost = 4 * ms;
 /// Some such waits, as any machine has now and then, leave all as it is.
 constexpr double most_credit = 2 * most_lost;

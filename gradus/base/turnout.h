@@ -7,8 +7,8 @@
 
 namespace gradus {
 
-/// Times are nanoseconds. Times of work are those of the cost model for one thread, so nobody reads a clock. Any thread
-/// may read and report; a report that is lost when two report at once does not matter.
+/// Times are nanoseconds. Times of work are those of the cost model for one thread, so no clock is read. Any thread may
+/// read and report; a report that is lost when two report at once does not matter.
 class Turnout {
  public:
   explicit Turnout(int all) { reset(all); }
@@ -30,9 +30,9 @@ class Turnout {
   std::atomic<int> all_{1};
   std::atomic<int> threads_{1};
   std::atomic<bool> good_{true};
-  std::atomic<double> credit_{0};  // what calling so many has paid of late
-  std::atomic<double> gained_{0};  // since so many are called
-  std::atomic<double> lost_{0};    // since so many are called
+  std::atomic<double> credit_{0};  // the gain of calling that many of late
+  std::atomic<double> gained_{0};  // since that many are called
+  std::atomic<double> lost_{0};    // since that many are called
   std::atomic<double> left_{0};    // work until more are called
 };
 

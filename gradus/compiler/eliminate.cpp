@@ -1,4 +1,4 @@
-/// Equal values become one, and what no output needs is dropped.
+/// Equal values become one, and values that no output needs are dropped.
 #include <unordered_map>
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/rewriter.h"

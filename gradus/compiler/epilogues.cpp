@@ -1,4 +1,4 @@
-/// Which products are joined with which formulas, and what of a step stays apart.
+/// Chooses products and the formulas that join them, and the parts of a step that stay apart.
 #include <algorithm>
 #include <map>
 #include <ranges>
@@ -53,7 +53,7 @@ class Joiner {
     return {step};
   }
 
-  /// Which products they are joined with.
+  /// The products that they are joined with.
   std::vector<int> join_each(int s, std::vector<Step>& parts, const std::vector<Candidate>& candidates) const {
     std::vector<int> products;
     int before = -1;  // the depth of the part before
@@ -70,13 +70,13 @@ class Joiner {
     return products;
   }
 
-  // ---------------------------------------------------------------- what may be joined
+  // ---------------------------------------------------------------- joinable formulas
 
   std::vector<Candidate> candidates_of(int s) const {
     const Step& step = steps_[at(s)];
     std::vector<Candidate> candidates;
     if (step.kind != Step::Kind::loops) return candidates;
-    // Of rows that formulas share a value of, as a bias, any part may be computed, but no value of a row alone.
+    // If formulas share a value of rows, as a bias, any part of these may be computed, but no value of a row alone.
     const auto computes = [&](int member) {
       const Value& v = graph_[member];
       return v.op.is_elementwise() && v.spec.shape.size() == step.space.size();
@@ -97,7 +97,7 @@ class Joiner {
     const Matmul* matmul = v.op.as<Matmul>();
     if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !matmul) return false;
     if (kept_[product] || needs_.readers[product].size() != 1) return false;
-    // Of long chains there are no pieces: the product would stand in memory beside what is made of it.
+    // Long chains have no pieces: the product would stand in memory beside its formulas.
     if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > target_.deepest_product) return false;
     if (!matmul->transpose_a && usual_bytes(v.spec) < target_.least_joined_bytes) return false;
     if (v.spec.shape.size() != step.space.size() || usual_elements(v.spec.shape) < target_.least_joined_elements)
@@ -145,8 +145,8 @@ class Joiner {
 
   // ---------------------------------------------------------------- one part for each product
 
-  /// Sums of several products, as gradients of micro-batches are: what can be computed once the next product is there
-  /// is a part, which hands one value to a later one. Otherwise the step stays whole.
+  /// Sums of several products, as gradients of micro-batches are: formulas that can be computed once the next product
+  /// is complete form a part, which hands one value to a later one. Otherwise the step stays whole.
   std::vector<Step> divide(const Step& step, const std::vector<Candidate>& candidates) const {
     const std::size_t none = candidates.size();
     std::map<int, std::size_t> part_of;  // each operand comes before its reader
@@ -161,7 +161,7 @@ class Joiner {
       }
       part_of[member] = part;
     }
-    for (int member : std::views::reverse(step.members)) {  // what needs none is computed where it is read first
+    for (int member : std::views::reverse(step.members)) {  // one that needs none goes to its first reader
       if (part_of[member] == none) part_of[member] = none - 1;
       const std::size_t part = part_of[member];
       for (int operand : graph_[member].in)
@@ -199,7 +199,7 @@ class Joiner {
     return true;
   }
 
-  /// Of those that only this part reads; -1: there is none.
+  /// The last of the products that only this part reads; -1: there is none.
   int last_product_of(const Step& part, const std::vector<Candidate>& candidates) const {
     const std::vector<Read> reads = reads_of(graph_, part);
     int last = -1;

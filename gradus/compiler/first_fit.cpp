@@ -1,4 +1,4 @@
-/// Lists of ranges, asked by turns until none is in the way.
+/// Lists of ranges, asked in turn until none is in the way.
 #include "gradus/compiler/first_fit.h"
 #include <algorithm>
 #include <bit>
@@ -18,7 +18,7 @@ std::int64_t TakenMemory::end_of_obstacle(const Ranges& ranges, std::int64_t at,
   return next != ranges.end() && next->begin < at + bytes ? next->end : at;
 }
 
-/// What is in the way of an interval: that which is taken throughout the nodes above its parts, or at any step of them.
+/// The lists in the way of an interval: ranges taken throughout the nodes above its parts, or at any step of them.
 void TakenMemory::find_lists(std::size_t node, int low, int high, const Interval& interval) {
   Node& here = nodes_[node];
   if (interval.first <= low && high <= interval.last) {
@@ -40,7 +40,7 @@ void TakenMemory::insert(std::size_t node, int low, int high, const Interval& in
   if (interval.last > middle) insert(2 * node + 2, middle + 1, high, interval, range);
 }
 
-/// Together with those that it touches.
+/// Adds a range, joined with those that it touches.
 void TakenMemory::add(Ranges& ranges, Range range) {
   const auto first = std::ranges::lower_bound(ranges, range.begin, {}, &Range::end);
   auto last = first;
@@ -106,7 +106,7 @@ std::int64_t TakenMemory::take(const Interval& interval, std::int64_t bytes) {
 
 namespace {
 
-/// Up to so many are asked one by one, for which no memory is needed.
+/// Up to this many are asked one by one, without memory.
 constexpr std::size_t few = 16;
 
 /// One that ends before it begins, of a step without work, counts from its end on.

@@ -8,15 +8,16 @@
 
 namespace gradus {
 
-/// Memory that is taken over time. A tree over the steps: each node knows what is taken throughout its steps by what
-/// was put there, and what is taken at any of its steps by anything put there or below, as ranges that do not touch.
+/// Memory that is taken over time. A tree over the steps: each node has the ranges taken throughout its steps by
+/// intervals put there, and those taken at any of its steps by intervals put there or below, as ranges that do not
+/// touch.
 class TakenMemory {
  public:
   /// Memory for steps 0 to `steps` - 1.
   explicit TakenMemory(int steps);
-  /// The lowest offset at which `bytes` are free in all steps of the interval; takes them. Of no bytes: 0.
+  /// The lowest offset at which `bytes` are free in all steps of the interval; takes them. With 0 bytes: 0.
   std::int64_t take(const Interval& interval, std::int64_t bytes);
-  /// How many ranges were looked at: what the work grows with.
+  /// The number of ranges that were looked at: the work grows with it.
   std::int64_t looked_at() const { return looked_at_; }
 
  private:

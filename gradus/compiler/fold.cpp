@@ -11,7 +11,7 @@ namespace {
 using scalar::Code;
 using scalar::Opcode;
 
-/// Whether the result can be known now: it depends on no input but constants, and on no symbol.
+/// True if the result can be known now: it depends on no input but constants, and on no symbol.
 bool is_known(const Code& code, const std::vector<bool>& known_inputs) {
   std::vector<bool> needed(code.instructions.size());
   needed[at(code.result)] = true;

@@ -1,6 +1,6 @@
 /// Fusion. Values are visited in order; each joins the groups of its producers when all of them can run in one loop
 /// nest, rows x (phases over columns), and no outside value would have to run in their midst. Views, constants and
-/// index formulas are read in place by whoever uses them and belong to no group unless somebody needs them in memory.
+/// index formulas are read in place by their readers and belong to no group unless a reader needs them in memory.
 #include <algorithm>
 #include "gradus/compiler/fusion_groups.h"
 #include "gradus/compiler/passes.h"
@@ -27,7 +27,7 @@ class Fuser {
   std::int64_t walked() const { return groups_.walked(); }
 
  private:
-  /// What is read in place is stored only if somebody needs it in memory.
+  /// A value that is read in place is stored only if a reader needs it in memory.
   void find_materialized() {
     for (int o : graph_.outputs) materialized_[storage_of(graph_, o)] = true;
     for (const Value& v : graph_.values)
@@ -37,7 +37,7 @@ class Fuser {
 
   /// The value that has to stand in memory because `v` reads `operand`; -1: none.
   int needed_in_memory(const Value& v, int operand) const {
-    if (v.op.is_alias()) return -1;  // whoever reads the alias decides
+    if (v.op.is_alias()) return -1;  // the alias's readers decide
     if (kind_of(v) != Step::Kind::loops || (is_by_table(v) && operand == v.in[1])) return storage_of(graph_, operand);
     const int source = v.op.is_view() ? storage_of(graph_, operand) : source_of(graph_, operand);
     return is_computed_where_read(graph_, source) ? -1 : source;
@@ -60,7 +60,7 @@ class Fuser {
     }
   }
 
-  /// Whether value i is a copy for late readers, and `g` holds nothing that was copied with it.
+  /// True if value i is a copy for late readers, and `g` holds nothing that was copied with it.
   bool comes_early(int g, int i) const {
     if (copies_.empty() || copies_[i] == 0) return false;
     return std::ranges::none_of(groups_[g].members, [&](int member) { return copies_[member] == copies_[i]; });
@@ -105,7 +105,7 @@ class Fuser {
         if (stored[i]) step.outputs.push_back(i);
   }
 
-  /// Such a step runs as late as possible: by then nobody reads the inputs that its outputs may overwrite.
+  /// Such a step runs as late as possible: by then the inputs that its outputs may overwrite are read no more.
   bool only_makes_outputs(const Step& step) const {
     return std::none_of(step.outputs.begin(), step.outputs.end(), [&](int i) { return read_later_[i]; });
   }

@@ -50,9 +50,9 @@ bool FusionGroups::joins_siblings(int i) {
   return true;
 }
 
-/// Landmarks are evenly spaced steps of the longest chain of dependencies. What depends on one and what it depends on
-/// is known of every value, so that a path between far groups is seen at once; without, asking for it at every merge
-/// of a forward and a backward value makes the time of a deep network's fusion quadratic.
+/// Landmarks are evenly spaced steps of the longest chain of dependencies. Every value knows the landmarks that it
+/// depends on and that depend on it, so that a path between far groups is seen at once; without them, the walk at every
+/// merge of a forward and a backward value makes the time of a deep network's fusion quadratic.
 void FusionGroups::find_landmarks() {
   PerValue<int> before(graph_), after(graph_);  // the longest chain there
   const auto takes_time = [&](int i) {
@@ -81,7 +81,7 @@ void FusionGroups::find_landmarks() {
     for (int user : users_[i]) ahead_[i] |= ahead_[user];
 }
 
-/// Whether one of the groups depends on the other by way of a landmark outside of both.
+/// True if one of the groups depends on the other by way of a landmark outside of both.
 bool FusionGroups::has_landmark_between(int a, int b) const {
   const FusionGroup &first = groups_[a], &second = groups_[b];
   std::uint64_t between = (first.ahead & second.behind) | (second.ahead & first.behind);
@@ -92,8 +92,8 @@ bool FusionGroups::has_landmark_between(int a, int b) const {
   return false;
 }
 
-/// A value that was just placed has no reader yet, and what
-/// joined `a` before was looked at then, in the space of `a`.
+/// A value that was just placed has no reader yet, and values that joined `a` before were checked then, in the space of
+/// `a`.
 bool FusionGroups::depends_only_through_registers(int a, int b, const LoopSpace& space) {
   if (has_landmark_between(a, b)) return false;
   const int first = std::min(groups_[a].members.front(), groups_[b].members.front());
@@ -118,7 +118,7 @@ bool FusionGroups::depends_only_through_registers(int a, int b, const LoopSpace&
   while (!pending.empty()) {
     const int i = pending.back();
     pending.pop_back();
-    // Operands come first and on no higher level, so it cannot depend on what comes later or is higher.
+    // Operands come first and on no higher level, so it cannot depend on later or higher values.
     if (latest_[i] < first || level_[i] < level) continue;
     ++walked_;
     const int g = group_of_[i];
@@ -150,8 +150,8 @@ int FusionGroups::merge(int from, int into, const LoopSpace& space) {
   return into;
 }
 
-/// Members of group `g` run together: what depends on one of them runs after the latest of them all. For those others
-/// it is rounded up, so that it seldom rises.
+/// Members of group `g` run together: a dependent of one of them runs after the latest of them all. The dependents'
+/// bound is rounded up, so that it seldom rises.
 void FusionGroups::raise_latest(int g) {
   int latest = -1;
   for (int i : groups_[g].members) latest = std::max(latest, latest_[i]);
@@ -178,7 +178,7 @@ void FusionGroups::raise_latest(int g) {
   }
 }
 
-/// Likewise the level, to which all that depends on the group rises, too.
+/// Raises the level, too, and those of all dependents of the group.
 void FusionGroups::raise_level(int g) {
   int level = 0;
   for (int i : groups_[g].members) level = std::max(level, level_[i]);

@@ -1,4 +1,4 @@
-/// Groups of values that become steps, and who depends on whom: no path may lead from a member of a group to another
+/// Groups of values that become steps, and their dependencies: no path may lead from a member of a group to another
 /// through memory.
 #pragma once
 #include <array>
@@ -15,7 +15,7 @@ struct FusionGroup {
   std::uint64_t behind = 0, ahead = 0;  // landmarks that members depend on, and that depend on members
 };
 
-/// What is read in place by whoever uses it.
+/// True for values that their readers read in place.
 inline bool is_read_in_place(const Value& v) { return v.op.is_view() || v.op.is_index() || v.is_constant; }
 
 class FusionGroups {
@@ -33,10 +33,10 @@ class FusionGroups {
   int add(int i, Step::Kind kind, const LoopSpace& space);
   /// If value i is a result of a branch or loop that has a group, it joins that.
   bool joins_siblings(int i);
-  /// Whether the members of `a` and of `b`, to which the last value belongs, may run together in `space`: no path leads
+  /// True if the members of `a` and of `b`, to which the last value belongs, may run together in `space`: no path leads
   /// from one to another through memory.
   bool depends_only_through_registers(int a, int b, const LoopSpace& space);
-  /// How many values walks between groups have met: what the work grows with.
+  /// The number of values that walks between groups have met: the work grows with it.
   std::int64_t walked() const { return walked_; }
   /// Gives the group that both are from now on: the larger one.
   int merge(int from, int into, const LoopSpace& space);
@@ -57,12 +57,12 @@ class FusionGroups {
   static constexpr std::size_t most_landmarks = 64;  // the bits of a word
   std::array<int, most_landmarks> landmarks_{};
   PerValue<std::uint64_t> behind_, ahead_;  // the landmarks that it depends on, and that depend on it
-  PerValue<int> latest_;  // no later value is among what it depends on, nor runs together with any of that
+  PerValue<int> latest_;  // no later value is among its dependencies, nor runs together with any of these
   /// At least that of all that it depends on, and of those with which it runs together. Without groups, steps of the
   /// longest chain before it: a value that a gradient computes again from a forward one is on its level, far before the
   /// values next to it.
   PerValue<int> level_;
-  static constexpr int steps_of_level = 16;  // a level has so many, so that it seldom rises
+  static constexpr int steps_of_level = 16;  // steps in a level, so that it seldom rises
   std::int64_t walked_ = 0;
   std::vector<int> pending_;         // kept from walk to walk
   Numbered<std::uint32_t> visited_;  // of values, then of groups

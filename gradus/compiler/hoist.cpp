@@ -1,5 +1,6 @@
-/// What every iteration of a loop would compute again, from nothing but what all of them see whole, is computed before
-/// it. A matrix that a product in the loop reads transposed is transposed once: it would be packed in every iteration.
+/// Loop-invariant code motion: values that every iteration would compute again, from nothing but values that all of
+/// them see whole, are computed before the loop. A matrix that a product in the loop reads transposed is transposed
+/// once: it would be packed in every iteration.
 #include <algorithm>
 #include <map>
 #include "gradus/compiler/passes.h"
@@ -19,7 +20,7 @@ bool may_move(const Value& v) {
          (!v.op.is_alias() || is_plain_alias(v));
 }
 
-/// The body of a loop, and what of it goes before the loop.
+/// The body of a loop, and the values that go before the loop.
 class Body {
  public:
   /// The inputs from `first_whole` on are the same in all iterations.
@@ -29,7 +30,7 @@ class Body {
       if (!graph_[i].is_input()) kinds_[i] = kind_of(graph_[i]);
   }
 
-  /// Appends what goes before the loop to the graph around it, and to `operands`, of which the last are those of the
+  /// Appends the hoisted values to the graph around the loop, and to `operands`, whose last ones are those of the
   /// body's inputs.
   void move_out(Graph& around, std::vector<int>& operands) {
     const std::size_t first = operands.size() - graph_.inputs.size();
@@ -79,7 +80,7 @@ class Body {
     }
   }
 
-  /// Somebody in the loop reads `value`. A view that is read in place stays where it is read, and what it views goes.
+  /// `value` is read in the loop. A view that is read in place stays at its reader; its source is hoisted.
   void want(int value, bool in_memory) {
     const Value& v = graph_[value];
     if (kinds_[value] != Kind::whole || v.is_input()) return;
@@ -132,7 +133,7 @@ class Body {
   PerValue<Kind> kinds_;
   std::vector<int> wanted_;                  // values of the body
   std::vector<std::pair<int, int>> turned_;  // products and the operands that they read transposed
-  std::map<int, int> outside_;               // by value of the body: what it is around the loop
+  std::map<int, int> outside_;               // by value of the body: its value around the loop
   std::map<int, int> turned_inputs_;         // by value around the loop
 };
 

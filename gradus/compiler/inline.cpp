@@ -1,4 +1,4 @@
-/// Calls of regions give way to what they call, attention in blocks and samples of images to what they stand for.
+/// Calls of regions are replaced by their bodies, attention in blocks and samples of images by their definitions.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace gradus {
 namespace {
 
-/// What a value that is to give way stands for; else empty.
+/// The definition of a value that is to be replaced; else empty.
 using RegionOf = std::function<Region(const Graph& graph, const Value& v)>;
 
 Region called_region(const Graph&, const Value& v) {
@@ -36,7 +36,7 @@ Region sample_region(const Graph& graph, const Value& v) {
 class Inliner {
  public:
   explicit Inliner(RegionOf region_of) : region_of_(std::move(region_of)) {}
-  /// Copies `graph`, whose inputs stand for `inputs` of what is made; gives its outputs.
+  /// Copies `graph`, whose inputs stand for the new graph's `inputs`; gives its outputs.
   std::vector<int> copy(const Graph& graph, std::span<const int> inputs, std::uint32_t scope) {
     GraphRewriter places(graph, made);
     for (std::size_t k = 0; k < inputs.size(); ++k) places.set(graph.inputs[k], inputs[k]);
@@ -45,7 +45,7 @@ class Inliner {
     places.rename(outputs);
     return outputs;
   }
-  /// Likewise a whole graph, its own inputs included.
+  /// Copies a whole graph, its own inputs included.
   void copy_whole(const Graph& graph) {
     GraphRewriter places(graph, made);
     for (int i : graph.inputs) places.keep(i);

@@ -12,7 +12,7 @@ constexpr int longest_chain = 2000;
 /// An operand that is smaller by this factor is rather kept than computed again.
 constexpr std::int64_t small_copy_factor = 4;
 
-/// Notes what stands where.
+/// Notes the places of values.
 void find_places(Arranged& now) {
   now.step = now.temporary = PerValue<int>(now.graph, -1);
   now.yielded = PerValue<bool>(now.graph);
@@ -129,7 +129,8 @@ class Proposer {
         alive_[now_.origins[t.value]] = t.value;
   }
 
-  /// Marks what has to be computed again, from the values back. Operands come first, so one walk down is enough.
+  /// Marks the values that have to be computed again, from the copied ones back. Operands come first, so one walk down
+  /// is enough.
   bool mark() {
     for (int value : copy_.values)
       if (!has_equal(value)) copy_.again[value] = true;
@@ -235,7 +236,7 @@ class CopyInserter {
     for (int i = 0; i < begin_; ++i)
       if (copy_.instead[i] < 0) late_[i] = -1;
   }
-  /// What late readers of i read: a copy if there is one, through views and aliases as well.
+  /// The value that late readers of i read: a copy if there is one, through views and aliases as well.
   int late(int i) {
     if (late_[i] >= 0) return late_[i];
     if (i < begin_ && (copy_.again[i] || leads_to_copy(i))) return late_[i] = add_late(i);

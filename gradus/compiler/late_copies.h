@@ -8,7 +8,7 @@
 
 namespace gradus {
 
-/// Steps in the order of execution, and what is alive while they run.
+/// Steps in the order of execution, and the values that live while they run.
 struct PlannedMemory {
   struct Temporary {
     int value;  // -1: scratch of a step
@@ -21,13 +21,13 @@ struct PlannedMemory {
   std::int64_t bytes = 0;       // of all temporaries, laid out
 };
 
-/// A graph whose values stand in the order of execution, so that what is inserted before a step is late.
+/// A graph whose values stand in the order of execution, so that a value inserted before a step is late.
 struct Arranged {
   Graph graph;
   PlannedMemory memory;
   PerValue<int> copies;                // the group of copies that it belongs to; 0: none
   PerValue<int> origins;               // in the graph before anything was copied: equal of equal values
-  PerValue<int> step;                  // of which it is a member; -1: none
+  PerValue<int> step;                  // the step that it belongs to; -1: none
   PerValue<int> temporary;             // which one it is; -1: it is not stored, or not in the arena
   PerValue<bool> yielded;              // its memory is an output's
   PerValue<std::vector<int>> readers;  // steps that read it from memory
@@ -38,7 +38,7 @@ struct CopiedGraph {
   PerValue<int> copies, origins;  // as above
 };
 
-/// A graph that is made of another one, with what is known of its values.
+/// A graph made from another one, with the facts known about its values.
 struct Moved {
   explicit Moved(const Graph& from) : places(from, to.graph) {}
   CopiedGraph to;
@@ -65,8 +65,8 @@ struct LateCopy {
 /// How a copy gets operands that are not alive by then: small ones are kept longer and others are computed again, or
 /// all are kept longer.
 enum class Operands { again, kept };
-/// `values` are temporaries that are alive at step `peak`; what is read there gets its copy just before. Nothing if no
-/// byte would be freed, or if something would be needed that may not or should not be computed twice.
+/// `values` are temporaries that are alive at step `peak`; reads there get their copy just before. Nothing if no byte
+/// would be freed, or if a value would be needed that may not or should not be computed twice.
 std::optional<LateCopy> propose_late_copy(const Arranged& now, std::vector<int> values, Operands operands, int peak);
 
 /// The copy, if formulas alone are computed again, with one for each of several readers; else nothing.
@@ -75,7 +75,7 @@ std::optional<LateCopy> for_each_reader(const Arranged& now, LateCopy copy);
 /// New copies form groups from `group` on, unless their only reader is a copy itself: then they join its group.
 CopiedGraph with_late_copy(const Arranged& now, const LateCopy& copy, int group);
 
-/// Without what no output needs.
+/// Without values that no output needs.
 CopiedGraph without_unneeded(const CopiedGraph& given);
 
 }  // namespace gradus

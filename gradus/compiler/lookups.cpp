@@ -1,4 +1,4 @@
-/// Which gathers are read in place, and the graph in which they are.
+/// Chooses gathers that are read in place, and builds the graph in which they are.
 #include "gradus/compiler/lookups.h"
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 namespace gradus {
 namespace {
 
-/// Whether reading `v` from its source keeps no memory that a copy would set free: a dying input, which an output takes
+/// True if reading `v` from its source keeps no memory that a copy would set free: a dying input, which an output takes
 /// over, or a temporary that is larger.
 bool keeps_nothing(const Graph& graph, const Value& v) {
   const int source = storage_of(graph, v.in[0]);

@@ -46,7 +46,7 @@ std::optional<LoopSpace> LoopSpaces::joint(const LoopSpace& first, const LoopSpa
   return rows_of(second, first, -1);
 }
 
-/// `small`, which has a value per row of `large`, joined with it. `operand` is what large reads of small, or -1.
+/// `small`, which has a value per row of `large`, joined with it. `operand`: large's read of small, or -1.
 std::optional<LoopSpace> LoopSpaces::rows_of(const LoopSpace& small, const LoopSpace& large, int operand) const {
   if (small.columns || small.reduced) return {};
   LoopSpace space = large;
@@ -71,8 +71,8 @@ bool LoopSpaces::is_row_value(int member, const LoopSpace& space) const {
   return is_row_reduction(v) || (!is_column_reduction(v) && elements_[member] != space.elements);
 }
 
-/// How far the innermost strides of what `member` walks through element by element reach: found once, since groups
-/// ask again and again.
+/// The reach of the innermost strides of the operands that `member` walks through element by element: found once, since
+/// groups ask again and again.
 const std::vector<std::int64_t>& LoopSpaces::reaches_of(int member) const {
   std::optional<std::vector<std::int64_t>>& known = reaches_[member];
   if (known) return *known;
@@ -100,7 +100,7 @@ template <class Visit> void LoopSpaces::for_each_reach(const LoopSpace& space, M
         for (const std::int64_t reach : reaches_of(member)) visit(reach);
 }
 
-/// Whether every walk passes through a row in one stride.
+/// True if every walk passes through a row in one stride.
 bool LoopSpaces::rows_walk(const LoopSpace& space, Members members) const {
   if (space.reduced && !dimension::divide(space.reduced->inner, space.columns)) return false;
   bool fits = true;
@@ -133,7 +133,7 @@ std::optional<std::int64_t> LoopSpaces::choose_columns(LoopSpace space, Members 
 
 bool LoopSpaces::passes_in_register(int member, int operand, const LoopSpace& space) const {
   if (is_column_reduction(graph_[source_of(graph_, operand)])) return false;
-  if (graph_[member].op.is_view()) return false;  // it stands in memory, and so does what it walks through
+  if (graph_[member].op.is_view()) return false;  // it stands in memory, and so does its source
   if (!graph_[operand].op.is_view()) return true;
   return space.columns && !is_row_value(member, space) && elements_[source_of(graph_, operand)] == space.rows &&
          spreads_rows(walk_of(graph_, operand), space.rows, space.columns);

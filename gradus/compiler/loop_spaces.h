@@ -1,4 +1,4 @@
-/// The loop nest that values could share: what fusion asks before it joins groups of them.
+/// The loop nest that values could share: fusion asks for it before it joins groups of them.
 #pragma once
 #include <initializer_list>
 #include <optional>
@@ -10,12 +10,12 @@ namespace gradus {
 
 inline bool is_computed_in_loops(const Value& v) { return v.op.is_elementwise() || v.op.is_reduction(); }
 
-/// The space of a loop nest while it grows: so many elements, in rows of `columns` if something needs rows.
+/// The space of a loop nest while it grows: the number of elements, in rows of `columns` if a member needs rows.
 struct LoopSpace {
   std::int64_t elements = 1;
   std::int64_t columns = 0;  // 0: any
   std::int64_t rows = 0;
-  std::optional<Reduced> reduced;  // by the column reductions, of which there is one view at most
+  std::optional<Reduced> reduced;  // by the column reductions, which have one view at most
   bool operator==(const LoopSpace&) const = default;
 };
 
@@ -26,15 +26,16 @@ class LoopSpaces {
   /// The members of one or several groups.
   using Members = std::initializer_list<std::span<const int>>;
 
-  /// Of value i alone.
+  /// The space of value i alone.
   LoopSpace of(int i) const;
-  /// In which a producer with space `first` and a consumer with `second`, which reads `operand`, could run together.
+  /// The space in which a producer with space `first` and a consumer with `second`, which reads `operand`, could run
+  /// together.
   std::optional<LoopSpace> joint(const LoopSpace& first, const LoopSpace& second, int operand) const;
-  /// Whether the members can run in it.
+  /// True if the members can run in it.
   bool holds(const LoopSpace& space, Members members) const;
-  /// Whether `operand` of `member`, whose source is in the same group, can come from a register.
+  /// True if `operand` of `member`, whose source is in the same group, can come from a register.
   bool passes_in_register(int member, int operand, const LoopSpace& space) const;
-  /// What the loops of a step iterate over.
+  /// The shape that the loops of a step iterate over.
   Shape shape(LoopSpace space, const std::vector<int>& members) const;
 
  private:

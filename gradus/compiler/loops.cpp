@@ -129,7 +129,7 @@ int Loops::register_source(int operand) const {
 /// a long row by several workers.
 bool may_write_over(const Graph& graph, const Step& step, int output, int input) {
   const Value& written = graph[output];
-  if (step.kind == Step::Kind::product) {  // other threads may still read what is multiplied
+  if (step.kind == Step::Kind::product) {  // other threads may still read the operands
     const auto is_input = [&](int operand) { return storage_of(graph, operand) == input; };
     return std::ranges::none_of(graph[step.product].in, is_input) &&
            may_write_over(graph, loops_after_product(step), output, input);

@@ -8,8 +8,8 @@
 
 namespace gradus {
 
-/// A reduction of one row is cut into blocks of so many elements, a reduction of columns into so many rows. Part of the
-/// numeric contract.
+/// A reduction of one row is cut into blocks of this many elements, a reduction of columns into this many rows. Part of
+/// the numeric contract.
 inline constexpr std::int64_t row_block = 32768;
 inline constexpr std::int64_t column_block = 32;
 
@@ -68,7 +68,7 @@ class Loops {
   const std::optional<Reduced>& column_reduction() const { return reduced_; }
 
   bool is_inside(int value) const;
-  /// A value per row: row reductions, and what is computed from them before it is spread over the columns.
+  /// True for a value per row: row reductions, and values computed from them before these are spread over the columns.
   bool is_row_value(int member) const;
   int phase(int member) const { return phase_[position(member)]; }
   bool is_output(int member) const;

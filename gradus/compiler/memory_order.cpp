@@ -42,12 +42,12 @@ class MemoryOrderer {
  private:
   struct Info {
     std::vector<int> reads;      // storages, each once
-    std::vector<int> followers;  // steps that read what this one writes, or wait for it
+    std::vector<int> followers;  // steps that read its results, or wait for it
     std::vector<int> waits;      // steps that have to come before, though nothing of theirs is read
     int missing = 0;             // steps that it waits for
     int overwrites = -1;         // the dying input that an output of it may take over
     int last = 0;                // member
-    bool urgent = false;         // it or what needs it may fail
+    bool urgent = false;         // it or a step that needs it may fail
   };
   int count() const { return static_cast<int>(steps_.size()); }
 
@@ -71,7 +71,7 @@ class MemoryOrderer {
     connect_waits();
   }
 
-  /// Steps behind barriers follow those that make what the barriers wait for.
+  /// Steps behind barriers follow those that make the awaited values.
   void connect_waits() {
     PerValue<int> maker(graph_, -1);
     for (int s = 0; s < count(); ++s)
@@ -118,7 +118,7 @@ class MemoryOrderer {
     }
   }
 
-  /// What runs first has the lowest rank.
+  /// The step with the lowest rank runs first.
   std::tuple<bool, bool, std::int64_t, int> rank(int s) const {
     const Info& info = info_[s];
     const bool waits = info.overwrites >= 0 && readers_left_[info.overwrites] > 1;

@@ -11,43 +11,42 @@ namespace gradus {
 
 enum class SumOrder;  // ops/attention_ops.h
 
-/// Calls of regions give way to what they call (inline.cpp). Cannot be disabled: nothing else runs them.
+/// Calls of regions are replaced by their bodies (inline.cpp). Cannot be disabled: nothing else runs them.
 void inline_calls(Graph& graph);
-/// Moves out of loops what is the same in every iteration (hoist.cpp).
+/// Moves loop-invariant values out of loops (hoist.cpp).
 void hoist(Graph& graph);
-/// Calls give way, and attention in blocks to products around a softmax (inline.cpp): for what knows nothing else, and
-/// where "attention" is disabled.
+/// Calls, and attention in blocks, are replaced by their definitions, the latter by products around a softmax
+/// (inline.cpp): for backends that know nothing else, and where "attention" is disabled.
 void compose_attention(Graph& graph);
-/// Likewise for a device that adds up products in an order of its own.
+/// The same for a device that adds up products in an order of its own.
 void compose_attention(Graph& graph, SumOrder order);
-/// Calls give way, and bilinear samples of images to gathers (inline.cpp): for what knows nothing else, and where
-/// "samples" is disabled.
+/// Calls, and bilinear samples of images, are replaced by their definitions, the latter by gathers (inline.cpp): for
+/// backends that know nothing else, and where "samples" is disabled.
 void compose_samples(Graph& graph);
-/// Evaluates what depends on constants alone (fold.cpp).
+/// Evaluates values of constants alone (fold.cpp).
 void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place
 /// (simplify.cpp), rows that repeat in a product (repeated_rows.cpp), sums of padded parts (padded_sums.cpp).
 void simplify(Graph& graph);
-/// The operand that an elementwise value equals but for what arithmetic flushes, such as x of x*1, if there is one.
+/// The operand that an elementwise value equals, except for flushed numbers, such as x of x*1, if there is one.
 std::optional<int> operand_passed_on(const Graph& graph, const Value& v);
 void multiply_repeated_rows_once(Graph& graph);
 void join_padded_sums(Graph& graph);
-/// Keeps one of equal values and drops what no output needs (eliminate.cpp).
+/// Keeps one of equal values and drops values that no output needs (eliminate.cpp).
 void eliminate_common_subexpressions(Graph& graph);
 /// Lets a loop keep values that its gradient would compute again, where that pays (residuals.cpp). This depends on
 /// sizes, so it is no graph pass: programs of open and of known sizes are compared after the graph passes.
 void keep_residuals(Graph& graph, const TargetModel& target);
 /// Groups values into steps, in execution order (fuse.cpp). No float operation is reordered, so fusion never changes a
-/// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty) says of each value
-/// which group of copies it belongs to, 0: none; a copy is computed with its own group and its late readers, never with
-/// what comes before.
+/// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty): the group of copies
+/// of each value, 0: none; a copy is computed with its own group and its late readers, never with earlier values.
 std::vector<Step> fuse(const Graph& graph, bool merge, const PerValue<int>& copies = {},
                        const TargetModel& target = {});
 
-/// Products whose result nobody reads but formulas of the same elements run with these, a piece after the other, and
-/// need no memory for what is between them: a bias and an activation, its derivative, a residual, updates of weights,
-/// sums of the gradients of micro-batches (epilogues.cpp). No bit changes. The steps stay in order; a product joined
-/// with others runs in their place. Products other than a^T b, which are not gradients of weights, are joined from
+/// Products that only formulas of the same elements read run with these, piece by piece, and need no memory for the
+/// values between them: a bias and an activation, its derivative, a residual, updates of weights, sums of the gradients
+/// of micro-batches (epilogues.cpp). No bit changes. The steps stay in order; a product joined with others runs in
+/// their place. Products other than a^T b, which are not gradients of weights, are joined from
 /// target.least_joined_bytes on.
 std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, const TargetModel& target = {});
 

@@ -51,7 +51,7 @@ constexpr StepPass of_steps[] = {
     {"rederive", "rematerialization of cheap formulas for late readers", rederive_of, false, "fuse"},
     {"remake", "what products read late is stored anew by a late kernel that has it in registers", remake_of},
     order,
-    // Steps that run in order may be far apart, and factors would live until what follows their product.
+    // Steps that run in order may be far apart, and factors would live until their product's successor.
     {"epilogues", "formulas of a product run over each piece of it as soon as that is there", join_epilogues_of, false,
      "concurrency"},
 };
@@ -109,7 +109,7 @@ template <class Pass> bool runs(const Pass& pass, std::span<const std::string> d
   return pass.instead_of.empty() || is_disabled(disable, pass.instead_of);
 }
 
-// ---------------------------------------------------------------- what the environment asks for
+// ---------------------------------------------------------------- inspection that the environment asks for
 
 struct Inspection {
   const bool verifies = environment_asks("GRADUS_VERIFY"), prints = environment_asks("GRADUS_PRINT_PASSES");

@@ -1,4 +1,4 @@
-/// The table of contents of the compiler: what is done to a graph, in which order, under which name.
+/// The table of contents of the compiler: the passes of a graph, their order and their names.
 ///
 ///   1. Graph passes rewrite the graph. They know no sizes that are open and no device.
 ///   2. Step passes group its values into steps, which become kernels, and rewrite graph and steps.

@@ -56,13 +56,13 @@ class Orderer {
 
   const Graph& graph_;
   Numbered<Step> steps_;
-  PerValue<int> maker_;           // the step of which it is a member
-  Numbered<bool> urgent_, read_;  // per step: it or what needs it may fail; other steps read it
+  PerValue<int> maker_;           // the step that computes it
+  Numbered<bool> urgent_, read_;  // per step: it or a step that needs it may fail; other steps read it
 };
 
 // ---------------------------------------------------------------- sharing
 
-/// The storage of which a step changes some rows and leaves the others, so that its result may lie there; -1: it does
+/// The storage in which a step changes some rows and leaves the others, so that its result may lie there; -1: it does
 /// something else, or reads that storage for other ends, too.
 int changed_by(const Graph& graph, const Step& step) {
   if (step.kind != Step::Kind::library || !graph[step.members[0]].op.as<UpdateRows>()) return -1;
@@ -91,8 +91,8 @@ class Sharer {
       first_written_.push_back(is_first_[k] ? find_first_written(storage_of(graph, graph.outputs[k])) : -1);
     std::erase_if(free_, [&](int input) { return yielded_[input]; });
   }
-  /// First what an output is a formula of: so a Variable gets its own memory, which is the only one that it may take.
-  /// Then what is read where it is written, then whatever else is free by then.
+  /// First the inputs that an output is a formula of: so a Variable gets its own memory, the only one that it may take.
+  /// Then inputs that are read where it is written, then any that are free by then.
   Sharing run() {
     for_each_left([&](std::size_t k) {
       for (int input : inputs_near(storage_of(graph_, graph_.outputs[k])))
@@ -120,7 +120,7 @@ class Sharer {
     if (may_fail(graph_, step)) last_failure_ = s;
   }
 
-  /// What is written into the memory of an output before all else: what it is changed from, or itself.
+  /// The value that is written into the memory of an output before all else: its first source, or itself.
   int find_first_written(int output) {
     int first = output;
     for (;;) {
@@ -171,7 +171,7 @@ class Sharer {
 
   const Graph& graph_;
   const std::vector<Step>& steps_;
-  std::vector<int> free_;               // dying inputs that nobody has taken
+  std::vector<int> free_;               // dying inputs that are not taken yet
   Numbered<std::vector<int>> reads_;    // per step: storages
   PerValue<int> writer_, last_reader_;  // of storages: steps
   PerValue<bool> yielded_;              // of storages

@@ -18,14 +18,14 @@ struct Inside {
 /// The memory that may be shared, decided once for a graph.
 struct Sharing {
   std::vector<int> may_overwrite;   // per graph output: the dying input whose buffer it may take over, or -1
-  std::vector<Inside> inside = {};  // temporaries that nobody reads once the output is made
+  std::vector<Inside> inside = {};  // temporaries that are read no more once the output is made
   bool in_place = false;            // temporaries are written over others that are read for the last time
 };
 /// An output may take over a dying input if their specs agree, no step after the first one that writes its memory reads
 /// the input or may fail, and that step, if it reads the input, reads each element before it writes the same element.
 Sharing plan_sharing(const Graph& graph, const std::vector<Step>& steps);
 
-/// When steps run: as early as their operands allow, side by side with others, or one after the other.
+/// When steps run: as early as their operands allow, side by side with others, or in sequence.
 enum class Staging { early, in_order };
 
 /// The steps of a program with their memory, decided before any code is made.
@@ -42,9 +42,9 @@ struct Interval {
   int first = 0, last = 0;
 };
 struct Layout {
-  std::vector<std::int64_t> offsets;  // per interval, 64-byte aligned; what reads behind one reads the next one
+  std::vector<std::int64_t> offsets;  // per interval, 64-byte aligned; reads behind one read the next one
   std::int64_t bytes = 0;             // of the arena
-  std::int64_t looked_at = 0;         // ranges of taken memory: what the work grows with
+  std::int64_t looked_at = 0;         // ranges of taken memory: the work grows with it
 };
 /// Intervals that overlap in time do not overlap in memory. First fit by decreasing size, never worse than in order.
 Layout lay_out(std::span<const Interval> intervals);

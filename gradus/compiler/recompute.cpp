@@ -1,4 +1,4 @@
-/// The search for what to compute again.
+/// The search for values to compute again.
 #include "gradus/compiler/recompute.h"
 #include <algorithm>
 #include <map>
@@ -7,14 +7,14 @@
 namespace gradus {
 namespace {
 
-/// The search ends after so many steps in a row that did not lower the peak, and after so many in all.
+/// The search ends after this many steps in a row that did not lower the peak, and after this many in all.
 constexpr int most_sideways = 24, most_steps = 2000;
-/// And when the program has grown past so many values: 100 layers of 64 units, of which each was computed again from
-/// the input for each of them, took 70 s to find and would run 50 times as long.
+/// The search also ends when the program has grown past this many values: 100 layers of 64 units, each computed again
+/// from the input for each of them, took 70 s to find and would run 50 times as long.
 int most_values(int before) { return 3 * before + 2000; }
-/// Of the proposals at a peak, so many are planned.
+/// The number of proposals at a peak that are planned.
 constexpr std::size_t most_tried = 10;
-/// So many copies are tried to be left out in the end.
+/// The number of copies that are tried to be left out in the end.
 constexpr int most_given_back = 48;
 
 /// How good a plan is: less alive at its worst moment, else fewer such moments.
@@ -81,7 +81,7 @@ class Search {
   }
   static Arranged arranged(Planned next) { return arrange(next.graph, std::move(next.memory)); }
 
-  /// Splits one value that is only kept at the peak; prefers the cheapest per byte among those that lower it.
+  /// Splits one value that is kept past the peak; prefers the cheapest per byte among those that lower it.
   bool advance() {
     const Peak peak = peak_of(now_.memory);
     std::vector<LateCopy> proposals = proposals_at(peak.first);
@@ -101,10 +101,10 @@ class Search {
     return true;
   }
 
-  /// Whether a copy that only this step reads may become a part of it, and need no memory.
+  /// True if a copy that only this step reads may become a part of it, and need no memory.
   bool may_take_in(int step) const { return now_.memory.steps[step].kind == Step::Kind::loops; }
 
-  /// For what is alive at step `peak`, kept for later or for this step. The cheapest per byte come first.
+  /// Proposals for values alive at step `peak`, kept for later or for this step. The cheapest per byte come first.
   std::vector<LateCopy> proposals_at(int peak) const {
     std::map<std::pair<int, int>, std::vector<int>> kept;  // by the steps that make them and that read them next
     for (const PlannedMemory::Temporary& t : now_.memory.temporaries) {
@@ -132,7 +132,7 @@ class Search {
     return proposals;
   }
 
-  // ---------------------------------------------------------------- what turned out to be too much
+  // ---------------------------------------------------------------- superfluous copies
 
   /// Where the budget allows it, a copy is replaced by the last equal value before it.
   void give_back() {
@@ -149,7 +149,7 @@ class Search {
     }
   }
 
-  /// Of copies of what stood in memory before, and was not just moved.
+  /// The bytes of copies of values that stood in memory before, and were not just moved.
   std::int64_t recomputed_bytes() const {
     PerValue<bool> seen(stored_.size());
     std::int64_t bytes = 0;

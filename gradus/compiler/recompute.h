@@ -2,8 +2,8 @@
 /// No bit changes: a copy is the same op on the same operands.
 ///
 /// Where most is alive, one of the values that are only kept there for later is split: its late readers get a copy that
-/// is computed just before the first of them, from what is alive by then, from inputs, or from copies of what is not.
-/// Repeated, this finds what is cheap first (formulas and reductions, which also fuse into their readers), then
+/// is computed just before the first of them, from values alive by then, from inputs, or from copies of others.
+/// Repeated, this finds cheap values first (formulas and reductions, which also fuse into their readers), then
 /// products, down to checkpoints from which everything between is computed again.
 #pragma once
 #include <functional>

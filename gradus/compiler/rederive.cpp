@@ -1,4 +1,4 @@
-/// Which stored values are cheaper to compute again than to write and to read.
+/// Chooses stored values that are cheaper to compute again than to write and to read.
 #include "gradus/compiler/rederive.h"
 #include <algorithm>
 #include <map>
@@ -11,13 +11,13 @@ namespace {
 
 bool holds(const std::vector<int>& list, int i) { return std::ranges::find(list, i) != list.end(); }
 
-/// What is smaller by this factor than what is derived from it is rather stored than computed again.
+/// A value that is smaller by this factor than its derivate is rather stored than computed again.
 constexpr std::int64_t small_factor = 4;
-/// So small a share of what is freed may stay in memory longer: a number per channel, say.
+/// This small a share of the freed memory may stay longer: a number per channel, say.
 constexpr std::int64_t small_memory_share = 64;
 constexpr int most_rederivations = 4;
 
-/// What stands where, and how large it is.
+/// The places and sizes of values.
 struct Places {
   Places(const Graph& graph, std::span<const Step> steps, const TargetModel& target)
       : graph(graph),
@@ -46,7 +46,7 @@ struct Places {
 
   const Graph& graph;
   const TargetModel& target;
-  PerValue<int> step_of;  // of which it is a member; -1: none
+  PerValue<int> step_of;  // the step that it belongs to; -1: none
   PerValue<bool> stored, is_output;
   PerValue<bool> is_read_elsewhere;    // by something that is no formula on the same elements
   PerValue<std::vector<int>> readers;  // steps that read it from memory
@@ -62,13 +62,13 @@ std::int64_t bytes_moved(const Graph& graph, std::span<const Step> steps) {
   return sum;
 }
 
-/// What is computed again, instead of reading `values`, and what that reads.
+/// Values that are computed again instead of reading `values`, and their inputs.
 struct Cone {
   std::vector<int> values, members, leaves;
   double instructions = 0;
 };
 
-/// Of what a step reads of another step's results: what it had better compute itself.
+/// Chooses, among the results of another step that a step reads, those that it had better compute itself.
 class Choice {
  public:
   Choice(const Places& places, int reader) : graph_(places.graph), places_(places), reader_(reader) {}
@@ -88,7 +88,7 @@ class Choice {
   }
 
  private:
-  /// What the reader reads and would rather compute, and what that takes although it stands in memory for others.
+  /// Candidates to recompute in the reader, and their stored operands.
   struct Derived {
     std::vector<int> values, deeper;
   };
@@ -132,7 +132,7 @@ class Choice {
     return cone;
   }
 
-  /// Of what the maker of `derived` has in registers, all but reductions and what belongs to whole rows.
+  /// True for values that the maker of `derived` has in registers, except reductions and values of whole rows.
   bool is_computed_again(int source, const Derived& derived) const {
     if (holds(derived.values, source) || holds(derived.deeper, source)) return true;
     return !places_.stored[source] && is_like(source, derived.values[0]);
@@ -148,7 +148,7 @@ class Choice {
     if (derived.values.empty()) return 0;
     const TargetModel& target = places_.target;
     const Cone cone = cone_of(derived);
-    double moved = 0, freed_by_all = 0;  // of what has several readers, each has its part
+    double moved = 0, freed_by_all = 0;  // a value with several readers counts in parts
     std::int64_t freed = 0, kept = 0;
     for (int value : derived.values) {
       const std::int64_t bytes = places_.bytes(value);
@@ -183,7 +183,7 @@ class Choice {
   const int reader_;
 };
 
-/// What step `reader` computes again of what others made.
+/// The values of others that step `reader` computes again.
 std::vector<Cone> copies_for(const Places& places, const Step& step, int reader) {
   if (step.kind != Step::Kind::loops) return {};
   std::map<int, std::vector<int>> candidates;  // by the step that makes them
@@ -202,8 +202,8 @@ std::vector<Cone> copies_for(const Places& places, const Step& step, int reader)
   return cones;
 }
 
-/// Per step, what it computes again. Each choice knows of those before it: what nobody reads any more is not stored.
-/// Who relied on it chooses once more.
+/// Per step, the values that it computes again. Each choice knows of those before it: a value without readers is not
+/// stored. Steps that relied on it choose once more.
 Numbered<std::vector<int>> choose(const Places& given, std::span<const Step> steps) {
   Places places = given;
   std::vector<std::vector<Cone>> cones(steps.size());
@@ -233,7 +233,8 @@ Numbered<std::vector<int>> choose(const Places& given, std::span<const Step> ste
   return again;
 }
 
-/// The graph with copies in front of the members of `steps` that read them; `again`: per step, what it computes again.
+/// The graph with copies in front of the members of `steps` that read them; `again`: per step, the values that it
+/// computes again.
 class DerivationInserter {
  public:
   DerivationInserter(const Places& places, const Numbered<std::vector<int>>& again)
@@ -252,9 +253,9 @@ class DerivationInserter {
   }
 
  private:
-  static constexpr int no_origin = 0;  // nobody asks for it
+  static constexpr int no_origin = 0;  // never asked for
 
-  /// What members of `step` read as i: a copy if there is one, through aliases and views as well.
+  /// The value that members of `step` read as i: a copy if there is one, through aliases and views as well.
   int late(int i, int step) {
     if (const auto known = late_[step].find(i); known != late_[step].end()) return known->second;
     Value v = graph_[i];

@@ -1,6 +1,6 @@
-/// The pass `rederive`: what one kernel would store for later ones is computed again by them where that moves fewer
-/// bytes, such as the derivative of an activation from the activation's argument, which is in memory anyway. No bit
-/// changes: a copy is the same op on the same operands.
+/// The pass `rederive`: values that one kernel would store for later ones are computed again by them where that moves
+/// fewer bytes, such as the derivative of an activation from the activation's argument, which is in memory anyway. No
+/// bit changes: a copy is the same op on the same operands.
 #pragma once
 #include "gradus/compiler/steps.h"
 #include "gradus/compiler/target_model.h"

@@ -1,4 +1,4 @@
-/// What is worth it, and the graph in which late readers read what was stored anew.
+/// Chooses values to store again, and builds the graph in which late readers read them.
 #include "gradus/compiler/remake.h"
 #include <algorithm>
 #include <map>
@@ -10,9 +10,9 @@
 namespace gradus {
 namespace {
 
-/// So small a share of what is remade may stay in memory longer.
+/// This small a share of the remade bytes may stay in memory longer.
 constexpr std::int64_t small_share = 64;
-/// Of the longest chain of steps: how far from the late reader the kernel may be that stores for it.
+/// The most steps, along the longest chain, between the late reader and the kernel that stores for it.
 constexpr int most_distance = 3;
 constexpr int most_formulas = 16, most_remakes = 3;
 
@@ -38,7 +38,7 @@ PerValue<int> find_equals(const Graph& graph) {
   return first;
 }
 
-/// A value, the step that stores it anew, and who reads that.
+/// A value, the step that stores it again, and its readers.
 struct Remade {
   int value = -1, host = -1;
   std::vector<int> readers;   // steps
@@ -88,7 +88,7 @@ class Chooser {
  private:
   std::int64_t bytes(int value) const { return usual_bytes(graph_[value].spec); }
 
-  /// What is written between two depths.
+  /// The bytes written between two depths.
   std::int64_t written_between(int first, int last) const {
     return last > first ? written_until_[last - 1] - written_until_[first] : 0;
   }
@@ -116,7 +116,7 @@ class Chooser {
     return remade;
   }
 
-  /// Those that read it after the longest time, if that is long enough and all of them are products or the like.
+  /// The readers that come after the longest time, if that is long enough and all of them are products or the like.
   std::vector<int> late_readers(int value) const {
     std::vector<int> readers = needs_.readers[value];
     std::ranges::stable_sort(readers, {}, [&](int s) { return needs_.depth[s]; });
@@ -162,7 +162,7 @@ class Chooser {
     return graph_[i].op.is_elementwise() && needs_.maker[i] == needs_.maker[value];
   }
 
-  /// What `host` has to compute to have `value`; nothing if it lacks something for that.
+  /// The formulas that `host` has to compute for `value`; nothing if it lacks an operand.
   std::optional<std::vector<int>> formulas_in(int value, int host, int before) const {
     std::vector<int> pending{value}, formulas;
     bool is_tied = false;
@@ -196,7 +196,7 @@ class Chooser {
   const PerValue<int> equals_;
   const Dependencies needs_;
   PerValue<bool> stored_, yielded_;
-  std::unordered_map<int, std::vector<int>> hosts_;  // by what they compute again
+  std::unordered_map<int, std::vector<int>> hosts_;  // by the values that they compute again
   Numbered<std::int64_t> written_until_;             // bytes, by depth
 };
 
@@ -226,7 +226,7 @@ class RemakeInserter {
   }
 
  private:
-  static constexpr int no_origin = 0;  // nobody asks for it
+  static constexpr int no_origin = 0;  // never asked for
 
   int group_of(int host) const {
     int group = 0;
@@ -241,7 +241,7 @@ class RemakeInserter {
         made_[{remade.host, i}] = moved_.add(std::move(v), group_of(remade.host), no_origin);
     }
   }
-  /// What the host, or who reads what it remade, reads as i.
+  /// The value that the host, or a reader of a remade value, reads as i.
   int again(int i, int host) {
     if (const auto known = made_.find({host, i}); known != made_.end()) return known->second;
     if (const int member = chooser_.member_like(i, host); member >= 0) return moved_.places[member];
@@ -272,7 +272,7 @@ class RemakeInserter {
   std::map<std::pair<int, int>, int> made_;                    // by host and value: in the new graph
 };
 
-/// Whether copies stand in memory without having become part of a kernel that has other work: by group.
+/// Groups whose copies stand in memory without having become part of a kernel that has other work.
 std::vector<int> groups_left_alone(const CopiedGraph& given, std::span<const Step> steps) {
   std::vector<int> groups;
   for (const Step& step : steps) {

@@ -1,6 +1,6 @@
-/// Rows that repeat are multiplied once: the product of a broadcast is the broadcast of a product, which whoever reads
-/// it element by element reads in place. Cotangents begin so: the seeds of a Jacobian are the same for every example,
-/// and a sum's is one number.
+/// Rows that repeat are multiplied once: the product of a broadcast is the broadcast of a product, which elementwise
+/// readers read in place. Cotangents begin so: the seeds of a Jacobian are the same for every example, and a sum's is
+/// one number.
 #include <algorithm>
 #include <optional>
 #include "gradus/compiler/passes.h"
@@ -13,7 +13,7 @@ namespace gradus {
 namespace {
 
 struct RepeatedRows {
-  int source;            // a constant, or what is broadcast
+  int source;            // a constant, or the source of a broadcast
   Shape once, repeated;  // [..., k]
 };
 

@@ -1,6 +1,7 @@
-/// What the body of a loop's gradient computes again of the loop's own body is kept by the loop, as one more stacked
-/// result, where writing and reading it takes less time. The two loops are known by what they go through: what is an
-/// element of the same tensor, or of a history of the first, is the same value in both, and so is what is made of it.
+/// Values that the body of a loop's gradient would compute again from the loop's own body are kept by the loop, as one
+/// more stacked result, where writing and reading it takes less time. The two loops are matched by their sequences: an
+/// element of the same tensor, or of a history of the first, is the same value in both, and so are values computed from
+/// it.
 #include <algorithm>
 #include <unordered_map>
 #include "gradus/compiler/passes.h"
@@ -15,7 +16,7 @@
 namespace gradus {
 namespace {
 
-/// What is kept of an iteration may be so many times what its gradient takes of histories and elements.
+/// The residuals of an iteration may be this many times the histories and elements that its gradient reads.
 constexpr std::int64_t most_growth = 2;
 
 double elements(const Spec& spec) { return static_cast<double>(usual_elements(spec.shape)); }
@@ -43,7 +44,7 @@ double cost_of(const Graph& graph, const Value& v) {
   return elements(v.spec);
 }
 
-/// An application of a scan, as it becomes. Operands are values of the graph around it, or what is behind those: the
+/// An application of a scan, as it becomes. Operands are values of the graph around it, or numbers past those: the
 /// stacked result `result` of loop `loop`, as Results has it.
 struct Loop {
   AnyOp before;
@@ -59,7 +60,7 @@ struct Loop {
   }
 };
 
-/// Values of a body under what they compute.
+/// Values of a body by their computation.
 class Known {
  public:
   explicit Known(const Graph& graph) : graph_(graph) {
@@ -92,10 +93,10 @@ class Known {
   std::unordered_multimap<std::uint64_t, int> places_;
 };
 
-/// What a second body computes again of a first one.
+/// Values of the first body that a second one recomputes.
 class Again {
  public:
-  /// `same_as`: per input of `second` the equal value of the first body, or -1. Those before `first_whole` are
+  /// `same_as`: per input of `second` the equal value of the first body, or -1. Inputs before `first_whole` are
   /// elements.
   Again(const Known& known, const Graph& second, const std::vector<int>& same_as, std::size_t first_whole,
         const TargetModel& target)
@@ -110,7 +111,7 @@ class Again {
   /// The equal value of the first body, or -1.
   int same(int i) const { return same_[i]; }
 
-  /// What had better be kept: values of the second body. None if it does not pay.
+  /// The values of the second body that had better be kept. None if it does not pay.
   std::vector<int> choose() {
     for (int o : graph_.outputs) want(o);
     for (int i = 0; i < graph_.size(); ++i)
@@ -155,7 +156,8 @@ class Again {
     while (is_another_look(graph_[i]) && !kept_[i]) i = graph_[i].in[0];
     return kept_[i] || graph_[i].is_input() || is_free(graph_[i]);
   }
-  /// Rather than read from memory: what is cheap to make of what is there anyway, and views of what is no larger.
+  /// True for values that are rather computed than read from memory: cheap ones of operands at hand, and views of
+  /// values that are no larger.
   bool is_computed_again(const Value& v) const {
     if (is_free(v)) return true;
     if (is_another_look(v) && elements(graph_[v.in[0]].spec) <= elements(v.spec)) return true;
@@ -175,7 +177,7 @@ class Keeper {
  public:
   Keeper(const Graph& graph, const TargetModel& target) : graph_(graph), target_(target), loop_of_(graph, -1) {}
 
-  /// Whether anything changes.
+  /// True if anything changes.
   bool run() {
     for (int i = 0; i < graph_.size(); ++i)
       if (const Scan* scan = graph_[i].op ? graph_[i].op.as<Scan>() : nullptr) loop_of_[i] = find_or_add(i, *scan);
@@ -242,7 +244,7 @@ class Keeper {
     return number;
   }
 
-  /// Stacked results as such, whether somebody asked for them or not.
+  /// Stacked results as such, wanted or not.
   int normal(int operand) {
     const int loop = loop_of_[operand];
     if (loop < 0) return operand;
@@ -314,7 +316,7 @@ class Keeper {
     return loop.scan.stacked++;
   }
 
-  /// Reads elements of operands where values were computed, and drops what nobody needs any more.
+  /// Reads elements of operands where values were computed, and drops unused values.
   static void take(Loop& loop, const std::vector<std::pair<int, int>>& replaced) {
     Graph& body = loop.body;
     PerValue<int> stands_for(body);

@@ -20,7 +20,7 @@ bool is_number(const Graph& graph, int value, double number) {
   return v.is_constant && v.constant == number_bits(number, v.spec.dtype);
 }
 
-/// x*1, 1*x, x/1, x-0, x+(-0), of integers x+0: the operand that the result equals, but for what is flushed.
+/// x*1, 1*x, x/1, x-0, x+(-0), for integers x+0: the operand that the result equals, except for flushed numbers.
 std::optional<int> neutral_operand(const Graph& graph, const Value& v, Opcode op) {
   if (v.in.size() != 2) return {};
   const double neutral = op == Opcode::multiply || op == Opcode::divide   ? 1.0
@@ -33,7 +33,7 @@ std::optional<int> neutral_operand(const Graph& graph, const Value& v, Opcode op
   return {};
 }
 
-/// Of f64, f32 and bf16.
+/// For f64, f32 and bf16.
 bool is_subnormal(DType t, std::uint64_t bits) {
   const auto among = [bits](std::uint64_t exponent, std::uint64_t mantissa) {
     return (bits & exponent) == 0 && (bits & mantissa) != 0;
@@ -42,14 +42,14 @@ bool is_subnormal(DType t, std::uint64_t bits) {
   return t == f32 ? among(0x7f800000, 0x007fffff) : among(0x7f80, 0x007f);
 }
 
-/// Which values have nothing that arithmetic would flush, such as results of arithmetic. Of those alone x*1 is x: what
-/// stands in an input, or was only moved since, may be subnormal. (Subnormals of f16 are none where they are computed
-/// with, and are never flushed.)
+/// Values without numbers that arithmetic would flush, such as results of arithmetic. Only for them x*1 is x: inputs,
+/// and values only moved since, may be subnormal. (Subnormals of f16 are none in the type of their arithmetic, and are
+/// never flushed.)
 class Flushed {
  public:
   explicit Flushed(const Graph& graph) : graph_(graph) {}
 
-  /// Of values that are simplified already.
+  /// Asked of values that are simplified already.
   bool has(int value) {
     while (std::ssize(known_) <= value) known_.push_back(look_at(graph_[static_cast<int>(known_.size())]));
     return known_[value];
@@ -72,7 +72,7 @@ class Flushed {
     return v.op.as<Matmul>() != nullptr;
   }
 
-  /// `operand(k)`: whether input k of the formula is flushed.
+  /// `operand(k)`: true if input k of the formula is flushed.
   template <class Operand> static bool is_flushed(const scalar::Code& code, Operand operand) {
     std::vector<bool> flushed;
     const auto at = [&](int i) { return static_cast<bool>(flushed[static_cast<std::size_t>(i)]); };
@@ -120,7 +120,7 @@ struct PassedOn {
   std::optional<int> operand;
   bool is_computed = false;  // by arithmetic without effect, but for flushing
 };
-/// Of a formula that gives back an operand, such as a cast to the type that is there already, or that has no effect.
+/// For a formula that gives back an operand, such as a cast to the same type, or that has no effect.
 PassedOn passed_on(const Graph& graph, const Value& v) {
   std::vector<DType> types;
   for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
@@ -149,7 +149,7 @@ bool is_identity(const Graph& graph, const Value& v) {
   return view.offset == 0 && view.backwards == 0 && view.strides == dense_strides(source);
 }
 
-/// What two transposes one after the other leave as it was, as where heads are taken apart and joined again.
+/// Two transposes that cancel, as where heads are split and joined again.
 std::optional<int> transposed_back(const Graph& graph, const Value& v) {
   const Transpose* second = v.op.as<Transpose>();
   const Value& before = graph[v.in[0]];
@@ -165,7 +165,7 @@ std::optional<int> transposed_back(const Graph& graph, const Value& v) {
 /// The same bytes as its operand has. A sum over replicas is none, though it is an alias where there is one.
 bool is_same_again(const Value& v) { return is_plain_alias(v) && !v.op.joins_shards(); }
 
-/// What `v` is the same as.
+/// An earlier value that `v` equals.
 std::optional<int> same_as(const Graph& graph, const Value& v, Flushed& flushed) {
   if (v.op.is_elementwise()) return unchanged_operand(graph, v, flushed);
   if (is_same_again(v) && graph[v.in[0]].spec == v.spec) return v.in[0];
@@ -174,7 +174,7 @@ std::optional<int> same_as(const Graph& graph, const Value& v, Flushed& flushed)
   return {};
 }
 
-/// The matrices of which `operand` is a view with rows and columns exchanged.
+/// The matrices that `operand` is a view of with rows and columns exchanged.
 std::optional<int> transposed_source(const Graph& graph, int operand) {
   const Value& v = graph[operand];
   if (!v.op.is_view() || is_by_table(v)) return {};
@@ -206,7 +206,7 @@ void absorb_transposes(const Graph& graph, Value& v) {
   v.op = AnyOp::of(absorbed);
 }
 
-/// The tensor of which `operand` has the second and the third of four dimensions exchanged.
+/// The tensor that `operand` exchanges the second and the third of four dimensions of.
 std::optional<int> exchanged_source(const Graph& graph, int operand) {
   const Transpose* transpose = graph[operand].op ? graph[operand].op.as<Transpose>() : nullptr;
   const bool exchanges = transpose && transpose->order == Shape{3, 1, 2, 0};  // counted from the last dimension

@@ -5,7 +5,7 @@
 namespace gradus {
 namespace {
 
-/// Which values have to stand in memory.
+/// The values that have to stand in memory.
 PerValue<bool> find_stored(const Graph& graph) {
   PerValue<bool> stored(graph);
   const auto store = [&](int i) { stored[storage_of(graph, i)] = true; };

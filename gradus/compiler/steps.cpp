@@ -1,4 +1,4 @@
-/// What steps read, and where: the rules that fusion, memory planning and code generation share.
+/// The reads of steps, and their places: the rules that fusion, memory planning and code generation share.
 #include "gradus/compiler/steps.h"
 #include <algorithm>
 
@@ -52,7 +52,7 @@ std::vector<Read> reads_of(const Graph& graph, const Step& step) {
   for (int member : step.members) {
     const Value& v = graph[member];
     if (step.kind == Step::Kind::product) loops = member != step.product;
-    if (loops && v.op.is_view()) add(member);  // a view that has to stand in memory reads what it views
+    if (loops && v.op.is_view()) add(member);  // a view that has to stand in memory reads its source
     else
       for (int operand : v.in) add(operand);
   }

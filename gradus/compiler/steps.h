@@ -1,4 +1,4 @@
-/// Steps: what fusion makes of a graph. A step becomes one or a few thunks, with a barrier between those that depend on
+/// Steps: the result of fusing a graph. A step becomes one or a few thunks, with a barrier between those that depend on
 /// each other.
 #pragma once
 #include <optional>
@@ -14,10 +14,10 @@ struct Step {
     loops,    // formulas, row and column reductions, and views, indexes or constants that have to stand in memory
     library,  // one call of a kernel of the backend
     control,  // a branch or a loop: its results, which are siblings
-    product,  // a matrix product, and formulas of it that run over each piece of it as soon as that is there
+    product,  // a matrix product, and formulas of it that run over each piece of it as soon as that is complete
   };
   Kind kind = Kind::loops;
-  Shape space;               // what loops iterate over: all but the last dimension are rows
+  Shape space;               // the iterations of loops: all but the last dimension are rows
   std::vector<int> members;  // values, ascending
   std::vector<int> outputs;  // members that others read from memory, or that the graph yields; ascending
   int product = -1;          // of kind product: the member that is one; it is no output
@@ -31,7 +31,7 @@ Step::Kind kind_of(const Value& v);
 /// True for the same bytes under another shape. A barrier is no such alias: passes must not look behind it.
 inline bool is_plain_alias(const Value& v) { return v.op.is_alias() && v.in.size() == 1; }
 
-/// Every value that is computed as a step of its own; values that nobody needs in memory are no step.
+/// Every value that is computed as a step of its own; values not needed in memory are no step.
 std::vector<Step> single_steps(const Graph& graph);
 
 /// The value in whose memory `value` lies: itself unless it is an alias.
@@ -58,18 +58,17 @@ struct Read {
   bool is_table = false;
 };
 std::vector<Read> reads_of(const Graph& graph, const Step& step);
-/// The value that is as large as what is read: all of a storage, or some of its rows.
+/// The value that is as large as the read: all of a storage, or some of its rows.
 inline int extent_of(const Graph& graph, const Read& read) {
   return is_by_table(graph[read.operand]) ? read.operand : read.storage;
 }
 
-/// How many elements are counted on where sizes are open, each of which counts as 256; none where that is too little
-/// for what is taken away from it. And their bytes.
+/// The number of elements if each open size is 256, and their bytes. A dimension that becomes negative counts as 0.
 std::int64_t usual_elements(const Shape& shape);
 std::int64_t usual_bytes(const Spec& spec);
 
-/// Values that have to be there before `operand` may be read, or before `step` runs, although they are not read: what
-/// barriers on the way wait for. Constants and index formulas always are there.
+/// Values that have to be complete before `operand` may be read, or before `step` runs, although they are not read:
+/// barriers on the way wait for them. Constants and index formulas always are complete.
 std::vector<int> waits_of(const Graph& graph, int operand);
 std::vector<int> waits_of(const Graph& graph, const Step& step);
 
@@ -77,7 +76,7 @@ std::vector<int> waits_of(const Graph& graph, const Step& step);
 struct Dependencies {
   Dependencies(const Graph& graph, const std::vector<Step>& steps);
 
-  PerValue<int> maker;                 // the step of which it is a member; -1: none
+  PerValue<int> maker;                 // the step that computes it; -1: none
   PerValue<std::vector<int>> readers;  // of a storage: steps, ascending
   PerValue<bool> is_awaited;           // a step waits for this storage without reading it
   Numbered<int> depth;                 // per step: how many there are in the longest chain before it

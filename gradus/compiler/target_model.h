@@ -21,8 +21,8 @@ struct TargetModel {
   double instructions_per_kept_byte = 16;
   /// Values smaller than this stay in the caches until they are read.
   std::int64_t least_moved_bytes = 256 << 10;
-  /// If more than this is written between two readers, what the first one read has left the caches. It is then read
-  /// from memory, whether it was kept or stored anew.
+  /// If more than this is written between two readers, the value that the first one read has left the caches. It is
+  /// then read from memory, whether it was kept or stored again.
   std::int64_t most_cached_bytes = 8 << 20;
   /// Nanoseconds that one more kernel costs besides its work.
   double kernel_overhead_ns = 200;
@@ -31,7 +31,7 @@ struct TargetModel {
   /// The most formulas in one kernel. With more, its code takes longer to make than the memory traffic is worth, and
   /// registers run out.
   std::size_t most_fused = 256;
-  /// The shortest row that loops walk by vectors. Shorter rows are better read one behind the other.
+  /// The shortest row that loops walk by vectors. Shorter rows are better read contiguously.
   std::int64_t least_row_elements = 16;
 
   // ---- Products.

@@ -74,7 +74,7 @@ class Verifier {
       last_reader_[read.storage] = s;
     }
     if (std::ranges::any_of(step.members, [&](int i) { return graph_[i].op.may_fail(); })) last_failure_ = s;
-    for (int awaited : waits_of(graph_, step))  // it has run, or never will: nobody needs what it would make
+    for (int awaited : waits_of(graph_, step))  // it has run, or never will: its results are not needed
       check(member_of_[awaited] >= 0 || !is_member_after(s, awaited), "step ", s, " waits for %", awaited,
             ", which a later step computes");
   }

@@ -1,4 +1,4 @@
-/// The verifier of steps: what has to hold after every step pass. Also their text form.
+/// The verifier of steps: the rules that hold after every step pass. Also their text form.
 #pragma once
 #include <span>
 #include <string>
@@ -7,19 +7,19 @@
 
 namespace gradus {
 
-/// A line a step: `loops %3 %4 -> %4`, its members and what it writes. A product that others run with is marked:
-/// `product %5* %6 -> %6`.
+/// A line a step: `loops %3 %4 -> %4`, its members and the values that it writes. A product that others run with is
+/// marked: `product %5* %6 -> %6`.
 std::string to_text(std::span<const Step> steps);
 
-/// Throws InternalError unless these steps compute `graph` when they run one after the other:
+/// Throws InternalError unless these steps compute `graph` when they run in order:
 ///   - a value is a member of one step at most, and of a step of the kind that can compute it;
-///   - what a step reads an earlier one has written, and what it waits for no later one computes;
+///   - an earlier step has written all that a step reads, and no later one computes a value that it waits for;
 ///   - every output of the graph, and everything that another step reads, is written by the step that computes it.
 void verify(const Graph& graph, std::span<const Step> steps);
 
 /// Throws an InternalError unless memory may be shared so. An output takes over an input only if that dies, has the
 /// output's spec, and is read by no step after the one that first writes there. A value lies within an output only if
-/// nobody reads it once the output is written.
+/// it is read no more once the output is written.
 void verify(const Graph& graph, std::span<const Step> steps, const Sharing& sharing);
 
 }  // namespace gradus

@@ -9,7 +9,7 @@
 namespace gradus {
 namespace {
 
-/// Which buffers are parts of a batch. A buffer is in it as long as it lives.
+/// The buffers that are parts of a batch. A buffer is in it as long as it lives.
 class Parts {
  public:
   static Parts& all() {
@@ -58,7 +58,7 @@ class SharedReading final : public Reading {
 
   bool at_end() override {
     if (is_agreed_) return is_over_;
-    while (!agree()) step();  // nobody has rows of that batch any more
+    while (!agree()) step();  // no rank has rows of that batch any more
     is_agreed_ = true;
     return is_over_;
   }
@@ -79,7 +79,7 @@ class SharedReading final : public Reading {
     element_.clear();
     ++place_.index;
   }
-  /// False if there is a batch, but whoever has its rows has ended.
+  /// False if there is a batch, but the rank with its rows has ended.
   bool agree() {
     take_own();
     const std::vector<std::int64_t> rows = readers_->of_all(has_ended_ ? at_its_end : rows_of_own());

@@ -22,17 +22,17 @@ std::int64_t first_row_of_shard(std::int64_t i, std::int64_t n, std::int64_t sha
 class BatchReaders {
  public:
   virtual ~BatchReaders() = default;
-  /// Of this process.
+  /// The rank of this process.
   virtual int rank() const = 0;
   virtual BatchShare share_of(int rank) const = 0;
   virtual std::string name_of(int rank) const = 0;
-  /// What each rank says, by rank; all of them ask.
+  /// Every rank's number, by rank; a collective call.
   virtual std::vector<std::int64_t> of_all(std::int64_t own) const = 0;
   /// Before this rank throws what all others will: until they know it, too.
   virtual void before_common_error() const noexcept {}
 };
 
-/// The batch that a tensor has the rows of one rank of.
+/// The global batch a rank-local tensor belongs to.
 struct BatchPart {
   std::shared_ptr<const BatchReaders> readers;
   std::int64_t rows = 0;             // of the whole batch

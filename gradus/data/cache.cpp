@@ -13,7 +13,7 @@ namespace {
 /// Elements of one size lie side by side up to this size, larger ones are tensors of their own, handed out uncopied.
 constexpr std::int64_t largest_row = 16 << 10;
 
-/// What is kept. Whoever finds an element missing makes it, while others wait.
+/// The kept elements. The reader that finds one missing makes it, while others wait.
 class Store {
  public:
   explicit Store(const Stage& source) : source_(source), length_(source.length(0)) {}
@@ -91,7 +91,7 @@ class Store {
   std::vector<Rows> arrays_;
   std::vector<Tensors> elements_;
 
-  std::mutex guard_;  // of what follows, and of writing what lies before
+  std::mutex guard_;  // guards the members below, and writes of those above
   std::unique_ptr<Pass> pass_;
   std::vector<std::int64_t> missing_;
 };
@@ -119,12 +119,12 @@ class RowStore {
     return *pass_;
   }
   const Stage& source_;
-  std::mutex guard_;  // of what follows
+  std::mutex guard_;  // guards the members below
   std::unique_ptr<Pass> pass_;
   std::map<std::int64_t, std::pair<RowRange, Tensors>> kept_;
 };
 
-/// Of elements that come in order: as far as they were read.
+/// Elements that come in order, as far as they were read.
 class Queue {
  public:
   explicit Queue(const Stage& source) : source_(source) {}
@@ -143,7 +143,7 @@ class Queue {
 
  private:
   const Stage& source_;
-  std::mutex guard_;  // of what follows
+  std::mutex guard_;  // guards the members below
   std::unique_ptr<Pass> pass_;
   std::vector<Tensors> elements_;
   bool ended_ = false;
@@ -180,7 +180,7 @@ class CacheStage : public DerivedStage {
       : DerivedStage(source), store_(*source), rows_(*source), queue_(*source) {}
   std::string name() const override { return "cache"; }
   bool repeats_itself() const override { return true; }
-  /// What another chain reads is not kept here, nor on the disk.
+  /// Elements that another chain reads are not kept here, nor on the disk.
   StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges& changes) const override {
     return cached(sources[0], changes);
   }

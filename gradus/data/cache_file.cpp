@@ -60,7 +60,7 @@ std::string reason(int code) { return std::generic_category().message(code); }
 }  // namespace
 
 void CacheFile::check(const std::filesystem::path& file, std::uint64_t fingerprint) {
-  // Without waiting: what is there may be a pipe that nobody writes.
+  // Without waiting: the file may be a pipe without a writer.
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return;
   struct stat status{};
@@ -144,8 +144,8 @@ std::size_t CacheFile::read_at(std::int64_t place, std::span<std::byte> out) con
   return filled;
 }
 
-/// Finds the elements, up to the first record that is not whole. Of the last one its contents are compared, too: a
-/// process may have been killed while it wrote them.
+/// Finds the elements, up to the first record that is not whole. The last one's contents are compared, too: a process
+/// may have been killed while it wrote them.
 void CacheFile::scan() {
   places_.clear();
   end_ = 0;
@@ -226,7 +226,7 @@ void CacheFile::write_record(std::int64_t index, std::span<const std::byte> payl
   try {
     write_at(end_, record);
   } catch (...) {
-    if (ftruncate(descriptor_, end_) != 0) end_ = 0;  // what followed would stand behind a broken record
+    if (ftruncate(descriptor_, end_) != 0) end_ = 0;  // later records would stand behind a broken one
     throw;
   }
   const std::int64_t begin = end_ + static_cast<std::int64_t>(sizeof header);

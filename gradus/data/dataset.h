@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <filesystem>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -15,6 +16,8 @@
 #include "gradus/function/function.h"
 
 namespace gradus {
+
+template <std::size_t N> class WindowedDataset;
 
 /// A restartable sequence of elements with N fields, as tf.data.Dataset.
 template <std::size_t N> class Dataset {
@@ -25,7 +28,9 @@ template <std::size_t N> class Dataset {
   /// Applies f to each element. f takes N tensors and gives a Tensor, or a pair, tuple or array of them. It is traced
   /// once per signature and runs as compiled code. After a batch it sees whole batches. Before one it is vectorised
   /// over the elements of the batch where possible: if f has a batched form, and sizes are known. Random numbers in f
-  /// belong to (seed, epoch, index of the element), so the bits are the same.
+  /// belong to (seed, epoch, index of the element), so the bits are the same. A C++ `if` on a value of the element is
+  /// allowed, here and in the functions of other stages: each path is compiled once, elements are made one by one, and
+  /// the first element tells the sizes of the results.
   template <class F> auto map(F f, MapOptions options = {}) const -> Dataset<arity_of<with_tensors_t<F, N>>::value> {
     return Dataset<arity_of<with_tensors_t<F, N>>::value>(pipeline_.map(traced(f), compiled(f, "map"), options));
   }
@@ -43,8 +48,68 @@ template <std::size_t N> class Dataset {
   template <class F>
     requires(!requires { typename with_tensors_t<F, N>; })
   void filter(F) const = delete;  // the function takes one Tensor for each field of an element
-  /// f of the fields of an element gives a Dataset. `cycle_length` of these are read by turns, `block_length` elements
-  /// per turn; where one ends the next takes its place. f is called when an element's turn comes, not traced.
+  /// The elements before the first one for which the predicate, which gives one boolean, is false. As after a filter
+  /// there is no cardinality.
+  template <class F>
+    requires std::same_as<with_tensors_t<F, N>, Tensor>
+  Dataset take_while(F predicate) const {
+    return Dataset(pipeline_.take_while(traced(predicate), compiled(predicate, "take_while")));
+  }
+  /// f(state, fields...) gives a pair (or tuple, or array): the state for the next element, and an element of the
+  /// result. A state is a Tensor, or a pair, tuple or array of them; its dtypes and numbers of dimensions stay. f is
+  /// compiled. Elements are made in order: there is no cardinality, and resuming within an epoch makes those before
+  /// again.
+  template <StateOfTensors State, class F>
+    requires(std::tuple_size<with_state_t<F, State, N>>::value == 2)
+  auto scan(State initial_state, F f) const
+      -> Dataset<arity_of<std::tuple_element_t<1, with_state_t<F, State, N>>>::value> {
+    using Result = with_state_t<F, State, N>;
+    static_assert(arity_of<std::tuple_element_t<0, Result>>::value == arity_of<State>::value,
+                  "scan: the function gives a state with as many tensors as the first one, and then an element");
+    const auto step = [f](const Tensors& all) -> Tensors {
+      auto [state, element] = call_with_state<State, N>(f, all);
+      Tensors fields = to_fields(std::move(state));
+      for (Tensor& field : to_fields(std::move(element))) fields.push_back(std::move(field));
+      return fields;
+    };
+    return Dataset<arity_of<std::tuple_element_t<1, Result>>::value>(pipeline_.scan(
+        to_fields(std::move(initial_state)), over_vector(step), over_vector(function(step, {.name = "scan"}))));
+  }
+  /// Reads the next pass, as a loop does: f(state, fields...) of each element gives the state for the next one, and
+  /// that after the last is the result. States as for scan. f is compiled.
+  template <StateOfTensors State, class F>
+    requires(arity_of<with_state_t<F, State, N>>::value == arity_of<State>::value)
+  State reduce(State initial_state, F f) const {
+    const auto step = [f](const Tensors& all) -> Tensors { return to_fields(call_with_state<State, N>(f, all)); };
+    return to_state<State>(
+        pipeline_.reduce(to_fields(std::move(initial_state)), over_vector(function(step, {.name = "reduce"}))));
+  }
+  /// Windows of `size` elements, as datasets: number i begins at element i * .shift and takes every .stride-th element
+  /// from there. At the end windows have fewer elements, or are dropped: `window(5, {.shift = 1, .drop_remainder =
+  /// true}).batch()` makes sequences of 5.
+  WindowedDataset<N> window(std::int64_t size, WindowingOptions options = {}) const;
+  /// Elements of one key, a scalar integer that key_func gives, are collected until there are window_size of them.
+  /// reduce_func(key, window) gets them as a Dataset<N>, and the elements of the Dataset that it gives come next.
+  /// Groups that are not full at the end follow in the order of their keys. window_size may be a function of the key.
+  /// key_func is compiled; reduce_func is called when a group is full, its key is a std::int64_t.
+  template <class K, class R>
+    requires std::same_as<with_tensors_t<K, N>, Tensor>
+  auto group_by_window(K key_func, R reduce_func, std::int64_t window_size) const
+      -> std::invoke_result_t<R&, std::int64_t, Dataset> {
+    return group_by_window(key_func, reduce_func, [window_size](std::int64_t) { return window_size; });
+  }
+  template <class K, class R, std::invocable<std::int64_t> S>
+    requires std::same_as<with_tensors_t<K, N>, Tensor>
+  auto group_by_window(K key_func, R reduce_func, S window_size) const
+      -> std::invoke_result_t<R&, std::int64_t, Dataset> {
+    const auto reduce = [reduce_func, source = pipeline_](In group) {
+      return reduce_func(*group[0].host<std::int64_t>(), Dataset(source.holding(group.subspan(1)))).pipeline();
+    };
+    return std::invoke_result_t<R&, std::int64_t, Dataset>(
+        pipeline_.group_by_window(traced(key_func), compiled(key_func, "group_by_window"), window_size, reduce));
+  }
+  /// f of the fields of an element gives a Dataset. `cycle_length` of these are read alternately, `block_length`
+  /// elements per turn; where one ends the next takes its place. f is called when an element's turn comes, not traced.
   template <class F> auto interleave(F f, InterleaveOptions options = {}) const -> with_tensors_t<F, N> {
     return with_tensors_t<F, N>(
         pipeline_.interleave([f](In fields) { return call_with<N>(f, fields).pipeline(); }, options));
@@ -77,13 +142,48 @@ template <std::size_t N> class Dataset {
   }
   /// Inverse of batch: every row of axis 0 becomes an element.
   Dataset unbatch() const { return Dataset(pipeline_.unbatch()); }
+  /// Batches of another size: unbatch, then batch. Of several sizes batches take one after the other, by turns.
+  Dataset rebatch(std::int64_t size, BatchOptions options = {}) const {
+    return Dataset(pipeline_.rebatch({size}, options));
+  }
+  Dataset rebatch(std::vector<std::int64_t> sizes, BatchOptions options = {}) const {
+    return Dataset(pipeline_.rebatch(std::move(sizes), options));
+  }
+  /// The elements of this dataset, then those of another one with the same dtypes and numbers of dimensions.
+  Dataset concatenate(const Dataset& other) const { return Dataset(pipeline_.concatenate(other.pipeline_)); }
+  /// Puts the number of each element before its fields: start, start + 1 ... as i64 scalars.
+  Dataset<N + 1> enumerate(std::int64_t start = 0) const { return Dataset<N + 1>(pipeline_.enumerate(start)); }
+  /// Each element once, where it comes first. Elements are integers of any shape; those that were seen are kept in
+  /// memory. As after a filter there is no cardinality.
+  Dataset unique() const
+    requires(N == 1)
+  {
+    return Dataset(pipeline_.unique());
+  }
+  /// Drops elements so that classes, which class_func gives as scalar integers from 0 on, are distributed as
+  /// target_dist says. Puts its class before the fields of each element. An element is kept with a probability in
+  /// proportion to target_dist / initial_dist of its class, which is 1 for one class. Without initial_dist this is
+  /// estimated, from all elements so far. Which elements are kept follows from seed, epoch and index. OutOfRange for a
+  /// class that target_dist does not have.
+  template <class F>
+    requires std::same_as<with_tensors_t<F, N>, Tensor>
+  Dataset<N + 1> rejection_resample(F class_func, std::vector<double> target_dist,
+                                    RejectionOptions options = {}) const {
+    return Dataset<N + 1>(pipeline_.rejection_resample(traced(class_func), compiled(class_func, "rejection_resample"),
+                                                       std::move(target_dist), std::move(options)));
+  }
+  /// Leaves out elements that cannot be made: those whose map, file or batch throws an Error. What stays an error: a
+  /// lack of memory, and one that the stages before cannot pass, as in a filter or generator, after which no element
+  /// can be reached.
+  Dataset ignore_errors(IgnoreErrorsOptions options = {}) const { return Dataset(pipeline_.ignore_errors(options)); }
   /// Every count-th element, from number `index` on. Each element is in exactly one shard.
   Dataset shard(int count, int index) const { return Dataset(pipeline_.shard(count, index)); }
   /// Keeps elements in memory once they were made. A shuffle before it is frozen in the order of epoch 0, so shuffle
   /// after it.
   Dataset cache() const { return Dataset(pipeline_.cache()); }
-  /// Keeps elements in a file. Later runs read it if the data and the stages before are the same. Of a map its program
-  /// and the values that it captured are compared; of a generator and of interleave only their specs. Elements that a
+  /// Keeps elements in a file. Later runs read it if the data and the stages before are the same. A map is compared by
+  /// its program and the values that it captured; a generator, an interleave and a function that branches in C++ on
+  /// values only by their specs. Elements that a
   /// killed process had made are kept. DataError if the file was made from something else, or is no cache: it is never
   /// overwritten. Unavailable while another process fills it.
   Dataset cache(const std::filesystem::path& file) const { return Dataset(pipeline_.cache(file)); }
@@ -148,6 +248,9 @@ template <std::size_t N> class Dataset {
   const Pipeline& pipeline() const { return pipeline_; }
 
  private:
+  template <class F> static ElementFunction over_vector(F f) {
+    return [f](In all) { return f(Tensors(all.begin(), all.end())); };
+  }
   template <class F> static ElementFunction traced(F f) {
     return [f](In fields) { return to_fields(call_with<N>(f, fields)); };
   }
@@ -156,6 +259,62 @@ template <std::size_t N> class Dataset {
   }
   Pipeline pipeline_;
 };
+
+/// The result of Dataset::window: a dataset of datasets.
+template <std::size_t N> class WindowedDataset {
+ public:
+  /// Each window as one element: its elements joined along a new axis 0, as by batch. Works by index: windows can be
+  /// shuffled, resumed and read by several ranks without reading those before. InvalidArgument for elements of
+  /// different sizes.
+  Dataset<N> batch() const { return Dataset<N>(source_.joined_windows(size_, options_)); }
+  /// f of a window, a Dataset<N>, gives a Dataset: the elements of all of these, one window after the other.
+  /// `flat_map([](Dataset<1> window) { return window.batch(5); })` is TensorFlow's way to write batch().
+  template <class F> auto flat_map(F f) const -> std::invoke_result_t<F&, Dataset<N>> {
+    return interleave(f, {.cycle_length = 1});
+  }
+  /// As Dataset::interleave, for windows.
+  template <class F>
+  auto interleave(F f, InterleaveOptions options = {}) const -> std::invoke_result_t<F&, Dataset<N>> {
+    return std::invoke_result_t<F&, Dataset<N>>(windows_.interleave(
+        [f, source = source_](In fields) { return f(Dataset<N>(source.holding(fields))).pipeline(); }, options,
+        "window"));
+  }
+  /// The number of windows if it is known without reading.
+  std::optional<std::int64_t> cardinality() const { return windows_.cardinality(); }
+
+  /// An input iterator over the windows: copies share one pass.
+  struct iterator {
+    using value_type = Dataset<N>;           // a window
+    using difference_type = std::ptrdiff_t;  // as iterators need it
+    Dataset<N> operator*() const { return Dataset<N>(source.holding(reading->element())); }
+    iterator& operator++() {
+      reading->advance();
+      return *this;
+    }
+    void operator++(int) { reading->advance(); }
+    bool operator==(std::default_sentinel_t) const { return reading->at_end(); }
+
+    std::shared_ptr<Reading> reading;  // shared with copies
+    Pipeline source;                   // of what the windows are
+  };
+  /// Starts the next pass.
+  iterator begin() const { return {windows_.begin(), source_}; }
+  /// The end of every pass.
+  std::default_sentinel_t end() const { return {}; }
+
+  // For the rooms of the library.
+  WindowedDataset(Pipeline source, std::int64_t size, WindowingOptions options)
+      : source_(std::move(source)), windows_(source_.windows(size, options)), size_(size), options_(options) {}
+
+ private:
+  Pipeline source_, windows_;
+  std::int64_t size_;
+  WindowingOptions options_;
+};
+
+template <std::size_t N> WindowedDataset<N> Dataset<N>::window(std::int64_t size, WindowingOptions options) const {
+  return {pipeline_, size, options};
+}
 
 /// A Dataset of any number of fields, for options.
 class AnyDataset {
@@ -182,6 +341,13 @@ namespace data {
 
 /// The pipeline over rows of axis 0; see from_tensor_slices.
 Pipeline slices(const Tensors& tensors);
+
+/// The stages behind several datasets.
+template <std::size_t N> std::vector<Pipeline> pipelines_of(const std::vector<Dataset<N>>& datasets) {
+  std::vector<Pipeline> pipelines;
+  for (const Dataset<N>& dataset : datasets) pipelines.push_back(dataset.pipeline());
+  return pipelines;
+}
 
 /// A dataset whose element i holds row i of every tensor. InvalidArgument unless all have the same number of rows.
 template <std::same_as<Tensor>... T>
@@ -217,6 +383,32 @@ template <std::size_t... N>
   requires(sizeof...(N) > 0)
 Dataset<(N + ...)> zip(const Dataset<N>&... parts) {
   return Dataset<(N + ...)>(Pipeline::zip({parts.pipeline()...}));
+}
+/// Draws the next element from one of the datasets at random, until all have ended. Without weights all are as likely;
+/// a dataset of weight 0 is left out. Random numbers belong to the seed, and to the epoch with
+/// .rerandomize_each_iteration. If the number of elements of every dataset is known, elements are reached by index.
+/// InvalidArgument for weights that are negative or not as many as datasets.
+template <std::size_t N>
+Dataset<N> sample_from_datasets(const std::vector<Dataset<N>>& datasets, std::vector<double> weights = {},
+                                SampleOptions options = {}) {
+  return Dataset<N>(Pipeline::sample(pipelines_of(datasets), std::move(weights), options));
+}
+template <std::size_t N>
+Dataset<N> sample_from_datasets(std::initializer_list<Dataset<N>> datasets, std::vector<double> weights = {},
+                                SampleOptions options = {}) {
+  return sample_from_datasets(std::vector<Dataset<N>>(datasets), std::move(weights), options);
+}
+/// Takes the next element of the dataset whose number, from 0 on, the next element of `choice_dataset` is. OutOfRange
+/// for another number. Without .stop_on_empty_dataset choices of a dataset that has ended are passed over.
+template <std::size_t N>
+Dataset<N> choose_from_datasets(const std::vector<Dataset<N>>& datasets, const Dataset<1>& choice_dataset,
+                                ChooseOptions options = {}) {
+  return Dataset<N>(Pipeline::choose(pipelines_of(datasets), choice_dataset.pipeline(), options));
+}
+template <std::size_t N>
+Dataset<N> choose_from_datasets(std::initializer_list<Dataset<N>> datasets, const Dataset<1>& choice_dataset,
+                                ChooseOptions options = {}) {
+  return choose_from_datasets(std::vector<Dataset<N>>(datasets), choice_dataset, options);
 }
 /// MNIST's format: images as they are in the file, such as u8 [rows, columns], and labels as i32 scalars, from IDX
 /// files, plain or gzip. DataError if a file is damaged or their counts differ. Unavailable if one cannot be read.

@@ -62,7 +62,7 @@ class DiskStore {
       for (const std::int64_t index : missing) cache_->append(index, pass_->at(index));
     else append_all(missing);
   }
-  /// What comes in order.
+  /// Reads elements in order.
   void read_on(std::int64_t last) {
     if (cache_->count()) return;
     if (!pass_) pass_ = source_.open(0);
@@ -101,7 +101,7 @@ class DiskStore {
   const Stage& source_;
   const std::filesystem::path file_;
   const std::uint64_t fingerprint_;
-  std::mutex guard_;  // of what follows
+  std::mutex guard_;  // guards the members below
   std::shared_ptr<CacheFile> cache_;
   std::unique_ptr<Pass> pass_;
   std::int64_t next_ = 0;  // the cache holds all before it
@@ -127,7 +127,7 @@ class DiskCacheStage : public DerivedStage {
       : DerivedStage(source), store_(*source, std::move(file)) {}
   std::string name() const override { return "cache"; }
   bool repeats_itself() const override { return true; }
-  /// What another chain reads is not kept here, nor on the disk.
+  /// Elements that another chain reads are not kept here, nor on the disk.
   StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges& changes) const override {
     return cached(sources[0], changes);
   }

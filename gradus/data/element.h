@@ -37,6 +37,21 @@ struct with_tensors<F, std::index_sequence<I...>> {
 /// The result of F called with N tensors.
 template <class F, std::size_t N> using with_tensors_t = typename with_tensors<F, std::make_index_sequence<N>>::type;
 
+/// The result of F called with a state and then as many tensors as I has indices.
+template <class F, class State, class I> struct with_state {};
+template <class F, class State, std::size_t... I>
+  requires std::invocable<F&, State, tensor_at<I>...>
+struct with_state<F, State, std::index_sequence<I...>> {
+  using type = std::invoke_result_t<F&, State, tensor_at<I>...>;  // the result
+};
+/// The result of F called with a state and N tensors.
+template <class F, class State, std::size_t N>
+using with_state_t = typename with_state<F, State, std::make_index_sequence<N>>::type;
+
+/// A state that goes from element to element: a Tensor, or a pair, tuple or array of them.
+template <class State>
+concept StateOfTensors = requires { arity_of<State>::value; };
+
 /// The result of a function as a vector of fields.
 inline Tensors to_fields(Tensor result) { return {std::move(result)}; }
 template <class Result> Tensors to_fields(Result&& result) {
@@ -52,6 +67,25 @@ template <std::size_t N> typename element_of<N>::type to_element(const Tensors& 
       return std::array<Tensor, N>{fields[i]...};
     }(std::make_index_sequence<N>());
   }
+}
+
+/// The first fields as a state.
+template <StateOfTensors State> State to_state(In fields) {
+  if constexpr (std::same_as<State, Tensor>) {
+    return fields[0];
+  } else {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return State{fields[i]...};
+    }(std::make_index_sequence<arity_of<State>::value>());
+  }
+}
+
+/// The call f(state, fields[0], fields[1], ...), where `all` holds the tensors of the state and then N fields.
+template <class State, std::size_t N, class F> decltype(auto) call_with_state(F& f, In all) {
+  const In fields = all.subspan(arity_of<State>::value);
+  return [&]<std::size_t... i>(std::index_sequence<i...>) -> decltype(auto) {
+    return f(to_state<State>(all), fields[i]...);
+  }(std::make_index_sequence<N>());
 }
 
 /// The call f(fields[0], fields[1], ...).

@@ -18,22 +18,78 @@
 namespace gradus {
 namespace {
 
+/// Notes whether the C++ branched on a value, which ends the trace.
+class ElementTrace : public Trace {
+ public:
+  explicit ElementTrace(std::span<const Spec> arguments) : Trace(arguments) {}
+  bool decide(const Tensor& predicate) override {
+    has_branched_ = true;
+    return Trace::decide(predicate);
+  }
+  bool has_branched() const { return has_branched_; }
+
+ private:
+  bool has_branched_ = false;
+};
+
+void refuse_assignments(std::string_view stage, const Trace& trace) {
+  for (const auto& cell : trace.cells())
+    require(!cell->assigned, stage, ": its function assigns variable ", cell->cell->name, "; a ", stage,
+            " may read variables, but elements are made in any order and more than once");
+}
+
 Traced trace_with(std::string_view stage, const std::vector<Spec>& arguments, const ElementFunction& f) {
-  Trace trace(arguments);
+  ElementTrace trace(arguments);
   if (std::ranges::any_of(arguments, [](const Spec& spec) { return spec.shape.is_symbolic(); }))
     trace.set_limit(Trace::most_of_open_sizes);
   Traced traced{arguments, {}, false};
-  for (const Tensor& result : f(trace.parameters())) {
+  Tensors results;
+  try {
+    results = f(trace.parameters());
+  } catch (const InternalError&) { throw; } catch (const std::exception&) {
+    if (!trace.has_branched()) throw;
+    refuse_assignments(stage, trace);
+    traced.branches = true;
+    return traced;
+  }
+  for (const Tensor& result : results) {
     Spec spec = result.spec();
     for (int axis = 0; axis < spec.shape.rank(); ++axis)
       if (dimension::is_symbolic(spec.shape[axis])) spec.shape.set(axis, any_size);
     traced.specs.push_back(spec);
   }
-  for (const auto& cell : trace.cells())
-    require(!cell->assigned, stage, ": its function assigns variable ", cell->cell->name, "; a ", stage,
-            " may read variables, but elements are made in any order and more than once");
+  refuse_assignments(stage, trace);
   traced.is_random = trace.is_random();
   return traced;
+}
+
+/// Runs f for the first element, whose results tell the sizes. Where those of elements vary, results may as well.
+Traced run_for_first(std::string_view stage, const Stage& source, const ElementFunction& f, Traced traced) {
+  const Tensors first = source.length(0) > 0 ? source.open(0)->at(0) : Tensors();
+  require(!first.empty(), stage, ": its function branches in C++ on values of an element, but this dataset has no ",
+          "element to try; use cond(condition, if_true, if_false) or where(condition, a, b)");
+  traced.is_random = true;
+  const bool vary = have_any_size(source.specs());
+  try {
+    apart_from_recordings([&] {
+      const ModeScope mode(CallMode::unsaid);
+      const CallSeed keys(0);
+      const Tensors there = on_processor(first);
+      const OnProcessor scope;
+      for (const Tensor& result : f(there)) {
+        Spec spec{result.dtype(), settled(result).shape()};
+        for (int axis = 0; vary && axis < spec.shape.rank(); ++axis) spec.shape.set(axis, any_size);
+        traced.specs.push_back(spec);
+      }
+    });
+  } catch (...) { rethrow_in(text(stage, ", element 0 of epoch 0")); }
+  return traced;
+}
+
+Traced trace_or_run(std::string_view stage, const Stage& source, const std::vector<Spec>& arguments,
+                    const ElementFunction& f) {
+  Traced traced = trace_with(stage, arguments, f);
+  return traced.branches ? run_for_first(stage, source, f, std::move(traced)) : traced;
 }
 
 std::uint64_t hash_of_value(const Tensor& value, std::uint64_t seed) {
@@ -47,7 +103,7 @@ Tensor tensor_of(const std::vector<std::int64_t>& numbers) {
   return Tensor::of_buffer(spec, std::move(buffer));
 }
 
-/// Of the arrays that `in` begins with, at the indices behind them, which a stage made: they need no check.
+/// Rows of the arrays that `in` begins with, at the indices behind them, which a stage made: they need no check.
 Tensors rows_of(In in, std::size_t arrays) {
   Tensors rows;
   for (const Tensor& array : in.first(arrays)) {
@@ -80,14 +136,14 @@ bool fits(const Spec& given, const Spec& expected) {
 
 Traced trace_element(std::string_view stage, const Stage& source, const ElementFunction& f) {
   try {
-    return trace_with(stage, with_symbols(source.specs()), f);
-  } catch (const InternalError&) { throw; } catch (const std::exception&) {
-    if (!have_any_size(source.specs()) || source.length(0) == 0) throw;
+    return trace_or_run(stage, source, with_symbols(source.specs()), f);
+  } catch (const InternalError&) { throw; } catch (const std::exception& error) {
+    if (!have_any_size(source.specs()) || source.length(0) == 0 || !is_of_library(error)) throw;
   }
   std::vector<Spec> specs;
   for (const Tensor& field : source.open(0)->at(0)) specs.push_back(field.spec());
   if (specs.empty()) return trace_with(stage, with_symbols(source.specs()), f);  // not counted, and without elements
-  return trace_with(stage, specs, f);
+  return trace_or_run(stage, source, specs, f);
 }
 
 void apart_from_recordings(const std::function<void()>& work) {
@@ -107,6 +163,8 @@ ElementWork::ElementWork(std::string stage, const Stage& source, const ElementFu
   specs_ = std::move(traced.specs);
   arguments_ = std::move(traced.arguments);
   if (traced.is_random) seed_ = next_seed();
+  branches_ = traced.branches;
+  has_no_rows_ = has_no_choice_ = branches_;
 }
 
 std::shared_ptr<const ElementWork> ElementWork::for_source(const Stage& source) const {
@@ -117,6 +175,7 @@ std::shared_ptr<const ElementWork> ElementWork::for_source(const Stage& source) 
 
 std::uint64_t ElementWork::identity() const {
   std::uint64_t hash = mix(hash_of(std::string_view(stage_)), seed_.value_or(0));
+  if (branches_) return hash;
   std::vector<std::pair<const Node*, Tensor>> variables;
   {
     Trace trace(arguments_);
@@ -192,7 +251,8 @@ std::optional<Tensors> ElementWork::results_of(const std::function<Tensors()>& c
         results[field] = settled(results[field]);
       }
       made = std::move(results);
-    } catch (const InternalError&) { throw; } catch (const std::exception&) {
+    } catch (const InternalError&) { throw; } catch (const std::exception& error) {
+      if (!is_of_library(error)) throw;
     }  // told by the element that causes it, if one does
   });
   return made;
@@ -260,7 +320,8 @@ bool ElementWork::finds_rows_apart(const std::vector<Spec>& given, std::int64_t 
     const auto [of_whole, parameters_of_whole] = traced(whole);
     const auto [of_part, parameters_of_part] = traced(part);
     return are_rows_apart(of_whole, parameters_of_whole, of_part, parameters_of_part);
-  } catch (const InternalError&) { throw; } catch (const std::exception&) {
+  } catch (const InternalError&) { throw; } catch (const std::exception& error) {
+    if (!is_of_library(error)) throw;
     return false;  // it does not take so few rows
   }
 }

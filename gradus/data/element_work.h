@@ -18,8 +18,10 @@ namespace gradus {
 struct Traced {
   std::vector<Spec> arguments, specs;
   bool is_random;
+  bool branches = false;  // in C++, on values of the element: there is no trace of it, and it may draw random numbers
 };
-/// Traces f. If f must know the sizes, it is traced with those of the first element. `stage` opens errors.
+/// Traces f. If f must know the sizes, it is traced with those of the first element. If it branches on values, it is
+/// run for the first element. `stage` opens errors.
 Traced trace_element(std::string_view stage, const Stage& source, const ElementFunction& f);
 
 /// The value without its history.
@@ -42,7 +44,8 @@ class ElementWork {
 
   /// Specs of the results.
   const std::vector<Spec>& specs() const { return specs_; }
-  /// A hash of the traced program, its captures, and the seed: equal for the same work in every run.
+  /// A hash of the traced program, its captures, and the seed: equal for the same work in every run. Of a function that
+  /// branches on values in C++ it is one of the seed.
   std::uint64_t identity() const;
   /// True if random ops are used.
   bool is_random() const { return seed_.has_value(); }
@@ -53,7 +56,7 @@ class ElementWork {
   bool may_vectorize() const;
   /// Turns may_vectorize() off.
   void give_up_rows() const { has_no_rows_.store(true, std::memory_order_relaxed); }
-  /// Results for the elements at `indices`, which lie one after the other in `stacked`. The results lie likewise, with
+  /// Results for the elements at `indices`, which are contiguous in `stacked`. The results are contiguous, too, with
   /// the bits of apply(). Empty if that cannot be done, or if it fails for an element: then apply() each by itself.
   std::optional<Tensors> apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices) const;
   /// True if it is worth trying apply_to_chosen: it has not failed.
@@ -83,10 +86,11 @@ class ElementWork {
   const std::unique_ptr<TracedFunction> rows_, chosen_rows_, chosen_batch_;
   mutable std::atomic<bool> has_no_rows_ = false, has_no_choice_ = false;
   mutable std::mutex guard_;
-  mutable std::map<std::pair<std::int64_t, std::int64_t>, bool> rows_apart_;  // what keeps_rows_apart has found
+  mutable std::map<std::pair<std::int64_t, std::int64_t>, bool> rows_apart_;  // results of keeps_rows_apart
   std::vector<Spec> arguments_;                                               // specs that it was traced with
   std::vector<Spec> specs_;
   std::optional<std::uint64_t> seed_;  // only if random ops are used
+  bool branches_ = false;
 };
 
 /// `work`, of elements of `before`, for those of `now`.

@@ -24,7 +24,7 @@ struct PipelineExplanation {
   double readers_waited = 0;      // seconds that readers waited for elements made ahead
   double threads_waited = 0;      // seconds that background threads waited for a reader to take an element
 
-  /// Prints a table, and a line that says who waits for whom.
+  /// Prints a table, and a line that says which side waits for the other.
   friend std::ostream& operator<<(std::ostream& out, const PipelineExplanation& explanation);
 };
 

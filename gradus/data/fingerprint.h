@@ -17,8 +17,8 @@ struct StageFingerprint {
 /// The fingerprints of `last` and of all stages that it reads, sources first.
 std::vector<StageFingerprint> fingerprints_of(const Stage& last);
 
-/// The fingerprint of a batch of which this rank has all rows; never 0. Batch number 0 is read in full, and then each
-/// k-th, where k batches have as many times 64 KiB as one has bytes. Of the others a sample is read, 16 KiB a tensor.
+/// The fingerprint of a batch whose rows are all on this rank; never 0. Batch number 0 is read in full, and then each
+/// k-th, where k batches have as many times 64 KiB as one has bytes. The others are sampled, 16 KiB a tensor.
 std::uint64_t fingerprint_of_batch(std::span<const Tensor> batch, std::int64_t number);
 
 /// A hash of bytes that takes some 150 us for a MiB.

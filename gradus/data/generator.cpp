@@ -1,4 +1,4 @@
-/// Generators: elements that a user's function makes one after the other.
+/// Generators: elements that a user's function makes in sequence.
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/element_work.h"

@@ -42,7 +42,7 @@ class ImagesStage : public Stage {
         pictures_(std::move(pictures)),
         options_(options) {}
   std::string name() const override { return "images_from_directory"; }
-  /// Of names, classes, sizes and times of the files: reading them all is what a cache avoids.
+  /// From names, classes, sizes and times of the files: reading them all is what a cache avoids.
   std::uint64_t identity() const override {
     std::uint64_t hash = 0;
     for (const Picture& picture : pictures_) {
@@ -101,7 +101,7 @@ class ImagesPass : public Pass {
     stage_.decode(index, pixels->data<std::uint8_t>(), number->data<std::int32_t>());
     return {Tensor::of_buffer(image, std::move(pixels)), Tensor::of_buffer(label, std::move(number))};
   }
-  /// Workers take the next picture as they come; of several failures the first in order is told.
+  /// Workers take the next picture as they come; the first failure in order is thrown.
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
     const std::int64_t bytes = bytes_of(stage_.specs()[0]);
     std::atomic<std::size_t> next = 0;

@@ -1,4 +1,4 @@
-/// Interleaving: every element becomes a dataset, and several of these are read by turns, in TensorFlow's order.
+/// Interleaving: every element becomes a dataset, and several of these are read alternately, in TensorFlow's order.
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/element_work.h"
@@ -14,16 +14,16 @@ namespace {
 /// epoch and the element, whenever and on whatever thread its turn comes.
 class MakeLane {
  public:
-  explicit MakeLane(PipelineFunction f) : f_(std::move(f)) {}
+  MakeLane(PipelineFunction f, std::string name) : f_(std::move(f)), name_(std::move(name)) {}
 
-  /// Of the first element, to learn what comes out, and whether anything is drawn.
+  /// The pipeline of the first element, to learn its specs, and if anything is drawn.
   Pipeline sample(const Tensors& first) {
     const std::uint64_t untouched = random_state_of(0);
     std::uint64_t state = untouched;
     std::optional<Pipeline> pipeline;
     try {
       pipeline.emplace(made(first, state));
-    } catch (...) { rethrow_in("interleave, element 0 of epoch 0"); }
+    } catch (...) { rethrow_in(name_ + ", element 0 of epoch 0"); }
     seed_ = state != untouched ? next_seed() : random_state();
     return *std::move(pipeline);
   }
@@ -32,6 +32,8 @@ class MakeLane {
     std::uint64_t state = random_state_of(mix(of_epoch, static_cast<std::uint64_t>(index)));
     return made(element, state);
   }
+  /// Opens errors.
+  const std::string& name() const { return name_; }
 
  private:
   Pipeline made(const Tensors& element, std::uint64_t& state) const {
@@ -43,6 +45,7 @@ class MakeLane {
     return *std::move(pipeline);
   }
   PipelineFunction f_;
+  std::string name_;
   std::uint64_t seed_ = 0;
 };
 
@@ -106,7 +109,7 @@ class InterleavePass : public ForwardPass {
       for (std::size_t field = 0; field < specs.size(); ++field)
         require(fits(specs[field], specs_[field]), "field ", field, " of its dataset is ", specs[field],
                 ", of that of element 0 ", specs_[field]);
-    } catch (...) { rethrow_in(text("interleave, element ", entered_, " of epoch ", epoch_)); }
+    } catch (...) { rethrow_in(text(make_.name(), ", element ", entered_, " of epoch ", epoch_)); }
     lane.pass = lane.stage->open(epoch_);
     lane.length = lane.stage->length(epoch_);
     ++entered_;
@@ -127,7 +130,7 @@ class InterleavePass : public ForwardPass {
 
 class InterleaveStage : public DerivedStage {
  public:
-  /// `specs` and `batchings`: of what `make` makes of an element.
+  /// `specs` and `batchings`: those of the pipelines that `make` gives.
   InterleaveStage(const StagePointer& source, MakeLane make, const std::vector<Spec>& specs,
                   std::optional<int> batchings, InterleaveOptions options)
       : DerivedStage(source, specs), make_(std::move(make)), batchings_(batchings), options_(options) {}
@@ -135,7 +138,7 @@ class InterleaveStage : public DerivedStage {
     return text("interleave(", options_.cycle_length, ", ", options_.block_length, ")");
   }
   bool is_counted() const override { return false; }
-  /// What its function gives is not known.
+  /// The results of its function are not known.
   bool repeats_itself() const override { return false; }
   StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
     return std::make_shared<InterleaveStage>(sources[0], make_, specs(), batchings_, options_);
@@ -156,10 +159,11 @@ class InterleaveStage : public DerivedStage {
 
 }  // namespace
 
-StagePointer interleave_stage(StagePointer source, PipelineFunction f, InterleaveOptions options) {
+StagePointer interleave_stage(StagePointer source, PipelineFunction f, InterleaveOptions options, std::string name) {
+  if (name.empty()) name = "interleave";
   const Tensors first = source->length(0) > 0 ? source->open(0)->at(0) : Tensors();
-  require(!first.empty(), "interleave: this dataset is empty, so what its elements would become is not known");
-  MakeLane make(std::move(f));
+  require(!first.empty(), name, ": this dataset is empty, so what its elements would become is not known");
+  MakeLane make(std::move(f), std::move(name));
   const Pipeline sample = make.sample(first);
   return std::make_shared<InterleaveStage>(source, std::move(make), sample.specs(), sample.batchings(), options);
 }

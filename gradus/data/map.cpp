@@ -82,7 +82,7 @@ class MapPass : public Pass {
     for (const std::int64_t index : indices) elements.push_back(source_->at(index));
     return elements;
   }
-  /// A copy of element `i` of those that lie one behind the other.
+  /// A copy of element `i` of contiguous ones.
   Tensors element_of(const Tensors& given, std::size_t i) const {
     Tensors one;
     for (std::size_t field = 0; field < specs_.size(); ++field) {
@@ -115,7 +115,7 @@ class MapPass : public Pass {
     if (!compiled_ && !indices.empty()) put(indices[0], elements[0], done++, out);
     compiled_ = true;
     std::mutex guard;
-    std::map<std::size_t, std::exception_ptr> failures;  // by place, so that which is told does not depend on threads
+    std::map<std::size_t, std::exception_ptr> failures;  // by place, so that the one thrown does not depend on threads
     const int threads = parallel_calls_ == autotune ? ThreadPool::max_threads : parallel_calls_;
     const std::size_t left = indices.size() - done;
     std::atomic<std::size_t> next = done;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t largest_epoch = std::int64_t{1} << 53;
 
-/// Of a stage and all that it reads.
+/// Bytes held by a stage and all that it reads.
 std::int64_t bytes_held_by(const Stage& stage) {
   std::int64_t bytes = stage.held_bytes();
   for (const Stage* source : stage.sources()) bytes += bytes_held_by(*source);
@@ -255,30 +255,15 @@ Pipeline Pipeline::unbatch() const {
   return derived(unbatch_stage(with_start()));
 }
 
-Pipeline Pipeline::interleave(PipelineFunction f, InterleaveOptions options) const {
+Pipeline Pipeline::interleave(PipelineFunction f, InterleaveOptions options, std::string name) const {
   check_options("interleave", options);
-  return derived(interleave_stage(with_start(), std::move(f), options));
+  return derived(interleave_stage(with_start(), std::move(f), options, std::move(name)));
 }
 
 Pipeline Pipeline::shard(int count, int index) const {
   require(count > 0, "shard: expected a positive number of shards, got ", count);
   require(index >= 0 && index < count, "shard: index must be within 0 and ", count - 1, ", got ", index);
   return derived(shard_stage(with_start(), count, index));
-}
-
-/// Reads ahead as far as one of its parts does.
-Pipeline Pipeline::zip(const std::vector<Pipeline>& parts) {
-  std::vector<StagePointer> stages;
-  PrefetchOptions ahead{.buffers = 0};
-  for (const Pipeline& part : parts) {
-    stages.push_back(part.with_start());
-    if (ahead.buffers != autotune && part.ahead_.buffers != 0 &&
-        (part.ahead_.buffers == autotune || part.ahead_.buffers > ahead.buffers))
-      ahead = part.ahead_;
-  }
-  Pipeline result(zip_stage(std::move(stages)));
-  result.ahead_ = ahead;
-  return result;
 }
 
 Pipeline Pipeline::generate(std::vector<Spec> specs, GeneratorFunction next) {

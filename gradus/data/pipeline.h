@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 #include "gradus/base/given.h"
 #include "gradus/base/ranges.h"
@@ -72,9 +73,37 @@ struct PrefetchOptions {
 };
 /// Options of interleave.
 struct InterleaveOptions {
-  int cycle_length = 4;           // datasets that are read by turns
+  int cycle_length = 4;           // datasets that are read alternately
   std::int64_t block_length = 1;  // elements per turn
   static constexpr auto ranges() { return std::array{Allowed::positive("cycle_length block_length")}; }
+};
+/// Options of window.
+struct WindowingOptions {
+  std::optional<std::int64_t> shift = {};  // elements from the begin of a window to that of the next; none: the size
+  std::int64_t stride = 1;                 // elements from one in a window to the next in it
+  bool drop_remainder = false;             // drop windows at the end that have fewer elements
+  static constexpr auto ranges() { return std::array{Allowed::positive("shift stride")}; }
+};
+/// Options of sample_from_datasets.
+struct SampleOptions {
+  std::optional<std::uint64_t> seed = {};   // none: one that follows from set_seed
+  bool stop_on_empty_dataset = false;       // end when a dataset that has ended is drawn; else go on with the others
+  bool rerandomize_each_iteration = false;  // draw again in each epoch
+  static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
+};
+/// Options of choose_from_datasets.
+struct ChooseOptions {
+  bool stop_on_empty_dataset = true;  // end when a dataset that has ended is chosen; else pass over that choice
+};
+/// Options of rejection_resample.
+struct RejectionOptions {
+  std::vector<double> initial_dist = {};   // of the classes in this dataset; empty: estimated while it is read
+  std::optional<std::uint64_t> seed = {};  // none: one that follows from set_seed
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("initial_dist"), Allowed::any("seed")}; }
+};
+/// Options of ignore_errors.
+struct IgnoreErrorsOptions {
+  bool log_warning = false;  // write each error that is ignored to standard error
 };
 /// Epoch and index of the element that comes next.
 struct Position {
@@ -102,6 +131,9 @@ class Reading {
 using ElementFunction = std::function<Tensors(In)>;
 /// Gives the next element, or none at the end. A copy goes on by itself.
 using GeneratorFunction = std::function<std::optional<Tensors>()>;
+
+/// The number of elements that a window of this key holds, for group_by_window.
+using GroupSize = std::function<std::int64_t(std::int64_t)>;
 
 class BatchReaders;
 struct PipelineChanges;
@@ -133,10 +165,46 @@ class Pipeline {
   Pipeline bucket_by_sequence_length(const ElementFunction& trace, ElementFunction run, BucketOptions options) const;
   /// As Dataset::filter; `trace` and `run` as for map.
   Pipeline filter(const ElementFunction& trace, ElementFunction run) const;
+  /// As Dataset::take_while; `trace` and `run` as for map.
+  Pipeline take_while(const ElementFunction& trace, ElementFunction run) const;
   /// As Dataset::unbatch.
   Pipeline unbatch() const;
-  /// As Dataset::interleave.
-  Pipeline interleave(PipelineFunction f, InterleaveOptions options) const;
+  /// As Dataset::rebatch.
+  Pipeline rebatch(std::vector<std::int64_t> sizes, BatchOptions options) const;
+  /// As Dataset::concatenate.
+  Pipeline concatenate(const Pipeline& other) const;
+  /// As Dataset::enumerate.
+  Pipeline enumerate(std::int64_t start) const;
+  /// As Dataset::unique.
+  Pipeline unique() const;
+  /// As Dataset::scan; `trace` and `run` take the tensors of the state and then the fields of an element, and give them
+  /// likewise.
+  Pipeline scan(const Tensors& state, const ElementFunction& trace, ElementFunction run) const;
+  /// As Dataset::reduce; `step` takes the tensors of the state and then the fields of an element.
+  Tensors reduce(Tensors state, const ElementFunction& step) const;
+  /// Windows as elements: the fields of all elements of a window, one after the other. For Dataset::window.
+  Pipeline windows(std::int64_t size, WindowingOptions options) const;
+  /// As WindowedDataset::batch.
+  Pipeline joined_windows(std::int64_t size, WindowingOptions options) const;
+  /// The elements whose fields these are, one after the other, as a dataset with the specs of this one.
+  Pipeline holding(In fields) const;
+  /// As Dataset::group_by_window: `reduce` is called with the key of a group and then the fields of all its elements;
+  /// `trace` and `run` as for map.
+  Pipeline group_by_window(const ElementFunction& trace, ElementFunction run, GroupSize size,
+                           PipelineFunction reduce) const;
+  /// As data::sample_from_datasets.
+  static Pipeline sample(const std::vector<Pipeline>& parts, std::vector<double> weights, SampleOptions options);
+  /// As data::choose_from_datasets.
+  static Pipeline choose(const std::vector<Pipeline>& parts, const Pipeline& choices, ChooseOptions options);
+  /// As Dataset::rejection_resample; `trace` and `run` as for map.
+  Pipeline rejection_resample(const ElementFunction& trace, ElementFunction run, std::vector<double> target_dist,
+                              RejectionOptions options) const;
+  /// As Dataset::ignore_errors.
+  Pipeline ignore_errors(IgnoreErrorsOptions options) const;
+  /// Every step-th element, from the first on.
+  Pipeline every(std::int64_t step) const;
+  /// As Dataset::interleave. `name` opens errors; empty: that of interleave.
+  Pipeline interleave(PipelineFunction f, InterleaveOptions options, std::string name = {}) const;
   /// As Dataset::shard.
   Pipeline shard(int count, int index) const;
   /// As data::zip.

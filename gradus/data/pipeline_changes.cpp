@@ -14,9 +14,10 @@ bool makes_elements(const Stage& stage) {
   if (is_cache(stage)) return false;
   const std::vector<const Stage*> sources = stage.sources();
   if (sources.empty()) return stage.held_bytes() == 0;
+  constexpr std::string_view names[] = {"map",          "filter", "take_while",      "interleave",        "bucket",
+                                        "padded_batch", "scan",   "group_by_window", "rejection_resample"};
   const std::string name = stage.name();
-  const auto begins = [&](std::string_view with) { return name.starts_with(with); };
-  return begins("map") || begins("filter") || begins("interleave") || begins("bucket") || begins("padded_batch") ||
+  return std::ranges::any_of(names, [&](std::string_view begin) { return name.starts_with(begin); }) ||
          std::ranges::any_of(sources, [](const Stage* source) { return makes_elements(*source); });
 }
 
@@ -49,6 +50,8 @@ const Stage* worth_caching(const Stage& stage) {
 }
 
 StagePointer changed(const StagePointer& stage, PipelineChanges changes) {
+  if (changes.window && changes.window->of == stage.get())
+    return window_stage(stage, changes.window->begin, changes.window->count);
   const std::vector<const Stage*> sources = stage->sources();
   const bool caches = changes.cache && worth_caching(*stage) == stage.get();
   if (caches) changes.cache = false;
@@ -60,7 +63,9 @@ StagePointer changed(const StagePointer& stage, PipelineChanges changes) {
     for (const Stage* source : sources) copies.push_back(changed(source->shared_from_this(), of_sources));
     if (changes.without_repeats && copies.size() > 1) repeat_shorter_ones(sources, of_sources, copies);
     copy = stage->over(copies, changes);
-    require(copy != nullptr, "the stage ", stage->name(), " of this data set cannot be tried with other options");
+    require(copy != nullptr, "the stage ", stage->name(), " of this data set cannot be ",
+            changes.window ? "read of a part of its examples; give a validation set apart, by .validation"
+                           : "tried with other options");
   }
   if (!caches) return copy;
   return cached(std::move(copy), changes);

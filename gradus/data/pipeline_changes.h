@@ -6,14 +6,21 @@
 
 namespace gradus {
 
-/// What is to be different in the copy.
+/// Elements [begin, begin + count) of a stage.
+struct ExampleWindow {
+  const Stage* of;
+  std::int64_t begin, count;
+};
+
+/// The differences of the copy.
 struct PipelineChanges {
   std::optional<std::int64_t> batch_size = {};  // of the last batch of a chain
   std::optional<int> parallel_calls = {};       // of every map
   bool cache = false;                           // behind what is the same in every epoch
   bool without_repeats = false;                 // repeated data are read once
-  /// Of what caches keep only so many batches take part, of `rows` rows each; 0: all.
+  /// The copy reads only this many batches, of `rows` rows each, of cached elements; 0: all.
   std::int64_t cached_batches = 0, rows = 1;
+  std::optional<ExampleWindow> window = {};  // in place of the stage that it is of
 };
 
 /// A copy of `stage` and of all that it reads. Sources are shared; a cache of the copy is its own, in memory.

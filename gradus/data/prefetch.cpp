@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::int64_t first_buffers = 8, fewest_buffers = 2, most_buffers = 64;
 constexpr int most_threads = 16;
-/// Where elements cost less than a wake-up the reader sleeps until several are there, so long at most.
+/// Where elements cost less than a wake-up the reader sleeps until several are ready, for this long at most.
 constexpr std::chrono::microseconds patience{50};
 constexpr int waits_until_another_thread = 3;
 
-/// Counts how long somebody waits.
+/// Counts the time of waits.
 class Waiting {
  public:
   explicit Waiting(std::atomic<std::int64_t>& total) : total_(total) {}
@@ -60,7 +60,7 @@ void Prefetcher::start_thread() {
   try {
     threads_.emplace_back([this] {
       pthread_setname_np(pthread_self(), "gradus-data");
-      // As a job of one worker: what it computes stays on this thread and leaves the team to the training step.
+      // As a job of one worker: its computations stay on this thread and leave the team to the training step.
       ThreadPool::global().run(1, [this](int, int) { produce(); });
     });
   } catch (const std::system_error& error) {
@@ -80,7 +80,7 @@ void Prefetcher::stop() noexcept {
   threads_.clear();
 }
 
-/// What is made for a reader is part of the reader's profile. Called with the guard held.
+/// Work for a reader is part of the reader's profile. Called with the guard held.
 void Prefetcher::listen() {
   ActivityLog* const log = CallContext::here().log;
   ProfileListener* const profile = log ? &log->profile() : nullptr;
@@ -101,7 +101,7 @@ void Prefetcher::note_queue(ActivityLog* log) const {
              .bytes = full_ * largest_});
 }
 
-/// A data thread makes elements, for the profile of whoever reads them.
+/// A data thread makes elements, for the profile of their reader.
 class Prefetcher::Making {
  public:
   /// Called with the guard held, before an element or a wait.
@@ -139,7 +139,7 @@ class Prefetcher::Making {
 bool Prefetcher::has_room() const { return static_cast<std::int64_t>(slots_.size()) < buffers_; }
 
 void Prefetcher::produce() {
-  const HostFloats floats;  // as in a pass without prefetch: what generators compute is the same
+  const HostFloats floats;  // as in a pass without prefetch: generators compute the same
   const StopScope stops(stopping_);
   std::unique_ptr<Pass> pass;
   Making making;
@@ -168,7 +168,7 @@ void Prefetcher::produce() {
       const FieldScope<&CallContext::log> logs(making.log());
       if (!pass) pass = stage_->open(epoch_);
       made.element = pass->at(index);
-      // Ahead of the reader, too: what a device is to read is on its way there.
+      // Ahead of the reader, too: values for a device are on their way to it.
       for (const Tensor& field : made.element)
         if (field.device().kind != DeviceKind::cpu && !batch_of_part(field)) resident(field);
     } catch (const StopScope::Stopped&) { return; } catch (...) {
@@ -186,7 +186,7 @@ void Prefetcher::produce() {
   }
 }
 
-/// What fits into the bound is known once there is an element, and by the largest.
+/// The number that fits into the bound is known once there is an element, and by the largest.
 void Prefetcher::note_size(const Tensors& element) {
   std::int64_t bytes = 1;
   for (const Tensor& field : element) bytes += static_cast<std::int64_t>(field.bytes());

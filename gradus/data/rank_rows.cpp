@@ -32,7 +32,7 @@ std::int64_t common_rows(const Tensors& element) {
   return rows;
 }
 
-/// What all passes of a stage have in common.
+/// The common part of all passes of a stage.
 struct RankRows {
   std::shared_ptr<const BatchReaders> readers;
   BatchShare share;

@@ -21,6 +21,7 @@ void rethrow_in(const std::string& where) {
     rethrow_if<Unavailable>(problem, where);
     rethrow_if<Diverged>(problem, where);
     rethrow_if<InternalError>(problem, where);
+    if (!is_of_library(problem)) throw;
     throw Error(text(where, ": ", problem.what()));
   }
 }

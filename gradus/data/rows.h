@@ -27,7 +27,7 @@ class Rows {
   std::uint64_t hash_of_ends(std::uint64_t seed) const;
   /// A copy of one row.
   Tensor at(std::int64_t index) const;
-  /// Copies the rows at `indices` to `out`, one after the other.
+  /// Copies the rows at `indices` to `out`, contiguously.
   void gather(std::span<const std::int64_t> indices, std::byte* out) const;
 
  private:

@@ -29,7 +29,7 @@ class EndlessPass : public MovedPass {
       : MovedPass(std::move(source)), fresh_(order), order_(order) {}
 
  private:
-  /// Who asks a second time about the same ones does not begin again.
+  /// A second question about the same indices does not begin again.
   std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices) override {
     if (std::ranges::equal(indices, of_moved_)) return moved_;
     moved_.clear();
@@ -121,7 +121,7 @@ class ShuffleStage : public DerivedStage {
   }
 
  private:
-  /// The newest order is kept: whoever skips about in an epoch opens many passes of it.
+  /// The newest order is kept: a reader that skips about in an epoch opens many passes of it.
   std::shared_ptr<const Order> order_of(std::int64_t epoch, std::int64_t length, const Counter& random) const {
     std::lock_guard lock(guard_);
     if (!newest_ || newest_epoch_ != epoch) {

@@ -26,7 +26,7 @@ class SlicesPass : public Pass {
     for (const Rows& rows : arrays_) chosen.arrays.push_back(rows.array());
     return chosen;
   }
-  /// Of elements that are batches made by hand.
+  /// The rows of elements that are batches made by hand.
   std::optional<std::int64_t> rows_of(std::int64_t) override {
     std::optional<std::int64_t> all;
     for (const Rows& rows : arrays_) {

@@ -24,7 +24,7 @@ std::int64_t most_set_aside(const std::vector<Spec>& specs) {
 
 namespace {
 
-/// As element number `place` of those that lie one behind the other.
+/// As element number `place` of contiguous ones.
 void copy_to(std::span<std::byte* const> out, std::size_t place, const Tensors& element) {
   for (std::size_t field = 0; field < out.size(); ++field) {
     const std::size_t bytes = element[field].bytes();
@@ -223,7 +223,7 @@ std::string Stage::name_in_chain() const {
 
 std::uint64_t Stage::fingerprint() const { return mix(hash_of(std::string_view(name())), identity()); }
 
-/// Of elements whose rows are known and equal in number.
+/// For elements whose rows are known and equal in number.
 std::optional<RowLayout> Stage::layout(std::int64_t epoch) const {
   if (!is_counted() || specs_.empty() || specs_[0].shape.rank() == 0) return {};
   const std::int64_t per_element = specs_[0].shape[0];
@@ -325,7 +325,26 @@ class ShardStage : public DerivedStage {
   const std::int64_t count_, index_;
 };
 
-/// Which epoch of the source is meant.
+class StrideStage : public DerivedStage {
+ public:
+  StrideStage(StagePointer source, std::int64_t step) : DerivedStage(source), step_(step) {}
+  std::string name() const override { return text("every ", step_); }
+  StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
+    return std::make_shared<StrideStage>(sources[0], step_);
+  }
+  std::int64_t length(std::int64_t epoch) const override {
+    const std::int64_t all = source().length(epoch);
+    return all / step_ + (all % step_ != 0);
+  }
+  std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
+    return std::make_unique<ShardPass>(source().open(epoch), step_, 0);
+  }
+
+ private:
+  const std::int64_t step_;
+};
+
+/// Maps the reader's epoch to one of the source.
 class StartStage : public DerivedStage {
  public:
   StartStage(StagePointer source, Position start, bool same_epoch)
@@ -351,70 +370,24 @@ class StartStage : public DerivedStage {
   const bool same_epoch_;
 };
 
-/// Rounds one behind the other. Only the first one may have another length (a start within an epoch).
-class RepeatPass : public Pass {
+/// Rounds in sequence. Only the first one may have another length (a start within an epoch).
+class RepeatPass : public PartedPass {
  public:
   RepeatPass(const Stage& source, std::int64_t epoch)
-      : source_(source), epoch_(epoch), first_(source.length(epoch)), length_(source.length(epoch + 1)) {}
-  Tensors at(std::int64_t index) override {
-    const Place place = place_of(index);
-    return round(place.round).at(place.index);
-  }
-  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    std::vector<std::byte*> ends(out.begin(), out.end());
-    for (std::size_t i = 0; i < indices.size();) {
-      const std::int64_t current = place_of(indices[i]).round;
-      within_.clear();
-      for (Place place; i < indices.size() && (place = place_of(indices[i])).round == current; ++i)
-        within_.push_back(place.index);
-      round(current).write(within_, ends);
-      for (std::size_t field = 0; field < ends.size(); ++field)
-        ends[field] += static_cast<std::int64_t>(within_.size()) * bytes_of(source_.specs()[field]);
-    }
-  }
-  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
-    Pass* only = round_of(indices);
-    return only ? only->stack(specs, within_) : Pass::stack(specs, indices);
-  }
-  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
-    Pass* only = round_of(indices);
-    return only ? only->chosen(within_) : std::nullopt;
-  }
-  std::optional<std::int64_t> rows_of(std::int64_t index) override {
-    const Place place = place_of(index);
-    return round(place.round).rows_of(place.index);
-  }
-  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override {
-    const Place place = place_of(index);
-    return round(place.round).rows_at(place.index, rows);
-  }
-  std::optional<ChosenRows> chosen_rows(std::int64_t index, RowRange rows) override {
-    const Place place = place_of(index);
-    return round(place.round).chosen_rows(place.index, rows);
-  }
+      : PartedPass(source.specs()),
+        source_(source),
+        epoch_(epoch),
+        first_(source.length(epoch)),
+        length_(source.length(epoch + 1)) {}
 
  private:
-  /// The one round that has all of them, as nearly always, and what they are `within_` it; else null.
-  Pass* round_of(std::span<const std::int64_t> indices) {
-    within_.clear();
-    const std::int64_t current = indices.empty() ? 0 : place_of(indices[0]).round;
-    for (const std::int64_t index : indices) {
-      const Place place = place_of(index);
-      if (place.round != current) return nullptr;
-      within_.push_back(place.index);
-    }
-    return &round(current);
-  }
-  struct Place {
-    std::int64_t round, index;
-  };
-  Place place_of(std::int64_t index) const {
+  Place place_of(std::int64_t index) override {
     if (index < first_) return {0, index};
     return {1 + (index - first_) / length_, (index - first_) % length_};
   }
-  Pass& round(std::int64_t number) {
-    if (!pass_ || number != number_) pass_ = source_.open(epoch_ + number);
-    number_ = number;
+  Pass& part(std::int64_t round) override {
+    if (!pass_ || round != number_) pass_ = source_.open(epoch_ + round);
+    number_ = round;
     return *pass_;
   }
 
@@ -422,7 +395,6 @@ class RepeatPass : public Pass {
   const std::int64_t epoch_, first_, length_;
   std::unique_ptr<Pass> pass_;
   std::int64_t number_ = 0;
-  std::vector<std::int64_t> within_;
 };
 
 /// The same where rounds end as they will. A round without elements ends it: no other would have any, but after the
@@ -498,6 +470,9 @@ StagePointer window_stage(StagePointer source, std::int64_t begin, std::int64_t 
 }
 StagePointer shard_stage(StagePointer source, std::int64_t count, std::int64_t index) {
   return std::make_shared<ShardStage>(std::move(source), count, index);
+}
+StagePointer stride_stage(StagePointer source, std::int64_t step) {
+  return std::make_shared<StrideStage>(std::move(source), step);
 }
 StagePointer repeat_stage(StagePointer source, std::optional<std::int64_t> times) {
   return std::make_shared<RepeatStage>(std::move(source), times);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,11 +37,11 @@ class Pass {
   virtual ~Pass() = default;
   /// The element: tensors that have their values. Empty past the end of a stage that is not counted.
   virtual Tensors at(std::int64_t index) = 0;
-  /// Copies the elements at `indices`, one after the other, to out[field]. Only for stages that are counted, and specs
-  /// without any_size.
+  /// Copies the elements at `indices`, contiguously, to out[field]. Only for stages that are counted, and specs without
+  /// any_size.
   virtual void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out);
-  /// Copies up to `count` elements from `first` on, one after the other, to out[field], and returns their number. Only
-  /// for specs without any_size.
+  /// Copies up to `count` elements from `first` on, contiguously, to out[field], and returns their number. Only for
+  /// specs without any_size.
   virtual std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out);
 
   /// The elements that write() copies, as one new tensor per field. `specs`: of an element. Stages that make such
@@ -94,7 +95,34 @@ class MovedPass : public Pass {
   std::vector<std::int64_t> moved_;
 };
 
-/// New tensors for `count` elements one after the other, and the addresses of their first bytes.
+/// The pass of a stage whose elements are those of several passes, its parts: one after the other, or by turns.
+class PartedPass : public Pass {
+ public:
+  /// `specs`: of an element.
+  explicit PartedPass(const std::vector<Spec>& specs) : specs_(specs) {}
+  Tensors at(std::int64_t index) override;
+  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override;
+  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override;
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override;
+  std::optional<std::int64_t> rows_of(std::int64_t index) override;
+  std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override;
+  std::optional<ChosenRows> chosen_rows(std::int64_t index, RowRange rows) override;
+
+ protected:
+  struct Place {
+    std::int64_t part, index;  // which part, and the index in it
+  };
+  virtual Place place_of(std::int64_t index) = 0;
+  /// The pass of a part, until another one is asked for.
+  virtual Pass& part(std::int64_t number) = 0;
+
+ private:
+  Pass* only_part_of(std::span<const std::int64_t> indices);
+  const std::vector<Spec> specs_;
+  std::vector<std::int64_t> within_;
+};
+
+/// New tensors for `count` contiguous elements, and the addresses of their first bytes.
 struct Stacked {
   Tensors fields;
   std::vector<std::byte*> rows;
@@ -108,7 +136,7 @@ struct StageTimes {
   std::atomic<std::int64_t> reads = 0, readers_waited = 0, threads_waited = 0;
 };
 
-/// While it lives, passes that this thread reads throw Stopped once `stop` is set: nobody wants the element any more.
+/// While it lives, passes that this thread reads throw Stopped once `stop` is set: the element is not wanted any more.
 class StopScope {
  public:
   struct Stopped {};
@@ -232,6 +260,77 @@ class DerivedStage : public Stage {
   const StagePointer source_;
 };
 
+/// A stage that reads several others, its parts.
+class JoiningStage : public Stage {
+ public:
+  JoiningStage(std::vector<StagePointer> parts, std::vector<Spec> specs)
+      : Stage(std::move(specs)), parts_(std::move(parts)) {}
+  bool is_counted() const override;
+  int parallel_calls() const override;
+  /// That of the part that has the fewest.
+  std::optional<int> batchings() const override;
+  bool repeats_itself() const override;
+  std::vector<const Stage*> sources() const override;
+
+ protected:
+  const std::vector<StagePointer>& parts() const { return parts_; }
+
+ private:
+  const std::vector<StagePointer> parts_;
+};
+
+/// Specs that the elements of all parts fit, with any_size where they differ. InvalidArgument, opened by `stage`, if
+/// they have other numbers of fields, dtypes or ranks.
+std::vector<Spec> specs_of_all(std::string_view stage, const std::vector<StagePointer>& parts);
+
+/// a + b, or the length of an endless sequence if that is more.
+std::int64_t sum_of_lengths(std::int64_t a, std::int64_t b);
+
+/// Which elements of the source a window holds: number i those at i * shift, i * shift + stride ... `size` of them, or
+/// fewer at the end.
+struct WindowShape {
+  std::int64_t size, shift, stride = 1;
+  bool drop_remainder = false;  // without those that have fewer
+  /// The number of elements from the first to the last of a window.
+  std::int64_t span() const { return (size - 1) * stride + 1; }
+  /// The number of windows over n elements.
+  std::int64_t count(std::int64_t n) const;
+  /// The number of elements of window `index` over n.
+  std::int64_t size_of(std::int64_t index, std::int64_t n) const;
+};
+
+/// Sizes of batches, by turns.
+struct BatchTurns {
+  std::vector<std::int64_t> sizes;
+  bool drop_remainder = false;  // without a last batch that is smaller than its turn says
+  /// The elements of one round.
+  std::int64_t all() const;
+  /// The elements of batch `index` of n.
+  RowRange rows(std::int64_t index, std::int64_t n) const;
+  /// The number of batches of n elements.
+  std::int64_t count(std::int64_t n) const;
+};
+
+/// Elements joined to a batch, of which the first has this index and the others follow at `stride`. InvalidArgument if
+/// they differ in size.
+Tensors joined_elements(const std::vector<Tensors>& elements, std::int64_t first, std::int64_t stride);
+
+/// The elements of windows in one epoch. Where windows overlap, elements are read once.
+class WindowElements {
+ public:
+  WindowElements(const Stage& source, std::int64_t epoch, WindowShape shape);
+  /// The elements of window `index`; none past the last window.
+  std::vector<Tensors> at(std::int64_t index);
+
+ private:
+  bool hold(std::int64_t index);
+  const WindowShape shape_;
+  const bool counted_;
+  const std::int64_t length_;
+  const std::unique_ptr<Pass> source_;
+  std::map<std::int64_t, Tensors> held_;  // by index in the source
+};
+
 /// The remedy() of stages that read arrays and files.
 inline constexpr std::string_view rows_of_source =
     "every rank reads the same rows; the strategy gives each its own of every batch";
@@ -246,24 +345,49 @@ StagePointer map_stage(StagePointer source, const ElementFunction& trace, Elemen
 StagePointer shuffle_stage(StagePointer source, std::uint64_t seed, bool reshuffle);
 StagePointer buffered_shuffle_stage(StagePointer source, std::int64_t buffer, std::uint64_t seed, bool reshuffle);
 StagePointer batch_stage(StagePointer source, std::int64_t size, bool drop_remainder);
+StagePointer turned_batch_stage(StagePointer source, BatchTurns sizes);
+/// Windows, each joined to one element as by batch.
+StagePointer joined_windows_stage(StagePointer source, WindowShape shape);
+/// Windows whose element is the fields of all their elements, one after the other: to be read by interleave_stage.
+StagePointer windows_stage(StagePointer source, WindowShape shape);
+/// Elements of one key each, in the form of windows_stage, behind the key as an i64 scalar.
+StagePointer groups_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, GroupSize size);
+/// These elements, of so many nested batches.
+StagePointer held_stage(std::vector<Spec> specs, std::optional<int> batchings, std::vector<Tensors> elements);
+StagePointer concatenate_stage(StagePointer first, StagePointer second);
+StagePointer enumerate_stage(StagePointer source, std::int64_t start);
+StagePointer unique_stage(StagePointer source);
+/// `state`: settled tensors. `trace` and `run` take the state and then an element, and give them likewise.
+StagePointer scan_stage(StagePointer source, Tensors state, const ElementFunction& trace, ElementFunction run);
+StagePointer sample_stage(std::vector<StagePointer> parts, std::vector<double> weights, SampleOptions options,
+                          std::uint64_t seed);
+StagePointer choose_stage(std::vector<StagePointer> parts, StagePointer choices, bool stop_on_empty);
+StagePointer resample_stage(StagePointer source, const ElementFunction& trace, ElementFunction run,
+                            std::vector<double> target, std::vector<double> initial, std::uint64_t seed);
+StagePointer ignore_errors_stage(StagePointer source, bool log_warning);
 StagePointer cache_stage(StagePointer source);
 StagePointer disk_cache_stage(StagePointer source, const std::filesystem::path& file);
 StagePointer repeat_stage(StagePointer source, std::optional<std::int64_t> times);
 /// Elements [begin, begin + count), as far as they exist.
 StagePointer window_stage(StagePointer source, std::int64_t begin, std::int64_t count);
+/// Every step-th element, from the first on.
+StagePointer stride_stage(StagePointer source, std::int64_t step);
 /// Elements index, index + count, index + 2 count ...
 StagePointer shard_stage(StagePointer source, std::int64_t count, std::int64_t index);
 /// Epoch p is epoch start.epoch + p of the source, or always start.epoch. Epoch 0 begins at start.index.
 StagePointer start_stage(StagePointer source, Position start, bool same_epoch);
 StagePointer filter_stage(StagePointer source, const ElementFunction& trace, ElementFunction run);
+StagePointer take_while_stage(StagePointer source, const ElementFunction& trace, ElementFunction run);
 StagePointer unbatch_stage(StagePointer source);
 StagePointer zip_stage(std::vector<StagePointer> sources);
-StagePointer interleave_stage(StagePointer source, PipelineFunction f, InterleaveOptions options);
+/// `name` opens errors; empty: that of interleave.
+StagePointer interleave_stage(StagePointer source, PipelineFunction f, InterleaveOptions options,
+                              std::string name = {});
 StagePointer padded_batch_stage(StagePointer source, std::int64_t size, PaddedBatchOptions options);
 StagePointer bucket_stage(StagePointer source, const ElementFunction& trace, ElementFunction run,
                           BucketOptions options);
 StagePointer generator_stage(std::vector<Spec> specs, GeneratorFunction next);
-/// Of each element the rows of one rank, as parts of a batch (batch_readers.h).
+/// The rows of one rank of each element, as parts of a batch (batch_readers.h).
 StagePointer rank_rows_stage(StagePointer source, std::shared_ptr<const BatchReaders> readers);
 
 }  // namespace gradus

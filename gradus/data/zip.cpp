@@ -74,54 +74,27 @@ class ZipPass : public Pass {
   std::vector<Part> parts_;
 };
 
-class ZipStage : public Stage {
+class ZipStage : public JoiningStage {
  public:
-  explicit ZipStage(std::vector<StagePointer> parts) : Stage(specs_of(parts)), parts_(std::move(parts)) {}
+  explicit ZipStage(const std::vector<StagePointer>& parts) : JoiningStage(parts, specs_of(parts)) {}
   std::string name() const override { return "zip"; }
   std::int64_t length(std::int64_t epoch) const override {
     std::int64_t shortest = endless_length;
-    for (const StagePointer& part : parts_) shortest = std::min(shortest, part->length(epoch));
+    for (const StagePointer& part : parts()) shortest = std::min(shortest, part->length(epoch));
     return shortest;
   }
   bool is_endless() const override {
-    return std::ranges::all_of(parts_, [](const StagePointer& part) { return part->is_endless(); });
-  }
-  bool is_counted() const override {
-    return std::ranges::all_of(parts_, [](const StagePointer& part) { return part->is_counted(); });
-  }
-  int parallel_calls() const override {
-    int most = autotune;
-    for (const StagePointer& part : parts_) most = std::max(most, part->parallel_calls());
-    return most;
-  }
-  /// Those of the part that has fewest.
-  std::optional<int> batchings() const override {
-    std::optional<int> fewest;
-    bool all_known = true;
-    for (const StagePointer& part : parts_) {
-      const std::optional<int> of_part = part->batchings();
-      all_known = all_known && of_part;
-      if (of_part) fewest = std::min(fewest.value_or(*of_part), *of_part);
-    }
-    return all_known || fewest == 0 ? fewest : std::nullopt;
-  }
-  bool repeats_itself() const override {
-    return std::ranges::all_of(parts_, [](const StagePointer& part) { return part->repeats_itself(); });
+    return std::ranges::all_of(parts(), [](const StagePointer& part) { return part->is_endless(); });
   }
   StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
     return std::make_shared<ZipStage>(sources);
   }
-  std::vector<const Stage*> sources() const override {
-    std::vector<const Stage*> sources;
-    for (const StagePointer& part : parts_) sources.push_back(part.get());
-    return sources;
-  }
 
  protected:
   std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
-    std::vector<ZipPass::Part> parts;
-    for (const StagePointer& part : parts_) parts.push_back({part->open(epoch), part->length(epoch), part->specs()});
-    return std::make_unique<ZipPass>(std::move(parts));
+    std::vector<ZipPass::Part> passes;
+    for (const StagePointer& part : parts()) passes.push_back({part->open(epoch), part->length(epoch), part->specs()});
+    return std::make_unique<ZipPass>(std::move(passes));
   }
 
  private:
@@ -130,11 +103,10 @@ class ZipStage : public Stage {
     for (const StagePointer& part : parts) specs.insert(specs.end(), part->specs().begin(), part->specs().end());
     return specs;
   }
-  const std::vector<StagePointer> parts_;
 };
 
 }  // namespace
 
-StagePointer zip_stage(std::vector<StagePointer> sources) { return std::make_shared<ZipStage>(std::move(sources)); }
+StagePointer zip_stage(std::vector<StagePointer> sources) { return std::make_shared<ZipStage>(sources); }
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// What has to hold of a cluster, and how it is said.
+/// The checks of a cluster, and the errors when one fails.
 #include "gradus/distribute/cluster.h"
 #include <algorithm>
 #include <charconv>

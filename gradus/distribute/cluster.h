@@ -32,30 +32,30 @@ struct Address {
 struct Credentials {
   std::string token = {};                                  // a secret that all ranks share
   std::string certificate = {}, key = {}, authority = {};  // files; all three: TLS, and both sides show certificates
-  /// True if the meeting goes by TLS.
+  /// True if the meeting uses TLS.
   bool has_tls() const { return !certificate.empty(); }
 };
 
 /// The processes that train together, as one of them sees them.
 struct Cluster {
   static constexpr int most_ranks = 16'384;  // the largest number of ranks in a cluster
-  /// The heartbeat where nobody sets one, unless the timeout is not longer.
+  /// The default heartbeat, unless the timeout is not longer.
   static constexpr std::chrono::milliseconds usual_heartbeat{10'000};
 
   std::vector<std::string> workers = {};            // host:port of each rank, where they are known
   std::vector<std::string> parameter_servers = {};  // the same of the servers
   int rank = 0;                                     // among those of its task
   std::chrono::milliseconds timeout{60'000};        // a peer that is silent for so long is an Error that names it
-  TaskType task = TaskType::worker;                 // what this process does
+  TaskType task = TaskType::worker;                 // the role of this process
   int size = 0;                                     // how many ranks train; 0: as many as `workers` has
   std::string meeting_point = {};                   // host:port where rank 0 is met; empty: the first of `workers`
   std::chrono::milliseconds heartbeat = usual_heartbeat;  // interval between a rank's signs of life; see settled()
-  std::string interface = {};    // whose address peers are told; empty: the one that reaches the meeting
+  std::string interface = {};    // peers get its address; empty: the one that reaches the meeting
   Credentials credentials = {};  // shown at the meeting
   bool in_process = false;       // all ranks are threads of this process
-  std::string source = {};       // what said so, as "TF_CONFIG"
+  std::string source = {};       // the source of these settings, as "TF_CONFIG"
 
-  /// What the environment of this process says, in the order of `cluster_of`. One rank if it says nothing.
+  /// The cluster that this process's environment describes, in the order of `cluster_of`. One rank if it says nothing.
   static Cluster from_environment();
   /// All ranks inside of this process, for tests.
   static Cluster simulated(int workers, int parameter_servers = 0);
@@ -66,28 +66,28 @@ struct Cluster {
   int servers() const { return static_cast<int>(parameter_servers.size()); }
   /// True for the worker of rank 0, which writes checkpoints and reports.
   bool is_chief() const { return task == TaskType::chief || (task == TaskType::worker && rank == 0); }
-  /// Where rank 0 is met; only of clusters of more than one process.
+  /// Rendezvous address; requires ranks > 1.
   Address meeting() const;
-  /// InvalidArgument says which field is wrong, what was expected and what was given.
+  /// InvalidArgument names the wrong field, the expected and the given value.
   void check() const;
   /// This cluster as strategies use it: if `timeout` is not longer than the usual heartbeat, and the heartbeat was not
   /// set, the heartbeat is a quarter of `timeout`.
   Cluster settled() const;
-  /// One line: who, how many, where, by what.
+  /// One line: the rank, the number of ranks, the address, the source.
   std::string describe() const;
 };
 
 /// The value of a variable of the environment; nothing if it is not set.
 using EnvironmentLookup = std::function<std::string(std::string_view name)>;
 
-/// What variables say, from the first to the last source: GRADUS_CLUSTER (JSON), TF_CONFIG (JSON), torchrun's, Open
-/// MPI's, MPICH's (PMI), Slurm's. Each says what it knows: rank, number of ranks, meeting point. Two that say different
-/// things are an InvalidArgument that names both; within Slurm mpirun's rank and number count. GRADUS_TOKEN,
+/// The cluster that variables describe, from the first to the last source: GRADUS_CLUSTER (JSON), TF_CONFIG (JSON),
+/// torchrun's, Open MPI's, MPICH's (PMI), Slurm's. Each gives what it knows: rank, number of ranks, meeting point. Two
+/// that differ are an InvalidArgument that names both; within Slurm mpirun's rank and number count. GRADUS_TOKEN,
 /// GRADUS_CERTIFICATE, GRADUS_KEY and GRADUS_AUTHORITY are the credentials. The result is checked.
 Cluster cluster_of(const EnvironmentLookup& variable);
 
-/// A cluster from JSON as GRADUS_CLUSTER has it, for tests and tools; what it leaves out stays as it is by default.
-/// DataError where it is none.
+/// A cluster from JSON as GRADUS_CLUSTER has it, for tests and tools; missing fields keep their defaults. DataError for
+/// any other text.
 Cluster cluster_of_json(std::string_view written);
 
 /// The first host of Slurm's list, as "node[03-05,9],gpu1" -> "node03"; empty if the list is none.

@@ -16,9 +16,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int first_guessed_port = 61'440, guessed_ports = 4'096;  // beyond those that systems give away by themselves
+constexpr int first_guessed_port = 61'440, guessed_ports = 4'096;  // above the ports that systems assign themselves
 
-/// What one source knows. A guessed meeting point is a place that all ranks find alike, which nobody named.
+/// The settings that one source knows. A guessed meeting point is one that all ranks derive alike without a setting.
 struct Said {
   std::string source;
   std::optional<int> rank = {}, size = {};
@@ -155,7 +155,7 @@ class Launchers {
     const bool is_inner = !out.empty() && (variable_("OMPI_COMM_WORLD_SIZE").size() || variable_("PMI_SIZE").size() ||
                                            variable_("TORCHELASTIC_RUN_ID").size());
     if (auto said = slurm()) {
-      if (is_inner) said->rank.reset(), said->size.reset();  // that of the launcher, not of what it has launched
+      if (is_inner) said->rank.reset(), said->size.reset();  // the launcher's rank, not that of the launched process
       out.push_back(std::move(*said));
     }
     if (!others_say_rank && std::ranges::none_of(out, [](const Said& each) { return each.rank.has_value(); }))
@@ -234,7 +234,7 @@ class Launchers {
     return out;
   }
 
-  /// Of a step that srun has started; a script of sbatch and its shell are one process.
+  /// For a step that srun has started; a script of sbatch and its shell are one process.
   std::optional<Said> slurm() const {
     Said out{"Slurm's variables", number("SLURM_PROCID"), number("SLURM_STEP_NUM_TASKS")};
     if (!out.rank || !out.size || *out.size == 1) return {};
@@ -262,7 +262,7 @@ void compare(const Said& a, const Said& b) {
     differ("the meeting point", a.meeting, b.meeting);
 }
 
-/// What a cluster of JSON says to compare with others.
+/// The settings of a cluster from JSON, for comparison with other sources.
 Said said_by(const Cluster& cluster, bool has_rank) {
   Said out{cluster.source};
   const bool trains = cluster.task == TaskType::worker || cluster.task == TaskType::chief;
@@ -285,7 +285,7 @@ template <class Value, class Member> std::optional<Value> first_of(const std::ve
 }
 
 std::string meeting_of(const std::vector<Said>& all) {
-  for (const bool guessed : {false, true})  // what is named goes before what is guessed
+  for (const bool guessed : {false, true})  // named points take precedence over guessed ones
     for (const Said& each : all)
       if (each.is_guessed == guessed && !each.meeting.empty()) return each.meeting;
   return {};

@@ -1,5 +1,5 @@
-/// A call is cut into pieces. Of each piece every rank owns a part: it gets the partial sums of its part from all
-/// others, adds them, and sends the result to all. Small values are sent whole, and added by everybody: one message
+/// A call is cut into pieces, and each rank owns a part of each piece: it gets the partial sums of its part from all
+/// others, adds them, and sends the result to all. Small values are sent whole, and every rank adds them: one message
 /// less to wait for.
 #include "gradus/distribute/collectives.h"
 #include <algorithm>
@@ -27,7 +27,7 @@ std::span<std::byte> bytes_at(std::byte* values, std::int64_t from, std::int64_t
   return {values + from, static_cast<std::size_t>(bytes)};
 }
 
-/// What does not change from piece to piece.
+/// The fields that all pieces of a call share.
 struct Call {
   DType type;
   int shards;
@@ -57,7 +57,7 @@ class Piece {
     else start_gather();
   }
 
-  /// Whether it is done.
+  /// True if it is done.
   bool advance() {
     if (!exchange_.is_done()) return false;
     if (is_summing_) {
@@ -72,7 +72,7 @@ class Piece {
  private:
   int ranks() const { return transport_.ranks(); }
   const Part& part(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
-  /// What this rank adds up: its part, or of what is small all.
+  /// The part that this rank adds up; for small values, everything.
   Part summed_part() const {
     return call_.is_small ? Part{parts_.front().begin, parts_.back().end} : part(transport_.rank());
   }
@@ -101,14 +101,14 @@ class Piece {
       at += bytes;
     }
     pack_sums();
-    for (int step = 1; step < ranks(); ++step) {  // each rank begins with its neighbour: nobody is everybody's first
+    for (int step = 1; step < ranks(); ++step) {  // each rank begins with its neighbour: none is first for all
       const int rank = (self + step) % ranks();
       const Part theirs = call_.is_small ? mine : part(rank);
       if (theirs.count() > 0) send(rank, scatter_, packed_for(theirs));
     }
   }
 
-  /// Partial sums of what others add up: of one shard they are its values as they lie, else they are packed.
+  /// Partial sums for other ranks' parts: those of one shard are its values in place, else they are packed.
   void pack_sums() {
     const auto own_nodes = nodes(transport_.rank());
     is_in_place_ = own_nodes.size() == 1 && own_nodes[0].count() == 1;
@@ -219,7 +219,7 @@ class Collective {
   }
 
   bool is_done() const { return begun_ == pieces_ && under_way_.empty(); }
-  /// Whether a piece came to its end.
+  /// True if a piece came to its end.
   bool advance() {
     const auto before = under_way_.size();
     for (auto piece = under_way_.begin(); piece != under_way_.end();)
@@ -285,7 +285,7 @@ Collective* Collectives::start(DType type, std::span<const std::byte* const> own
       "cuts that are not those of the group");
   internal_check(!sums || static_cast<int>(own.size()) == own_shards().count(), name, " of ", own.size(),
                  " shards where this rank has ", own_shards().count());
-  if (sums) summed_in(type);  // says of which there are sums
+  if (sums) summed_in(type);  // refuses types without sums
   const bool is_small =
       sums && gathers && transport_.ranks() <= small_ranks && bytes_of(type, cuts.back()) <= small_bytes;
   const std::string title = text(name, " ", ++calls_, " of step ", step_);

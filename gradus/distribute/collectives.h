@@ -1,6 +1,6 @@
 /// Collectives on host memory: all-reduce, reduce-scatter, all-gather, broadcast and barrier of the ranks of a group.
 /// Every rank makes the same calls in the same order. Sums are those of tree_sum.h, so their bits do not depend on the
-/// number of ranks. Large values travel in pieces; what is started goes on whenever somebody calls `advance`.
+/// number of ranks. Large values travel in pieces; a started call makes progress whenever a caller calls `advance`.
 #pragma once
 #include <list>
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace gradus {
 
-/// One call that is under way: its pieces, each of which is a small exchange of its own.
+/// One call under way: its pieces, each a small exchange of its own.
 class Collective;
 
 class Collectives {
  public:
-  /// `shards`: over how many values is summed, at least as many as there are ranks; `bytes_of_piece`: of what travels
-  /// at once; up to two pieces of a call are under way.
+  /// `shards`: the number of values summed, at least the number of ranks; `bytes_of_piece`: bytes that travel at once.
+  /// At most two pieces of a call are under way.
   Collectives(Transport& transport, int shards, std::chrono::milliseconds timeout,
               std::int64_t bytes_of_piece = std::int64_t{4} << 20);
   ~Collectives();
@@ -31,7 +31,7 @@ class Collectives {
   /// `out` becomes the sum over all shards on every rank. `own`: the values of own_shards(), in order, each as long as
   /// `out`, which may be the first of them.
   void all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out);
-  /// Of the sum this rank gets what `cuts` gives it.
+  /// This rank gets the part of the sum that `cuts` assigns to it.
   void reduce_scatter(DType type, std::span<const std::byte* const> own, const Cuts& cuts, std::span<std::byte> out);
   /// Every rank's part, in place: `all` has this rank's part before, and all parts after.
   void all_gather(DType type, const Cuts& cuts, std::span<std::byte> all);
@@ -42,19 +42,19 @@ class Collectives {
   /// Until all ranks are here.
   void barrier();
 
-  /// all_reduce that is under way when this returns: `own` and `out` stay until `finish`. Of several each is finished
-  /// once, in any order. `narrow`: as of tree_sum.
+  /// all_reduce that is under way when this returns: `own` and `out` stay until `finish`. Several may be started; each
+  /// is finished once, in any order. `narrow`: as for tree_sum.
   Collective* start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out,
                                bool narrow = false);
   /// The same of reduce_scatter and of all_gather.
   Collective* start_reduce_scatter(DType type, std::span<const std::byte* const> own, const Cuts& cuts,
                                    std::span<std::byte> out, bool narrow = false);
   Collective* start_all_gather(DType type, const Cuts& cuts, std::span<std::byte> all);
-  /// Moves what can be moved without waiting, as between two kernels; whether anything was.
+  /// Moves all that can be moved without waiting, as between two kernels; true if anything moved.
   bool advance();
   bool is_done(const Collective* started) const;
   void finish(Collective* started);
-  /// Of values that this rank has sent so far.
+  /// Payload bytes that this rank has sent.
   std::int64_t sent_bytes() const { return sent_bytes_; }
 
  private:

@@ -1,5 +1,5 @@
-/// CommitWitness: what rank 1 remembers of commits, for the case that rank 0 ends while it tells one. Rank 0 tells
-/// rank 1 first, and rank 1 tells the others. So who does not hear of a commit, and cannot ask rank 0, asks rank 1.
+/// CommitWitness: rank 1's record of commits, in case rank 0 ends while it announces one. Rank 0 tells rank 1 first,
+/// and rank 1 tells the others. A rank that misses a commit and cannot reach rank 0 asks rank 1.
 ///
 /// A rank asks {"kind": "here"}, or {"kind": "last commit", "rank": 2}. The answers are {"kind": "here"}, {"decided":
 /// 7}, or {"kind": "failed", "why": "..."}.
@@ -15,7 +15,8 @@ class CommitWitness final : public RpcHandler {
  public:
   explicit CommitWitness(int ranks) : ranks_(ranks) {}
 
-  /// Rank 0 has told of commit `number`. False if it comes too late: somebody has asked, and heard that there is none.
+  /// Rank 0 has announced commit `number`. False if that comes too late: a rank has asked before, and heard that there
+  /// is none.
   bool note(std::uint64_t number);
   /// The last commit. There is no other one from now on.
   std::uint64_t close();

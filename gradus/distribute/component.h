@@ -1,6 +1,5 @@
-/// Components: optional parts of the library, each a shared library of its own that is loaded when somebody asks for
-/// it: so that Gradus links and runs without what they need. They offer plain functions, and see nothing of the
-/// library.
+/// Components: optional parts of the library, each a shared library of its own that is loaded on first use, so that
+/// Gradus links and runs without their dependencies. They offer plain functions, and see nothing of the library.
 #pragma once
 #include <string>
 #include "gradus/base/error.h"
@@ -11,11 +10,11 @@ struct Component {
   const char* library;  // "gradus_ucx": of libgradus_ucx.so
   const char* entry;    // the function that gives its table
   const char* purpose;  // for messages: "messages by UCX"
-  const char* package;  // what has to be installed to build it
-  const char* runtime;  // what has to be installed to run it
+  const char* package;  // the package that building it needs
+  const char* runtime;  // the package that running it needs
 };
 
-/// The address of the component's entry. It stays loaded. Unavailable says what is missing and how to get it.
+/// The address of the component's entry. It stays loaded. Unavailable names the missing package and how to get it.
 void* load(const Component& component);
 
 /// The table of functions that the component offers. Unavailable also if it is of another version.

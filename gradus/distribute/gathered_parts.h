@@ -1,4 +1,4 @@
-/// Values of which each rank has a part, made whole on all ranks.
+/// Values that are divided among ranks, made whole on all of them.
 #pragma once
 #include "gradus/backend/shard_run.h"
 #include "gradus/distribute/collectives.h"

@@ -1,5 +1,5 @@
 /// libgradus_grpc.so: the one source that sees gRPC's headers. It sends bytes, so it has no generated code, and does
-/// not link protobuf, of which the library has its own.
+/// not link protobuf: the library has its own copy.
 #include "gradus/distribute/grpc_component.h"
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
@@ -90,7 +90,7 @@ class Gate {
   bool is_closed_ = false;
 };
 
-/// One question. Whoever takes `finishing_` ends it.
+/// One question. The thread that takes `finishing_` ends it.
 class Question : public grpc::ServerGenericBidiReactor {
  public:
   Question(Server& server, grpc::GenericCallbackServerContext& context);
@@ -162,7 +162,7 @@ class Server : public grpc::CallbackGenericService {
     return is_same(given, token_);
   }
 
-  /// Its number, or 0 if who asked has gone already.
+  /// Its number, or 0 if the caller has gone already.
   std::uint64_t add(Question& question) {
     const std::lock_guard lock(mutex_);
     if (question.is_cancelled_) return 0;
@@ -175,7 +175,7 @@ class Server : public grpc::CallbackGenericService {
     question.is_cancelled_ = true;
     return open_.erase(question.number_) > 0 ? question.number_ : 0;
   }
-  /// Null if it is answered, or who asked has gone.
+  /// Null if it is answered, or the caller has gone.
   Question* take(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     const auto found = open_.find(number);
@@ -198,7 +198,7 @@ class Server : public grpc::CallbackGenericService {
   }
   const std::shared_ptr<Gate>& gate() const { return gate_; }
 
-  /// Those whose handshakes may fail. gRPC tells of it in its log alone, without saying which server it was.
+  /// Servers whose handshakes may fail. gRPC reports that in its log alone, without naming the server.
   class WithTls {
    public:
     void add(Server& server) {
@@ -290,8 +290,8 @@ class Client {
     return status;
   }
 
-  /// Why there is no connection, empty if gRPC does not know yet; nothing where there is one. gRPC says it to whoever
-  /// does not wait for the server.
+  /// Why there is no connection, empty if gRPC does not know yet; nothing while one exists. gRPC reports it only to
+  /// calls that do not wait for the server.
   std::optional<std::string> problem_of_connection() {
     if (channel_->GetState(false) == GRPC_CHANNEL_READY) return {};
     Call call(*this, "/gradus.Meeting/None", buffer_of("", 0), false);
@@ -485,7 +485,7 @@ constexpr GrpcTable table = {
     .disconnect = [](void* client) { delete static_cast<Client*>(client); },
 };
 
-/// Of gRPC's log the one line that says that a server's handshake failed: no call comes of it.
+/// Reads the one line of gRPC's log which says that a server's handshake failed: no call reports it.
 void read_log(gpr_log_func_args* line) {
   constexpr std::string_view source = "chttp2_server.cc", begin = "Handshaking failed: ";
   std::string_view message = line->message;
@@ -498,7 +498,7 @@ void read_log(gpr_log_func_args* line) {
 }  // namespace
 }  // namespace gradus
 
-/// What goes wrong is said by who asked; gRPC's own log is for those that set GRPC_VERBOSITY.
+/// The caller reports failures; gRPC's own log is for users that set GRPC_VERBOSITY.
 extern "C" __attribute__((visibility("default"))) const gradus::GrpcTable* gradus_grpc() {
   if (std::getenv("GRPC_VERBOSITY") == nullptr) {
     gpr_set_log_verbosity(GPR_LOG_SEVERITY_DEBUG);

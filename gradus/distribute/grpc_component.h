@@ -14,12 +14,12 @@ struct GrpcCredentials {
 struct GrpcServerSettings {
   GrpcCredentials credentials;
   int most_bytes;  // of a question
-  void* owner;     // what the functions below get
+  void* owner;     // first argument of the functions below
   void (*asked)(void* owner, std::uint64_t call, const char* bytes, std::size_t size, const char* peer);
-  void (*left)(void* owner, std::uint64_t call);           // who asked has gone before there was an answer
+  void (*left)(void* owner, std::uint64_t call);           // the caller has gone before there was an answer
   void (*proven)(void* owner, const char* peer);           // the peer has shown the token
   void (*refused)(void* owner, const char* peer);          // it has another token, or none
-  void (*handshake_failed)(void* owner, const char* why);  // of TLS, with whom nobody knows
+  void (*handshake_failed)(void* owner, const char* why);  // of TLS, with an unknown peer
 };
 
 struct GrpcClientSettings {
@@ -39,16 +39,16 @@ struct GrpcTable {
   /// Hands over an accepted connection, which the server owns from now on.
   void (*take)(void* server, int descriptor);
   void (*answer)(void* server, std::uint64_t call, const char* bytes, std::size_t size);
-  /// Answers have so many milliseconds to arrive.
+  /// Answers have this many milliseconds to arrive.
   void (*stop)(void* server, int milliseconds);
   /// A client, which connects when it first asks.
   void* (*connect)(const GrpcClientSettings* settings);
   /// Waits for the answer; `awaits`: for the server, too, which else is `unreachable` at once. Several threads may ask.
-  /// `why` also of what is `unconnected`; empty if nobody knows.
+  /// `why` is also set for `unconnected`; empty if unknown.
   GrpcResult (*ask)(void* client, const char* bytes, std::size_t size, int milliseconds, int awaits, void* owner,
                     void (*answered)(void* owner, const char* bytes, std::size_t size), char* why,
                     std::size_t why_size);
-  /// Whoever asks, or will ask, gets `failed`.
+  /// Pending and later calls of `ask` return `failed`.
   void (*cancel)(void* client);
   void (*disconnect)(void* client);
 };

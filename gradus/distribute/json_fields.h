@@ -1,4 +1,4 @@
-/// Fields of JSON that others wrote, with messages about those that are not as expected.
+/// Fields of foreign JSON, with messages about unexpected ones.
 #pragma once
 #include <cstdint>
 #include <string>

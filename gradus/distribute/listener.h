@@ -67,12 +67,12 @@ class Listener {
   std::mutex mutex_;
   Waiting waiting_;
   bool is_stopping_ = false;
-  bool has_told_ = false;                // whether the lack of descriptors was reported
+  bool has_told_ = false;                // true once the lack of descriptors was reported
   Clock::time_point pauses_until_ = {};  // nothing is accepted before
   std::thread thread_;
 };
 
-/// Raises the limit of descriptors to what the system allows, 65,536 at most, since many systems start programs with
+/// Raises the limit of descriptors to the system's maximum, 65,536 at most, since many systems start programs with
 /// 1024. Returns the limit.
 std::size_t raise_descriptor_limit();
 

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_doing = 1000;  // bytes of what a rank says that it does
+constexpr std::size_t most_doing = 1000;  // bytes of a rank's account of its work
 constexpr std::string_view meeting_answer = "an answer of the meeting";
 constexpr std::string_view digits = "0123456789abcdef";
 
@@ -125,7 +125,7 @@ Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_
     const bool by_peers =
         dynamic_cast<const Unavailable*>(&error) != nullptr && dynamic_cast<const TurnedAway*>(&error) == nullptr;
     reports_.say(by_peers ? RankState::followed : RankState::failed, error.what());
-    // Those that come a little later are told why, too.
+    // Ranks that arrive a little later get the reason, too.
     if (!owns_desk_ && !names_.empty()) fail(error.what());
     if (owns_desk_) end(error.what(), false, std::min<std::chrono::milliseconds>(5s, cluster_.timeout / 4));
     throw;
@@ -142,7 +142,7 @@ void Meeting::start_beating() {
   }
 }
 
-/// Of more than two ranks: with two there is nobody else to tell.
+/// For more than two ranks: with two there is no third one to inform.
 void Meeting::meet_witness() {
   if (cluster_.in_process) {
     if (witness_ != nullptr) witness_client_ = in_process_client(*witness_);
@@ -274,7 +274,7 @@ bool Meeting::is_on_one_host() const {
 std::vector<std::string> Meeting::share(const std::string& topic, std::string_view bytes) {
   internal_check(bytes.size() <= MeetingDesk::most_shared_bytes, "too much is shared at a meeting");
   Json asked = parse_json(question("share"), meeting_answer);
-  asked["topic"] = text(shares_++, ' ', topic);  // who asks again is not taken for who shares once more
+  asked["topic"] = text(shares_++, ' ', topic);  // a repeated question is not taken for the next share
   asked["value"] = hexadecimal(bytes);
   const Json answer = object(await(written(asked), "shared", topic), meeting_answer);
   std::vector<std::string> out;
@@ -392,7 +392,7 @@ void Meeting::check() const {
 std::optional<std::string> Meeting::tell(const std::string& question) noexcept {
   try {
     return client_->ask(question, Clock::now() + 1s, false);
-  } catch (...) {}  // whom it would tell has gone: there is nobody to say it to
+  } catch (...) {}  // the receiver has gone: no rank is left to inform
   return {};
 }
 

@@ -1,6 +1,6 @@
 /// Meeting: the rendezvous of the ranks, before they exchange tensors, and their heartbeats. Rank 0 holds the desk at
-/// the cluster's meeting point; by gRPC between processes, by calls within one. What is wrong is an Unavailable on
-/// every rank that says who, where and what it was doing, after the cluster's timeout at the latest.
+/// the cluster's meeting point; by gRPC between processes, by calls within one. A failure is an Unavailable on every
+/// rank, after the cluster's timeout at the latest; it names the rank, its place and its work.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace gradus {
 
-/// What a rank says of itself; all have to say the same.
+/// A rank's account of itself; all have to agree.
 struct Introduction {
   std::string fingerprint = {};
   std::string version = {};  // of the library and the numeric contract
@@ -22,13 +22,12 @@ struct Introduction {
 
 class Meeting {
  public:
-  /// Returns when all ranks are here. Who waits says for whom, once a heartbeat's time, on standard error.
-  /// `desk`: of clusters in one process that which all share; rank 0 of others makes its own. The same of `witness`
-  /// and rank 1.
+  /// Returns when all ranks have joined. A waiting rank logs whom it waits for, once per heartbeat, on standard error.
+  /// `desk`: shared by all ranks of a cluster in one process; else rank 0 makes its own. `witness`: so by rank 1.
   Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk = nullptr,
           std::shared_ptr<CommitWitness> witness = nullptr);
-  /// Without leave() before it the others are told that this rank has failed. It waits for nobody, a second at most for
-  /// what it has to say; where rank 0 is lost rank 1 waits for the time of a heartbeat for who asks it instead.
+  /// Without leave() before it the others learn that this rank has failed. It waits for no rank, and a second at most
+  /// to send its own message; if rank 0 is lost, rank 1 stays for a heartbeat's time to answer in its place.
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
@@ -37,15 +36,15 @@ class Meeting {
   const std::vector<std::string>& names() const { return names_; }
   /// True if all are on one machine, by its name.
   bool is_on_one_host() const;
-  /// What each rank shares under this topic, by rank; all call it. At most MeetingDesk::most_shared_bytes.
+  /// Every rank's bytes under this topic, by rank; a collective call. At most MeetingDesk::most_shared_bytes.
   std::vector<std::string> share(const std::string& topic, std::string_view bytes);
   /// For messages of others, if this rank ends: "all_reduce 3 of step 12".
   void set_doing(std::string doing);
 
   /// From another thread, once, as soon as a rank is lost; at once if one was lost before.
   void on_failure(std::function<void(const std::string& why)> told);
-  /// Calls `told` from another thread, once for each rank that has left in order, with its last work, as it said; at
-  /// once for ranks that left before. Call it only once.
+  /// Calls `told` from another thread, once for each rank that has left in order, with the last work that it reported;
+  /// at once for ranks that left before. Call it only once.
   using LeftTold = std::function<void(int rank, const std::string& did)>;
   void on_left(LeftTold told);
   /// Unavailable if a rank has left in order, after which the ranks do nothing together.
@@ -55,11 +54,11 @@ class Meeting {
   /// Tells all others that this rank cannot go on; `by_peers`: because others have failed. Returns the number of the
   /// last commit, if rank 0 has answered, or rank 1 in its place.
   std::optional<std::uint64_t> fail(const std::string& why, bool by_peers = false) noexcept;
-  /// Of rank 0: see MeetingDesk::decide.
+  /// For rank 0: see MeetingDesk::decide.
   std::string decide(std::uint64_t number) { return desk_->decide(number); }
-  /// Of rank 1: see CommitWitness::note.
+  /// For rank 1: see CommitWitness::note.
   bool note(std::uint64_t number) { return witness_ == nullptr || witness_->note(number); }
-  /// This rank has done all that the others need of it; nobody waits for it any more.
+  /// This rank has done all that the others need of it; no rank waits for it any more.
   void leave() noexcept;
 
   /// The terms of a cluster's meeting, as rank 0 has them.
@@ -78,16 +77,16 @@ class Meeting {
   std::string question(std::string_view kind) const;
   void meet_witness();
   void start_beating();
-  /// Of a desk that does not answer: it may have ended after it has told this rank of the end, which the beat has
-  /// heard.
+  /// Called if the desk does not answer: it may have ended after it announced the end, which the heartbeat has
+  /// received.
   std::optional<std::uint64_t> heard() noexcept;
-  /// Beats until the end, of which it tells.
+  /// Sends heartbeats until the end, and reports that.
   void hear();
   void beat();
   void lose(const std::string& why);
   void note_left(std::map<int, std::string> ranks);
   std::optional<std::string> tell(const std::string& question) noexcept;
-  /// Of the meeting, by rank 0: `why` for those that have not left, whom it waits for with `patience`.
+  /// Ends the meeting, by rank 0: `why` for ranks that have not left; it waits for them with `patience`.
   void end(const std::string& why, bool in_order, std::chrono::milliseconds patience);
 
   const Cluster cluster_;

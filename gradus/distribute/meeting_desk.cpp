@@ -23,7 +23,7 @@ std::string short_string(const Json& object, const std::string& name, std::size_
 
 }  // namespace
 
-/// As it came, with what every question has.
+/// A question as it came, with the common fields of all.
 struct MeetingDesk::Question {
   std::uint64_t call;
   Json fields;
@@ -244,7 +244,7 @@ std::string MeetingDesk::roster() const {
 }
 
 void MeetingDesk::lose(const Seat& seat, const std::string& why, Replies& replies) {
-  told(static_cast<int>(&seat - seats_.data())) = true;  // nobody is there to hear it
+  told(static_cast<int>(&seat - seats_.data())) = true;  // no rank is left to hear it
   fail(seat.doing.empty() ? why : text(why, "; what it did last, as far as it said: ", seat.doing), replies);
 }
 

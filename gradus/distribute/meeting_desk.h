@@ -1,11 +1,11 @@
-/// MeetingDesk: the server of the rendezvous, at rank 0. It sees that they belong together, passes on what they tell
-/// each other, and notices who gives no sign of life any more. It answers questions in JSON, and waits for nobody: what
-/// has no answer yet is held for a while.
+/// MeetingDesk: the server of the rendezvous, at rank 0. It checks that ranks belong together, passes their messages
+/// on, and notices ranks without a sign of life. It answers questions in JSON and never blocks: a question without an
+/// answer yet is held for a while.
 ///
 /// A rank asks {"kind": "join" | "share" | "beat" | "fail" | "leave", "rank": 1, "incarnation": "...", ...}. The desk
-/// answers {"kind": "all here" | "shared" | "alive"} with what belongs to it, "wait" with the missing ranks, or
-/// "failed" with the reason, which every rank gets. A rank that joins again after that receives "before": the next
-/// meeting will be at the same place.
+/// answers {"kind": "all here" | "shared" | "alive"} with its data, "wait" with the missing ranks, or "failed" with the
+/// reason, which every rank gets. A rank that joins again after that receives "before": the next meeting will be at the
+/// same place.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -18,14 +18,14 @@
 
 namespace gradus {
 
-/// What all have to agree on.
+/// The terms that all ranks have to agree on.
 struct MeetingTerms {
   int ranks = 1;
   int generation = 1;
   std::string fingerprint = {};  // of the program, its model and its strategy
   std::string version = {};      // of the library and the numeric contract
   std::chrono::milliseconds heartbeat{10'000};
-  std::chrono::milliseconds report{10'000};  // after which who waits is told for whom
+  std::chrono::milliseconds report{10'000};  // after which a waiting rank learns whom it waits for
   std::vector<std::string> addresses = {};   // of the ranks, where they are known
 };
 
@@ -41,11 +41,11 @@ class MeetingDesk : public RpcHandler {
   void left(std::uint64_t call) override;
   void refused(std::string_view peer) override;
 
-  /// All ranks have done what they do together in commit number `number`: from now on it holds, also for those that do
-  /// not hear of it. Not if a rank has failed before: then the reason. Whoever hears of a failure hears of the last
-  /// commit, too.
+  /// All ranks have done their shared work of commit `number`: from now on it holds, also for ranks that do not hear of
+  /// it. If a rank has failed before, the commit is refused and the reason is returned. A rank that hears of a failure
+  /// hears of the last commit, too.
   std::string decide(std::uint64_t number);
-  /// Everybody that waits is told `why`, and whoever asks later; `in_order`: as no failure, as all is done.
+  /// Waiting and later ranks receive `why`; `in_order`: as no failure, since all is done.
   void close(const std::string& why, bool in_order = false);
   /// Until each rank has heard why, has left or is lost, or the deadline.
   void wait_until_told(Deadline deadline);
@@ -100,7 +100,7 @@ class MeetingDesk : public RpcHandler {
   std::vector<Seat> seats_;
   std::vector<Held> held_;
   std::map<std::string, Topic> topics_;
-  std::deque<std::string> complete_;  // topics that stay for who asks again, as an answer was lost; newest last
+  std::deque<std::string> complete_;  // topics that stay for ranks that ask again, as an answer was lost; newest last
   std::string failure_;
   std::uint64_t decided_ = 0;         // the last commit
   std::vector<bool> told_;            // by rank: it has received the end

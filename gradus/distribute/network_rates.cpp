@@ -32,7 +32,7 @@ class Rank {
     NetworkRates rates;
     for (int i = 0; i < warming_trips; ++i) (void)to_and_fro(8, 1);
     rates.latency = median_of(round_trips, [&] { return to_and_fro(8, 1) / 2; });
-    // Of a burst all but the first message follow while others are under way.
+    // In a burst all messages but the first follow while others are under way.
     const double burst = median_of(bursts, [&] { return to_and_fro(8, small_messages) / 2; });
     rates.message_seconds = std::max(0.0, burst - rates.latency) / (small_messages - 1);
     const double large = median_of(large_messages, [&] { return to_and_fro(large_bytes, 1) / 2; });

@@ -18,11 +18,11 @@ struct NetworkRates {
 
 using MakeTransport = std::function<std::unique_ptr<Transport>()>;
 
-/// Measures for some tenths of a second. What goes wrong, within `timeout`, is told in `problem`.
+/// Measures for some tenths of a second. A failure, within `timeout`, is reported in `problem`.
 NetworkRates measure_network(std::string name, const MakeTransport& make,
                              std::chrono::milliseconds timeout = std::chrono::seconds(10));
 
-/// Of the transports that ranks on this machine can have: memory that they share, and TCP over the loopback device.
+/// The rates of the transports between ranks of this machine: shared memory, and TCP over the loopback device.
 std::vector<NetworkRates> measure_local_networks();
 
 }  // namespace gradus

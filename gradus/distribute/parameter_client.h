@@ -13,7 +13,7 @@
 
 namespace gradus {
 
-/// A server, and what those that ask it have in common.
+/// A server, and the settings that its clients share.
 struct ParameterServerPlace {
   std::shared_ptr<RpcClient> client;
   std::string name;  // "parameter server 0 (127.0.0.1:2222)"
@@ -34,10 +34,10 @@ class ParameterClient {
   };
   void begin();
   void add_cells(std::span<const NewCell> cells);
-  /// After so many steps.
+  /// `version`: the number of steps applied.
   void set(std::uint64_t cell, std::uint64_t version, std::string_view bytes);
   void add_program(std::uint64_t number, std::string_view bytes);
-  /// `values`: one behind another.
+  /// `values`: contiguous.
   void push(std::uint64_t step, std::uint64_t program, std::string_view values);
   /// `size` bytes of the values that belong to `program`, once the first `version` steps are applied.
   std::string pull(std::uint64_t program, std::uint64_t version, std::size_t size);

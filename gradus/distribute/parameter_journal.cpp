@@ -31,7 +31,7 @@ std::string head_of(std::string_view event) {
   throw Unavailable(message);
 }
 
-/// Whether all of it is whole.
+/// True if all records are whole.
 bool read_events(const fs::path& file, const ParameterJournal::Take& take) {
   const std::string all = read_text_file(file);
   std::string_view rest = all;

@@ -1,7 +1,7 @@
-/// ParameterJournal: what a parameter server has taken in, on disk, so that a server that was killed comes back as it
-/// was. Events are appended to a log before they are acknowledged. Now and then a snapshot takes the place of the logs
-/// before it. Files are `snapshot-N`, all of what happened before `log-N`, and `log-N`, `log-N+1`, ...; each is records
-/// of length, checksum and bytes.
+/// ParameterJournal: the record of a parameter server's input, on disk, so that a killed server is restored as it was.
+/// Events are appended to a log before they are acknowledged. Now and then a snapshot takes the place of the logs
+/// before it. Files are `snapshot-N`, everything before `log-N`, and `log-N`, `log-N+1`, ...; each is records of
+/// length, checksum and bytes.
 ///
 /// A process that is killed loses nothing. A machine that loses its power may lose the events since the last snapshot.
 #pragma once
@@ -22,13 +22,13 @@ class ParameterJournal {
   ParameterJournal(const ParameterJournal&) = delete;
 
   /// All events of the newest snapshot and of the logs after it, in order; then a new log begins. DataError for a
-  /// snapshot that is damaged; of a log the last event may be cut off, since nobody was told that it had arrived.
+  /// damaged snapshot; the last event of a log may be cut off, since it was never acknowledged.
   void recover(const Take& take);
   /// Returns when the system has it. ResourceExhausted on a full disk.
   void append(std::string_view event);
   /// Events from now on are after the next snapshot.
   void turn();
-  /// What happened before the last turn(): `write` gives its events. Older files go.
+  /// Writes all events before the last turn(): `write` gives them. Older files go.
   void write_snapshot(const std::function<void(const Take& add)>& write);
   /// Nothing has happened: all files go.
   void reset();

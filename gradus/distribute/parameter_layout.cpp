@@ -16,8 +16,8 @@ void ParameterLayout::take_in(const StepProgram& program) {
   for (const StepProgram::Cell& cell : cells)
     require(!cell->spec.device.is_named() || cell->spec.device == Placement(cpu(0)), "variable ", cell->name, " is on ",
             cell->spec.device, ": with parameter servers Variables are on the processor");
-  // Small ones that follow from small ones and from what is pushed are everywhere; whatever else is updated together
-  // lies together.
+  // Small Variables that follow from small ones and from pushes are on every server; all others that are updated
+  // together lie together.
   std::unordered_map<const VariableCell*, bool> is_shared;
   for (const StepProgram::Cell& cell : cells)
     is_shared[cell.get()] = numbers_.contains(cell.get()) ? of(*cell).server == everywhere : is_small(*cell);

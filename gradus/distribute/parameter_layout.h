@@ -13,17 +13,17 @@ class ParameterLayout {
   struct Place {
     StepProgram::Cell cell;
     int server = 0;          // everywhere: each has it, and updates it alike
-    Tensor last_known = {};  // what it held when servers and this process agreed
+    Tensor last_known = {};  // its value when servers and this process last agreed
     bool is_on(int which) const { return server == everywhere || server == which; }
-    /// Which server is asked for it.
+    /// The server that is asked for it.
     int home() const { return server == everywhere ? 0 : server; }
   };
 
   explicit ParameterLayout(int servers) : loads_(static_cast<std::size_t>(servers)) {}
 
-  /// Gives Variables of the program that are new a place. Those that an update reads are on one server; of one element
-  /// they may be everywhere. Larger ones go first, to the server that has least. InvalidArgument where earlier steps
-  /// have parted what this one updates together.
+  /// Places new Variables of the program. The Variables that an update reads are on one server; those of one element
+  /// may be on all. Larger ones are placed first, on the server that has least. InvalidArgument if earlier steps have
+  /// separated Variables that this one updates together.
   void take_in(const StepProgram& program);
 
   /// By number.

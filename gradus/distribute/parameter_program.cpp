@@ -1,4 +1,4 @@
-/// Writing, reading, checking and running what servers compute.
+/// Writing, reading, checking and running the programs of servers.
 #include "gradus/distribute/parameter_program.h"
 #include <algorithm>
 #include "gradus/backend/executable.h"

@@ -1,5 +1,5 @@
 /// ParameterProgram: the update that a parameter server computes when a step's push arrives. It is a graph, sent as
-/// text, with what its inputs and outputs are. It comes from another process, so everything is checked.
+/// text, with the meaning of its inputs and outputs. It comes from another process, so everything is checked.
 #pragma once
 #include <functional>
 #include <memory>
@@ -31,7 +31,7 @@ class ParameterProgram {
  public:
   static constexpr std::size_t most_bytes = std::size_t{1} << 30, most_entries = std::size_t{1} << 20;
 
-  /// `spec_of` a Variable by its number throws a DataError for one that is not there. DataError for what is no program.
+  /// `spec_of` a Variable by its number throws a DataError for an unknown one. DataError for malformed bytes.
   ParameterProgram(std::string_view bytes, const std::function<Spec(std::uint64_t)>& spec_of);
 
   const std::vector<std::uint64_t>& pulled() const { return written_.pulled; }
@@ -40,7 +40,7 @@ class ParameterProgram {
   const std::vector<Spec>& pushes() const { return written_.pushes; }
   std::size_t push_bytes() const { return push_bytes_; }
 
-  /// New values of assigns(), of those of reads() and what was pushed.
+  /// New values of assigns(), from those of reads() and the pushes.
   std::vector<Ref<Buffer>> run(std::span<const Ref<Buffer>> reads, std::span<const Ref<Buffer>> pushes) const;
 
  private:

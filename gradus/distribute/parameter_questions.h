@@ -11,8 +11,8 @@ enum class ParameterQuestion : std::uint64_t {
   cells,    // count, then number, name and spec of each Variable
   set,      // a piece of the value of Variable `subject`, which it gets after `program` steps
   program,  // a piece of program `subject`
-  push,     // a piece of what step `subject` pushes for `program`
-  pull,  // program (every_cell: all Variables), version, offset, length: these bytes of the values, one behind another
+  push,     // a piece of the push of step `subject` for `program`
+  pull,     // program (every_cell: all Variables), version, offset, length: these bytes of the values, contiguous
 };
 /// A piece: sender, sequence, subject, program, total, offset, bytes.
 

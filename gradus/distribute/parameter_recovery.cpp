@@ -1,4 +1,4 @@
-/// How a parameter server writes down what it has taken in, and takes it in again.
+/// How a parameter server records its input, and restores it.
 #include <algorithm>
 #include "gradus/base/notice.h"
 #include "gradus/distribute/parameter_questions.h"
@@ -59,7 +59,7 @@ void ParameterStore::write_down(const std::string& written) {
   }
 }
 
-/// Of what is now; it is written while others go on.
+/// Writes the present state, while other threads go on.
 void ParameterStore::take_snapshot(std::unique_lock<std::mutex>& lock) {
   std::vector<std::string> before{written_begin()}, after;
   for (const auto& [number, cell] : cells_) before.push_back(written(number, cell));
@@ -93,7 +93,7 @@ void ParameterStore::take_snapshot(std::unique_lock<std::mutex>& lock) {
 void ParameterStore::recover() {
   const std::lock_guard lock(mutex_);
   journal_->recover([this](std::string_view event) { take_again(MessageReader(event, server_checkpoint)); });
-  // What a version does not say is as in the one before.
+  // Cells that a version does not contain are those of the version before.
   for (std::size_t v = 1; v < versions_.size(); ++v)
     for (std::size_t place = 0; place < cells_.size(); ++place)
       if (!versions_[v][place]) versions_[v][place] = versions_[v - 1][place];
@@ -161,7 +161,7 @@ void ParameterStore::apply_ready() {
   for (std::size_t v = 1; v < versions_.size(); ++v)
     for (std::size_t place = 0; place < cells_.size(); ++place)
       if (!versions_[v][place]) versions_[v][place] = versions_[v - 1][place];
-  std::unique_lock<std::mutex> owned;  // nobody else is here
+  std::unique_lock<std::mutex> owned;  // no other thread exists yet
   while (failure_.empty() && ready_.contains(newest_)) apply(owned);
 }
 

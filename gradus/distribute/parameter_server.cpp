@@ -1,4 +1,4 @@
-/// The strategy, and what the process of a server does in its place.
+/// The strategy, and the loop of a server process in its place.
 #include "gradus/distribute/parameter_server.h"
 #include <cstdlib>
 #include <future>

@@ -7,20 +7,19 @@
 ///     print("loss", strategy.join().item());
 ///   }
 ///
-/// Every process runs the same program and schedules the same steps with the same batches; whichever worker is free
-/// computes a step, once. A process that is a parameter server serves in the constructor, until the training ends, and
-/// then ends itself with status 0; where the training fails, the constructor throws.
+/// Every process runs the same program and schedules the same steps with the same batches; a free worker computes a
+/// step, once. A process that is a parameter server serves in the constructor, until the training ends, and then ends
+/// itself with status 0; where the training fails, the constructor throws.
 ///
 /// Updates are applied in the order in which steps were scheduled. Step k computes with the values after the first
 /// k - lag steps, where lag is `max_staleness`, but at most the number of workers less one, and never reaches back over
-/// join(), run() or an assignment between steps. So results are the same bits whoever is slow, stopped or lost. With
-/// max_staleness = 0 they are those of one process.
+/// join(), run() or an assignment between steps. So results are the same bits, whichever workers are slow, stopped or
+/// lost. With max_staleness = 0 they are those of one process.
 ///
-/// The optimizer's update is computed at the servers, slots and all; clipping is the worker's. A Variable that a step
-/// assigns beside it is set as in one process where that depends on no batch. What is made of the batch counts in the
-/// order of steps; where it is made of the old value, too, changes add up, and the Variable needs an Aggregation (of
-/// either kind), unless max_staleness is 0. Between two join() the Variables of the program hold what they held at the
-/// last one.
+/// The optimizer's update is computed at the servers, slots and all; clipping is the worker's. Other assignments of a
+/// step are those of one process if they depend on no batch. Values computed from the batch are assigned in the order
+/// of steps. If they depend on the old value, too, changes add up, and the Variable needs an Aggregation (of either
+/// kind), unless max_staleness is 0. Between two join() the Variables of the program keep the values of the last one.
 #pragma once
 #include <filesystem>
 #include "gradus/distribute/strategy.h"
@@ -30,10 +29,10 @@ namespace gradus {
 /// Options of ParameterServerStrategy.
 struct ParameterServerOptions {
   int max_staleness = 0;  // how many updates a worker's values may lack; 0: in step, workers take turns
-  /// A directory in which each server writes down what it takes in, so that one that is started again goes on where it
-  /// was: nothing is lost. Empty: a server that is lost ends the training.
+  /// A directory in which each server records its input, so that a server that is started again continues where it was
+  /// and nothing is lost. Empty: a lost server ends the training.
   std::filesystem::path checkpoints = {};
-  int checkpoint_steps = 100;  // after so many steps a server writes all its values anew; between them what is pushed
+  int checkpoint_steps = 100;  // steps between two full snapshots of a server; pushes are recorded between them
   static constexpr auto ranges() {
     return std::array{Allowed::within(0, 1024, "max_staleness"), Allowed::positive("checkpoint_steps")};
   }
@@ -62,8 +61,8 @@ template <class R> Loss loss_in(const R& result) {
 
 /// Asynchronous training with parameter servers, as the first comment of this header describes it.
 struct ParameterServerStrategy : Strategy {
-  /// Returns when all workers and servers are here. InvalidArgument for a cluster without parameter servers;
-  /// Unavailable, which says who is missing, after the cluster's timeout.
+  /// Returns when all workers and servers have joined. InvalidArgument for a cluster without parameter servers;
+  /// Unavailable, which names the missing ones, after the cluster's timeout.
   explicit ParameterServerStrategy(const Cluster& cluster, ParameterServerOptions options = {});
 
   /// Some worker will run `step` with this batch, which is not divided. It returns at once, unless many steps wait. It
@@ -84,11 +83,11 @@ struct ParameterServerStrategy : Strategy {
     });
   }
 
-  /// Waits for all that was scheduled. Then the Variables of the program are those of the servers, on every rank. Gives
-  /// the loss of all examples since the last join; an empty one if no step gave any. What a step has thrown it throws.
+  /// Waits for all scheduled steps. Then the Variables of the program have the servers' values, on every rank. Gives
+  /// the loss of all examples since the last join; an empty one if no step gave any. Rethrows the error of a step.
   Loss join() const;
 
-  /// Of this process; 0 in a simulated cluster.
+  /// The rank of this process; 0 in a simulated cluster.
   int rank() const;
 
  private:

@@ -24,14 +24,14 @@ Ref<Buffer> buffer_of(std::string_view bytes) {
   return buffer;
 }
 
-/// Of several numbers, in order.
+/// A hash of several numbers, in order.
 std::uint64_t mixed(std::initializer_list<std::uint64_t> all) {
   std::uint64_t hash = all.size();
   for (const std::uint64_t each : all) hash = mix(hash, each);
   return hash;
 }
 
-/// In how many steps a worker may find its next one, beyond those that may be under way.
+/// The number of steps a worker looks ahead for its next one, beyond those that may be under way.
 constexpr std::size_t steps_ahead = 8;
 
 constexpr const char* differing =
@@ -286,12 +286,12 @@ void ParameterServerGroup::note_failure(const std::exception_ptr& error) {
     }
   }
   changed_.notify_all();
-  for (const auto& place : places_) place->client->cancel();  // who waits for a server, which may be gone, too
+  for (const auto& place : places_) place->client->cancel();  // a thread may wait for a server that is gone, too
 }
 
 // ---------------------------------------------------------------- the thread of the program
 
-/// A failure here is that of all ranks; what a worker has thrown comes before what follows from it.
+/// A failure here is that of all ranks; a worker's error comes before its consequences.
 template <class Work> auto ParameterServerGroup::attempt(Work work) {
   try {
     return work();
@@ -488,7 +488,7 @@ StepLoss ParameterServerGroup::join() {
     if (ranks() > 1) {
       const NamedNumber steps{"the number of scheduled steps", static_cast<std::int64_t>(scheduled_)};
       check_same({&steps, 1}, "strategy.join", "every rank makes the same calls");
-      check_same(std::exchange(history_, 0), text("strategy.join", differing));  // who took no step has compared none
+      check_same(std::exchange(history_, 0), text("strategy.join", differing));  // one without steps has compared none
     }
     const StepMember::Round round = main_->round(round_begin_, scheduled_);
     note_committed(round.committed);
@@ -522,7 +522,7 @@ void ParameterServerGroup::take_values() {
   }
   known_here_ = layout_.places().size();
   seen_ = scheduled_;
-  if (ranks() > 1) main_->agree(scheduled_);  // nobody goes on before all have them
+  if (ranks() > 1) main_->agree(scheduled_);  // no rank goes on before all have them
 }
 
 StepResults ParameterServerGroup::run(const StepIdentity& identity, In global, StaticArguments statics,

@@ -41,7 +41,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   ParameterServerGroup(const Cluster& cluster, const ParameterServerOptions& options);
   ~ParameterServerGroup() override;
 
-  /// What all processes of a training have to have in common.
+  /// Settings that all processes of a training have to share.
   static std::string fingerprint_of(const Cluster& cluster, int max_staleness);
   static ParameterStore::Options options_of_store(const ParameterServerOptions& options, int server);
   void schedule(const StepIdentity& identity, In batch, const StaticArguments& statics, const Body& body);
@@ -59,7 +59,7 @@ class ParameterServerGroup final : public ReplicaGroup {
 
  private:
   using Clients = std::vector<ParameterClient>;
-  /// What was made of a function.
+  /// The compiled variants of a function.
   struct Known {
     struct Variant {
       std::string signature;
@@ -80,7 +80,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   struct Traced {
     std::shared_ptr<const InstalledProgram> known = nullptr;  // or
     std::shared_ptr<const StepProgram> fresh = nullptr;
-    Known* function = nullptr;  // null: nobody can call it again
+    Known* function = nullptr;  // null: no caller can call it again
     std::string signature = {};
     std::size_t most_variants = 0;
   };
@@ -90,7 +90,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   std::shared_ptr<const InstalledProgram> install(std::shared_ptr<const StepProgram> program);
   ScheduledStep prepared(const Traced& traced, In batch, bool is_in_step);
   void send_new_cells(std::size_t first);
-  /// What the program has assigned since takes effect at the next step.
+  /// Assignments of the program since the last step take effect at the next one.
   void send_assigned();
   void take_values();
   void await_room();
@@ -121,15 +121,15 @@ class ParameterServerGroup final : public ReplicaGroup {
   std::size_t known_here_ = 0;     // Variables, by number, whose values have come from the servers
   std::uint64_t seen_ = 0;         // after how many steps
   std::uint64_t base_ = 0;         // steps from here on see all before it
-  std::uint64_t round_begin_ = 0;  // what join() is about
+  std::uint64_t round_begin_ = 0;  // the first step of the round that join() ends
 
   std::mutex mutex_;
-  std::condition_variable changed_;                           // of what follows
+  std::condition_variable changed_;                           // notifies of changes of the members below
   std::deque<std::shared_ptr<const ScheduledStep>> waiting_;  // not known to be done, by number
   std::uint64_t scheduled_ = 0;
   std::uint64_t history_ = 0;  // a fingerprint of the steps scheduled since the last join
   std::exception_ptr error_;
-  std::string failure_;  // what it says; empty: there is none
+  std::string failure_;  // the message of the failure; empty: none
   bool is_over_ = false;
   bool is_beating_ = false;  // a thread says that this process lives
   std::vector<std::thread> threads_;

@@ -1,6 +1,6 @@
-/// ParameterStore: the Variables of one parameter server. It applies what is pushed in the order of steps, so that
-/// version k holds the first k steps, keeps the versions that workers may want, and gives each as it is asked for. It
-/// answers questions (parameter_questions.h) by gRPC or within one process.
+/// ParameterStore: the Variables of one parameter server. It applies pushes in the order of steps, so that version k
+/// holds the first k steps, keeps the versions that workers may want, and serves them. It answers questions
+/// (parameter_questions.h) by gRPC or within one process.
 ///
 /// A push counts once, however often it comes: by its step, and its pieces by sender and sequence.
 #pragma once
@@ -21,10 +21,9 @@ namespace gradus {
 class ParameterStore : public RpcHandler {
  public:
   struct Options {
-    std::chrono::milliseconds hold{500};  // of a question for a version that is not there yet
-    std::filesystem::path checkpoints =
-        {};                              // where it writes down what it takes in, and finds it again; empty: nowhere
-    std::uint64_t snapshot_steps = 100;  // after so many steps all is written anew
+    std::chrono::milliseconds hold{500};     // of a question for a version that is not there yet
+    std::filesystem::path checkpoints = {};  // the record of its input, for recovery; empty: none
+    std::uint64_t snapshot_steps = 100;      // steps between two full snapshots
   };
   ParameterStore() : ParameterStore(Options()) {}
   /// With checkpoints it is as the one that wrote there last was. DataError where they are damaged.
@@ -43,7 +42,7 @@ class ParameterStore : public RpcHandler {
     std::size_t place;  // in a version
   };
   using Version = std::vector<Ref<Buffer>>;  // by place; empty: not known yet
-  /// What a sender is in the midst of sending.
+  /// An upload that a sender has not finished.
   struct Upload {
     std::uint64_t sequence = 0, kind = 0, subject = 0, program = 0;
     std::size_t total = 0;
@@ -66,7 +65,7 @@ class ParameterStore : public RpcHandler {
   std::string begin(const std::string& run, MessageReader& reader);
   void forget_all(const std::string& run, std::size_t lag);
   std::string add_cells(MessageReader& reader);
-  /// Whether it is new.
+  /// True if it is new.
   bool add_cell(std::uint64_t number, const std::string& name, std::string_view spec);
   std::string take_piece(std::uint64_t kind, MessageReader& reader);
   std::size_t size_of_upload(std::uint64_t kind, std::uint64_t subject, std::uint64_t program) const;
@@ -81,8 +80,8 @@ class ParameterStore : public RpcHandler {
   /// The next step; the lock, if there is one, is left meanwhile.
   void apply(std::unique_lock<std::mutex>& lock);
   static Ref<Buffer> buffer_with(std::string_view bytes);
-  /// Who is lost after pushing step k, and before the desk knows of it, leaves k to another one, which wants version
-  /// k - lag again. By then steps up to k + lag may have been applied.
+  /// If a worker dies between pushing step k and reporting it, another worker redoes k and needs version k - lag again.
+  /// By then steps up to k + lag may have been applied.
   std::size_t most_versions() const { return 2 * lag_ + 2; }
 
   // parameter_recovery.cpp

@@ -1,4 +1,4 @@
-/// Joining and adding what shards have computed.
+/// Joining and adding the values of shards.
 #include "gradus/distribute/per_replica.h"
 #include <ostream>
 #include "gradus/distribute/replica_group.h"

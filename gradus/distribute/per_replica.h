@@ -23,8 +23,8 @@ template <> class PerReplica<Tensor> {
   friend std::ostream& operator<<(std::ostream& out, const PerReplica& values);
 
   // For the rooms of the library.
-  /// `shards`: the values of those that have rows, by number, `numbers`; `replicas`: the first of each replica's, among
-  /// `all` of them.
+  /// `shards`: the values of shards with rows; `numbers`: their numbers; `replicas`: the first shard of each replica,
+  /// among `all` of them.
   PerReplica(Tensors shards, std::vector<int> numbers, std::vector<int> replicas, int all);
   /// One value that all have in common.
   PerReplica(const Tensor& common, std::size_t replicas);

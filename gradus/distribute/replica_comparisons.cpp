@@ -1,5 +1,5 @@
-/// Comparisons of what processes have in common: numbers, data sets, batches. All processes make the same calls, so
-/// that each learns what the others have, and all throw the same errors.
+/// Comparisons between processes: numbers, data sets, batches. All processes make the same calls, so that each learns
+/// the others' values, and all throw the same errors.
 #include <algorithm>
 #include <cstring>
 #include <functional>

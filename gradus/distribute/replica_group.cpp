@@ -21,14 +21,14 @@ namespace {
 struct Rows {
   int number;
   std::int64_t begin, end;
-  int length = 0;  // which of the two that shards have
+  int length = 0;  // the index of its length, 0 or 1
   std::int64_t count() const { return end - begin; }
 };
 
-/// A global batch, of which a process may have its own rows alone.
+/// A global batch; a process may hold only its own rows of it.
 struct GlobalBatch {
   std::int64_t rows = -1;  // -1: nothing is split
-  RowRange here;           // those that the tensors have
+  RowRange here;           // the rows that the tensors have
   std::shared_ptr<const BatchPart> part;
 
   /// `readers`: of a strategy whose processes may read their own rows alone, or null.
@@ -66,7 +66,7 @@ struct GlobalBatch {
   }
 };
 
-/// Those that have rows.
+/// The shards that have rows.
 std::vector<Rows> rows_of_shards(std::int64_t rows, int shards) {
   std::vector<Rows> all;
   for (int i = 0; i < shards; ++i) {
@@ -104,7 +104,7 @@ Ref<Buffer> number_buffer(int number) {
   return buffer;
 }
 
-/// What a call gives.
+/// The results of a call.
 struct Layout {
   std::shared_ptr<const void> structure;
   std::vector<int> second;  // of each result: where that of shards of the second length is, or -1
@@ -220,7 +220,7 @@ Pipeline ReplicaGroup::distributed(const Pipeline& batches, bool by_hand) {
   return batches.read_by(readers);
 }
 
-/// Says once what this rank has of the first data set.
+/// Logs once which rows of the first data set this rank has.
 void ReplicaGroup::say_rows(const Pipeline& batches, const BatchReaders& readers) {
   if (std::exchange(has_said_rows_, true)) return;
   const auto rows = batches.rows();
@@ -272,14 +272,14 @@ StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArg
     StepResults results = results_of(called, run, division);
     end();
     return results;
-  } catch (const std::exception& error) {
-    failed(error.what());
+  } catch (...) {
+    failed(message_of_current());
     throw;
   }
 }
 
-/// The step for shards of one length, and once more for those of the other. What is the same for both are the same
-/// nodes; sums are of both.
+/// The step for shards of one length, traced once more for the other length. Values independent of the shard length are
+/// shared nodes; sums cover both lengths.
 Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) const {
   Trace& trace = *Trace::current();
   ShardSums sums;
@@ -343,7 +343,7 @@ StepResults ReplicaGroup::results_of(const Called& called, const Run& run, const
       result.of_all = std::make_shared<PerReplica<Tensor>>(first, static_cast<std::size_t>(replicas()));
       continue;
     }
-    // Of each length one result, in whose place are those of the shards of this process.
+    // One result per shard length, replaced by this process's shards.
     std::vector<Spec> specs{first.spec()};
     const auto of_length = [&](int length) -> const Tensor& {
       return length == 0 ? first : called.tensors[static_cast<std::size_t>(layout.second[k])];

@@ -21,7 +21,7 @@ class ReplicaGroup {
   virtual ~ReplicaGroup();
   ReplicaGroup(const ReplicaGroup&) = delete;
 
-  /// Of this process, and how many processes there are.
+  /// This process's rank, and the number of processes.
   virtual int rank() const { return rank_; }
   virtual int ranks() const { return ranks_; }
   int replicas() const { return ranks_ * own_replicas(); }
@@ -29,7 +29,7 @@ class ReplicaGroup {
   virtual StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
   virtual Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
 
-  /// Whether each process keeps a part of the state of optimizers.
+  /// True if each process keeps a part of the state of optimizers.
   bool divides_state() const { return options_.divides_state; }
   /// The values of all processes, by rank; all call it. `question`, for people, as "the rows of the next batch":
   /// InvalidArgument on all if processes ask different ones.
@@ -38,19 +38,19 @@ class ReplicaGroup {
   virtual std::vector<std::string> texts_of_all(std::string_view mine) { return {std::string(mine)}; }
   /// True if `mine` holds in any process; all ask.
   bool any(bool mine);
-  /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
+  /// InvalidArgument, opened by `what`, unless all processes have the same value; a collective call.
   void check_same(std::uint64_t value, const std::string& what, std::string_view question = "a common value");
-  /// InvalidArgument that names the first of these of which processes have different ones; all ask.
+  /// InvalidArgument that names the first of these values that differs between processes; a collective call.
   void check_same(std::span<const ShardRun::Common> values, const std::string& when = "strategy.run");
-  /// Whether several processes each have all Variables, which then have to be the same.
+  /// True if several processes each have all Variables, which then have to be the same.
   virtual bool keeps_variables() const { return ranks_ > 1; }
   bool says_micro_shards() const { return micro_shards_ > 0; }
-  /// Makes values whole of which each process has a part; all ask.
+  /// Makes values whole that are divided among processes; a collective call.
   virtual void gather(std::span<ShardRun::Gathered> values);
-  /// Before this process throws what all others will: returns when they know it, too, so that no end of this process
-  /// comes before.
+  /// Called before this process throws a common error: returns when the others know it, too, so that no end of this
+  /// process comes before.
   virtual void before_common_error() noexcept {}
-  /// This process cannot go on: the others are told.
+  /// This process cannot go on, and tells the others.
   virtual void give_up(const std::string&) noexcept {}
   virtual std::string name_of(int rank) const { return text("rank ", rank); }
   /// The process that computes this shard.
@@ -67,7 +67,7 @@ class ReplicaGroup {
   Pipeline distributed(const Pipeline& batches, bool by_hand);
 
  protected:
-  /// Those that read the rows of their own shards alone; null: each reads whole batches.
+  /// Readers that read the rows of their own shards alone; null: each reads whole batches.
   virtual std::shared_ptr<const BatchReaders> readers() { return nullptr; }
   /// A call begins; it is over; it has failed.
   virtual void begin() {}
@@ -78,7 +78,7 @@ class ReplicaGroup {
   void check_batches(std::span<const std::uint64_t> fingerprints);
   virtual void end() {}
   virtual void failed(const std::string&) noexcept {}
-  /// `parts`: of all shards that have rows, by number, of so many bytes each. Fills those of other processes.
+  /// `parts`: all shards that have rows, by number, with the given bytes each. Fills those of other processes.
   virtual void share(std::span<ShardRun::Part>, std::span<const std::int64_t>) {}
   /// InvalidArgument if the step is to run op by op.
   static void check_is_traced(const StepIdentity& identity);
@@ -90,7 +90,7 @@ class ReplicaGroup {
   virtual void is_there(std::size_t) {}
   virtual void drive() {}
   virtual void has_added() {}
-  /// Makes the results of sums over all shards, of which this process has given its own.
+  /// Makes the results of sums over all shards; this process contributes its own.
   virtual void add_up(std::span<ShardRun::Sum> sums);
   int own_replicas() const { return static_cast<int>(devices_.size()); }
   const std::vector<Device> devices_;
@@ -130,8 +130,7 @@ class ReplicaGroup {
 inline constexpr const char* part_advice =
     "; tensors of strategy.distribute go to strategy.run as they are, all of one batch";
 
-/// The sum of parts of some shards, of `shards` in all; those that are not there are zeros.
-/// `narrow`: as of AllReduce.
+/// The sum of parts of some shards, of `shards` in all; missing ones are zeros. `narrow`: as for AllReduce.
 Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards, bool narrow = false);
 
 }  // namespace gradus::detail

@@ -197,7 +197,7 @@ class GrpcClient : public RpcClient {
   }
 
  private:
-  /// `why` is what gRPC says of a connection that there is not.
+  /// `why`: gRPC's reason for the lack of a connection.
   void note(std::string_view why) {
     constexpr std::string_view before = "last error: ";
     if (const auto at = why.find(before); at != std::string_view::npos) why.remove_prefix(at + before.size());

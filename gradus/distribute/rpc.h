@@ -20,16 +20,16 @@ struct ifaddrs;
 
 namespace gradus {
 
-/// Who answers. Both functions come from any thread, and return soon.
+/// Answers questions. Both functions are called from any thread, and return soon.
 class RpcHandler {
  public:
   using Answer = std::function<void(std::string_view bytes)>;
   virtual ~RpcHandler() = default;
   /// `answer` is called once, now or later, from any thread. `call` is the number of the question.
   virtual void ask(std::uint64_t call, std::string_view bytes, Answer answer) = 0;
-  /// Who asked this has gone, so it needs no answer: its process may have ended.
+  /// The caller has gone, so the question needs no answer: its process may have ended.
   virtual void left(std::uint64_t call) = 0;
-  /// Somebody without the token was turned away.
+  /// A caller without the token was turned away.
   virtual void refused(std::string_view peer) = 0;
 };
 
@@ -55,8 +55,8 @@ class RefusedQuestions {
   std::map<std::string, std::uint64_t> counts_;  // by the refusing server
 };
 
-/// What a server says of TLS handshakes that fail: each reason once, and a few of them, since whoever is turned away
-/// tries again. From any thread.
+/// A server's messages about failed TLS handshakes: each reason once, and a few of them, since a refused client tries
+/// again. From any thread.
 class FailedHandshakes {
  public:
   static constexpr std::size_t most_reasons = 4;
@@ -84,7 +84,7 @@ class TurnedAway : public Unavailable {
  public:
   using Unavailable::Unavailable;
 };
-/// Whoever asked has given it up: RpcClient::cancel.
+/// The caller has cancelled its questions: RpcClient::cancel.
 class LeftOff : public Unavailable {
  public:
   using Unavailable::Unavailable;
@@ -93,22 +93,22 @@ class LeftOff : public Unavailable {
 class RpcClient {
  public:
   virtual ~RpcClient() = default;
-  /// Waits for the answer. Nothing at the deadline. Unavailable says who has gone, TurnedAway who refuses; a server
-  /// that has not come yet is waited for, too, if `awaits`.
+  /// Waits for the answer. Nothing at the deadline. Unavailable names the server that has gone, TurnedAway the one that
+  /// refuses; a server that has not come yet is waited for, too, if `awaits`.
   virtual std::optional<std::string> ask(std::string_view bytes, Deadline deadline, bool awaits) = 0;
-  /// Why there is no connection to a server that it waits for, as last known; empty: there is one, or nobody knows.
+  /// Why there is no connection to a server that it waits for, as last known; empty: connected, or unknown.
   virtual std::string problem() const { return {}; }
-  /// From any thread: whoever asks, or will ask, gets a LeftOff.
+  /// From any thread: pending and later calls throw LeftOff.
   virtual void cancel() = 0;
 };
 
 inline constexpr int most_bytes_asked = 1 << 20, most_bytes_answered = 64 << 20;
 
-/// Unavailable where nobody can listen at `where`, InvalidArgument where a file of `credentials` cannot be read.
-/// `where` with another host than the loopback's listens on all interfaces, by IPv4 and IPv6, or on that of this name;
-/// with port 0 at this host alone, at any free port. `problem` opens the message of a failure. At the loopback, without
-/// a token and without certificates, it makes a token and leaves it for this user (left_token.h), where clients find
-/// it. Few connections without the token are open at a time (listener.h).
+/// Unavailable if `where` cannot be listened at, InvalidArgument if a file of `credentials` cannot be read. `where`
+/// with another host than the loopback's listens on all interfaces, by IPv4 and IPv6, or on that of this name; with
+/// port 0 at this host alone, at any free port. `problem` opens the message of a failure. At the loopback, without a
+/// token and without certificates, it makes a token and leaves it for this user (left_token.h), where clients find it.
+/// Few connections without the token are open at a time (listener.h).
 std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& interface,
                                        const Credentials& credentials, RpcHandler& handler,
                                        const std::string& problem = "rank 0 cannot hold the meeting");
@@ -122,7 +122,7 @@ std::string interface_of(const std::string& host);
 std::string interface_of(const std::string& host, const ifaddrs* among);
 std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials,
                                        const std::string& what = "the meeting");
-/// Of a handler in this process.
+/// A client of a handler in this process.
 std::unique_ptr<RpcClient> in_process_client(RpcHandler& handler);
 
 }  // namespace gradus

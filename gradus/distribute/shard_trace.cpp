@@ -31,8 +31,7 @@ Tensor padded(const Tensor& part, std::int64_t rows) {
   return concat({part, fill(shape, 0, part.dtype())}, 0);
 }
 
-/// Whether it is made of what joins shards. What is known of that when one length is traced is without the other's
-/// part.
+/// True if it depends on an op that joins shards. While tracing one length the other's contribution is unknown.
 bool is_of_sums(const Node& made) {
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> waiting{&made};
@@ -99,7 +98,7 @@ ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, T
 Tensor ShardTrace::sum_over_shards(const Tensor& part) {
   require(part.dtype() != boolean, "booleans of shards have no sum; cast them to i32");
   if (const auto found = known_.find(part.node().get()); found != known_.end()) return found->second.sum;
-  if (part.shape().rank() == 0)  // weights are made anew where parts of a batch are added up
+  if (part.shape().rank() == 0)  // weights are recomputed when parts of a batch are added up
     for (const Known& known : scalars_)
       if (known.part.spec() == part.spec() && are_surely_equal(*known.part.node(), *part.node()) &&
           may_stand_for(known.sum, part))
@@ -150,7 +149,7 @@ void ShardTrace::assign(VariableCell& cell, const Tensor& value) {
   if (known == differing_.end()) differing_.push_back(cell.shared_from_this());
 }
 
-/// What all shards add, even if it is the same, counts for each.
+/// An increment counts once per shard, even if all shards add the same.
 bool ShardTrace::increase(VariableCell& cell, const Tensor& given, bool decreases) {
   if (cell.aggregation != Aggregation::sum || given.spec() != cell.spec) return false;
   const Tensor by = decreases ? zeros_like(given) - given : given;
@@ -174,7 +173,7 @@ void ShardTrace::finish() {
       parent()->assign(*cell, apply(Divisible{}, now));
 }
 
-/// The first shard draws what a step without shards does.
+/// The first shard draws the numbers of a step without shards.
 Tensor ShardTrace::random_key(const Tensor& key) {
   const Tensor common = Context::random_key(key);
   return where(equal(place_.number, 0), common, philox(place_.number, common, 0));

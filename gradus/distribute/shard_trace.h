@@ -1,5 +1,5 @@
-/// ShardTrace: the context of a shard within the trace of a step that a strategy runs. It says what the sum over the
-/// shards is, what Variables get, which random numbers a shard draws, and that C++ may not branch on what differs.
+/// ShardTrace: the context of a shard within the trace of a step that a strategy runs. It defines sums over the shards,
+/// assignments to Variables and the random numbers of a shard, and forbids C++ branches on values that differ.
 #pragma once
 #include <unordered_map>
 #include "gradus/function/trace.h"
@@ -20,15 +20,15 @@ struct ShardOptions {
   bool sums_in_bf16 = false;   // gradients are rounded to bf16 to be added up
 };
 
-/// What a step has asked for of all shards, in order: sums, and others that take values of all of them.
+/// The collective ops of a step, in order: sums, and others that take values of all shards.
 class ShardSums {
  public:
-  /// What `op` makes of the parts of all shards: of one of the first length.
+  /// The result of `op` on the parts of all shards; `part` is that of one of the first length.
   Tensor add(const AnyOp& op, const Tensor& part);
   /// The same, for shards of the other length, which add `part`. Empty if these are to gather rows of a table, and
   /// those of the first length do not.
   Tensor join(const AnyOp& op, const Tensor& part);
-  /// To be results of the program, too: they say what shards of the second length add.
+  /// Further results of the program: the addends of shards of the second length.
   const Tensors& joins() const { return joins_; }
   /// InvalidArgument unless both lengths ask for as many sums.
   void check_joined() const;
@@ -40,7 +40,7 @@ class ShardSums {
 
 class ShardTrace final : public Context {
  public:
-  /// `length`: of which of the two lengths the shard is. `number`: its number, a scalar i64 that differs.
+  /// `length`: 0 or 1, the shard's length of the two. `number`: its number, a scalar i64 that differs.
   ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number, const ShardOptions& options);
 
   bool is_within_shard() const override { return true; }
@@ -53,7 +53,7 @@ class ShardTrace final : public Context {
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
   bool increase(VariableCell& cell, const Tensor& by, bool decreases) override;
-  /// The end of the step: Variables get what their aggregation makes of the values of shards.
+  /// The end of the step: Variables get the aggregation of the shards' values.
   void finish();
   Tensor random_key(const Tensor& key) override;
   bool decide(const Tensor& predicate) override;
@@ -71,7 +71,7 @@ class ShardTrace final : public Context {
   std::vector<Known> scalars_;
   std::vector<std::shared_ptr<VariableCell>> differing_;  // which hold another value on each shard
   std::vector<std::shared_ptr<VariableCell>> state_;      // of optimizers, which was assigned
-  /// By what shards increase a Variable, until it is read.
+  /// The sum of a Variable's increments by shards, until it is read.
   struct Increase {
     std::shared_ptr<VariableCell> cell;
     Tensor by;

@@ -13,10 +13,10 @@ namespace {
 constexpr std::string_view desk_question = "a question at the desk of steps";
 constexpr std::uint64_t most_steps_ahead = 1 << 20;
 constexpr std::size_t agreements_kept = 1024;
-// For those that come again: steps before the present round, and results of rounds.
+// For members that join again: steps before the present round, and results of rounds.
 constexpr std::uint64_t old_steps_kept = 1 << 16;
 constexpr std::size_t rounds_kept = 1 << 16;
-/// Who waits for a step hears of so many that were done meanwhile, so that it can drop them.
+/// A member that waits for a step is answered after this many others were done meanwhile, so that it can drop them.
 constexpr std::uint64_t told_after = 4;
 
 MessageWriter reply(StepAnswer kind) {
@@ -173,7 +173,7 @@ void StepDesk::join(std::uint64_t call, std::size_t number, const std::string& i
   for (Seat& each : seats_) each.last_sign = Clock::now();
 }
 
-/// Whether another process has this seat, and it is not sure yet that it lives.
+/// True if another process has this seat, and may still live.
 bool StepDesk::is_contested(Seat& seat, const std::string& incarnation) const {
   if (!is_complete_ || !seat.is_here() || seat.incarnation == incarnation) return false;
   if (seat.contested == Clock::time_point()) seat.contested = Clock::now();
@@ -211,7 +211,7 @@ void StepDesk::finish(MessageReader& reader) {
   while (committed_ < end_of_steps() && known(committed_).is_done) ++committed_;
 }
 
-/// All that are here give a value; who comes again later finds what was agreed then.
+/// All present members give a value; one that joins again later receives the agreed one.
 void StepDesk::agree(std::size_t seat, MessageReader& reader, Held& held) {
   held.first = reader.integer();
   const std::uint64_t value = reader.integer();
@@ -239,7 +239,7 @@ void StepDesk::open(std::uint64_t number, std::uint64_t version, std::uint64_t f
   send(std::move(replies));
 }
 
-/// The first step that may begin and nobody is at, or that another is slow with.
+/// The first step that may begin and is unassigned, or whose worker is slow.
 std::optional<std::string> StepDesk::next_for(const Held& held) {
   const auto now = Clock::now();
   const auto can_begin = [&](const Step& one) { return one.is_open && !one.is_done && one.version <= committed_; };
@@ -365,7 +365,7 @@ std::string StepDesk::end_reply() const {
   return reply(ended_in_order_ ? StepAnswer::over : StepAnswer::failed).words(failure_).take();
 }
 
-/// Without rank 0, or a server that does not come back, there is no going on; but those that ask them find that out.
+/// The training cannot go on without rank 0 or a server that does not return; but members that ask these find that out.
 void StepDesk::lose(Seat& seat, const std::string& why) {
   const auto number = static_cast<std::size_t>(&seat - seats_.data());
   seat.is_lost = true;

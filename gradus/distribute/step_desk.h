@@ -2,8 +2,8 @@
 /// which are done, gives those of a lost worker to another, and passes on how the training stands. Questions are
 /// answered at once or held for a while (step_questions.h).
 ///
-/// Step k may begin when the steps before its version are done. A worker that does nothing gets, after a while, what
-/// another one is slow with: whichever comes first counts, and both compute the same.
+/// Step k may begin when the steps before its version are done. After a while an idle worker gets a slow worker's step:
+/// the first result counts, and both are equal.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -24,10 +24,10 @@ struct StepDeskTerms {
   std::string fingerprint = {};  // of the strategy
   std::string run = {};          // the name of this training
   std::chrono::milliseconds heartbeat{10'000};
-  bool is_watching = true;                   // who gives no sign of life is lost
+  bool is_watching = true;                   // members without a sign of life are lost
   std::chrono::milliseconds slow{2'000};     // after which a step is given to a second worker
   std::vector<std::string> addresses = {};   // of the ranks, where they are known
-  std::vector<std::string> servers_at = {};  // of the servers, likewise
+  std::vector<std::string> servers_at = {};  // of the servers, too
 };
 
 class StepDesk : public RpcHandler {
@@ -41,13 +41,13 @@ class StepDesk : public RpcHandler {
 
   /// The next step: it needs the values after `version` steps.
   void open(std::uint64_t step, std::uint64_t version, std::uint64_t fingerprint);
-  /// Everybody is told that the training has failed, or is over.
+  /// All members learn that the training has failed, or is over.
   void close(const std::string& why, bool in_order);
   /// Until each process, one that is still to come too, has heard of the end, has left or is lost, or the deadline.
   void wait_until_told(Deadline deadline);
   /// How often a step was handed out.
   std::uint64_t handed_out();
-  /// Of how many steps it keeps something.
+  /// The number of steps that it remembers.
   std::size_t steps_kept();
 
  private:
@@ -114,7 +114,7 @@ class StepDesk : public RpcHandler {
   std::vector<Held> held_;
   std::deque<Step> steps_;                                              // from first_ on
   std::uint64_t first_ = 0;                                             // long done steps before it are forgotten
-  std::map<std::pair<std::uint64_t, std::uint64_t>, StepLoss> rounds_;  // from, to: what was answered
+  std::map<std::pair<std::uint64_t, std::uint64_t>, StepLoss> rounds_;  // from, to: the answer
   std::uint64_t last_round_ = 0;                                        // begin of the latest of them
   std::uint64_t committed_ = 0;                                         // steps before it are done
   std::uint64_t handed_out_ = 0;

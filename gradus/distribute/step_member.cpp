@@ -209,7 +209,7 @@ void StepMember::beat() {
 void StepMember::tell(const std::string& question) noexcept {
   try {
     client_->ask(question, Clock::now() + 1s, false);
-  } catch (...) {}  // whom it would tell has gone: there is nobody to say it to
+  } catch (...) {}  // the receiver has gone: no rank is left to inform
 }
 
 void StepMember::fail(const std::string& why) noexcept {

@@ -1,5 +1,5 @@
 /// StepMember: the client of the coordinator, of one process or one worker of a simulated cluster. Unavailable says
-/// what is wrong there, and who is waited for in vain.
+/// what is wrong there, and which member does not answer.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -21,7 +21,7 @@ class TrainingOver : public LeftOff {
   using LeftOff::LeftOff;
 };
 
-/// Nobody is at the desk any more. Another thread may have heard why.
+/// The desk has no rank any more. Another thread may have heard why.
 class DeskGone : public Unavailable {
  public:
   using Unavailable::Unavailable;
@@ -48,7 +48,7 @@ class StepMember {
   Taken take(std::uint64_t scheduled);
   /// How many steps are done, counted without a gap.
   std::uint64_t done(std::uint64_t step, const StepLoss& loss);
-  /// What all give, who all ask as often.
+  /// The value of each rank; a collective call.
   std::vector<std::uint64_t> agree(std::uint64_t value);
   struct Round {
     std::uint64_t committed = 0;
@@ -63,7 +63,7 @@ class StepMember {
   void set_doing(std::string doing);
   void fail(const std::string& why) noexcept;
   void leave() noexcept;
-  /// Whoever asks, or will ask, gets a LeftOff.
+  /// Pending and later calls throw LeftOff.
   void stop() noexcept;
 
  private:

@@ -12,7 +12,7 @@
 
 namespace gradus::detail {
 
-/// What nodes depend on, as far as it decides which part computes them.
+/// The dependences of nodes, as far as they decide which part computes them.
 class StepProgram::Cut {
  public:
   explicit Cut(const Trace& trace) : trace_(trace) {
@@ -21,7 +21,7 @@ class StepProgram::Cut {
 
   struct Kind {
     bool of_batch = false;  // on arguments or random keys, not by way of a gradient that an optimizer was given
-    bool of_given = false;  // on what an optimizer was given
+    bool of_given = false;  // on an optimizer's input
     bool is_pushed() const { return of_batch && !of_given; }
   };
   const Tensor* made_of(const Node& node) const {
@@ -61,10 +61,10 @@ class StepProgram::Cut {
     return known_.at(&root);
   }
 
-  /// It is as what an optimizer was given.
+  /// It stands for an optimizer's input.
   void note_pushed(const Node& as_seen) { known_[&as_seen] = {.of_given = true}; }
 
-  /// Whether `root` depends on `leaf`.
+  /// True if `root` depends on `leaf`.
   bool depends(const Node& root, const Node& leaf) const {
     std::vector<const Node*> stack{&root};
     std::unordered_map<const Node*, bool> seen;
@@ -94,7 +94,7 @@ void check_aggregation(const VariableCell& cell) {
   require(cell.spec.dtype != boolean, "assign to variable ", cell.name, ": changes of booleans cannot be added up");
 }
 
-/// What the worker made of it where nobody else has changed it meanwhile, else its change beside theirs.
+/// The worker's value if the server's is unchanged, else the server's value plus the worker's change.
 Tensor joined(const Tensor& fresh, const Tensor& read, const Tensor& made) {
   return where(equal(fresh, read), made, fresh + (made - read));
 }

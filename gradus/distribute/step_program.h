@@ -1,8 +1,8 @@
-/// StepProgram: a step, traced once and cut in two for a strategy with parameter servers. The part of a worker computes
-/// results and what is pushed: what optimizers make their updates of, that is gradients, and what Variables are
-/// assigned beside them. The part of a server makes the new values of Variables of it.
+/// StepProgram: a step, traced once and cut in two for a strategy with parameter servers. The worker's part computes
+/// results and pushes: gradients, from which optimizers make updates, and other values that Variables are assigned. The
+/// server's part makes the new values of Variables from them.
 ///
-/// In the part of a worker Variables have the values that were pulled, in that of a server those of the server.
+/// In the worker's part Variables have the pulled values, in the server's part the server's own.
 #pragma once
 #include <memory>
 #include <vector>
@@ -19,17 +19,17 @@ class StepProgram {
   /// `examples`: arguments of the specs that it is for. `is_in_step`: it will run on the newest values alone.
   StepProgram(const StepIdentity& identity, In examples, const Body& body, bool is_in_step);
 
-  /// Whether the C++ would still be traced to this.
+  /// True if the C++ would still be traced to this.
   bool holds() const;
 
   /// The Variables that it reads or assigns, in the order in which the C++ meets them.
   std::vector<Cell> cells() const;
-  /// Those whose values a worker needs.
+  /// The Variables whose values a worker needs.
   const std::vector<Cell>& reads() const { return reads_; }
   const std::vector<Spec>& pushes() const { return pushed_specs_; }
-  /// Whether a call has a random key.
+  /// True if a call has a random key.
   bool is_random() const;
-  /// What the part of a worker computes, as a number.
+  /// A hash of the worker's part.
   std::uint64_t hash() const { return hash_; }
 
   struct Outcome {
@@ -40,7 +40,7 @@ class StepProgram {
   Outcome run(std::span<const Ref<Buffer>> arguments, std::span<const Ref<Buffer>> read, const Ref<Buffer>& key) const;
   const std::shared_ptr<const void>& structure() const { return structure_; }
 
-  /// An assigned Variable, and what its new value is made of.
+  /// An assigned Variable, and the sources of its new value.
   struct Update {
     Cell cell;
     Tensor next;
@@ -48,7 +48,7 @@ class StepProgram {
   };
   const std::vector<Update>& updates() const { return updates_; }
 
-  /// What a server computes for some of the updates.
+  /// A server's part for some of the updates.
   struct ServerPart {
     struct Input {
       enum class Kind : std::uint8_t { cell, push, capture } kind;
@@ -90,7 +90,7 @@ class StepProgram {
   std::vector<Tensor> pushed_;                 // as the worker computes it
   std::vector<Spec> pushed_specs_;
   std::vector<int> push_outputs_;
-  std::unordered_map<const Node*, int> cuts_;  // where the part of a server stops: what is pushed
+  std::unordered_map<const Node*, int> cuts_;  // where the server's part stops: the pushes
   std::vector<Update> updates_;
 };
 

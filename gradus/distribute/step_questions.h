@@ -4,21 +4,21 @@
 
 namespace gradus {
 
-/// Every question begins with its kind, the seat (ranks, then servers) and the incarnation of who asks.
+/// Every question begins with its kind, the seat (ranks, then servers) and the incarnation of its sender.
 enum class StepQuestion : std::uint64_t {
   join,   // ranks, servers, version, fingerprint, host, process -> welcome: run, names
   take,   // how many steps it has scheduled -> step, or more: it has to schedule more first
   done,   // step, and its loss -> fine
   agree,  // number, value -> agreed: the values of all that are here
   round,  // from, to -> result: the loss of these steps, once they are done
-  beat,   // what it does -> fine, late
+  beat,   // the member's work -> fine, late
   fail,   // why -> fine
   leave,  // -> fine
 };
 
 /// Every answer begins with its kind; `failed` and `over` come in place of every other one.
 enum class StepAnswer : std::uint64_t {
-  wait,     // committed, for whom: ask again
+  wait,     // committed, members it waits for: ask again
   failed,   // why
   over,     // why
   fine,     // committed
@@ -29,7 +29,7 @@ enum class StepAnswer : std::uint64_t {
   result,   // committed, whether there is a loss, sum, weight
 };
 
-/// Of one step; `has_loss`: it gave one.
+/// The loss of one step; `has_loss`: it gave one.
 struct StepLoss {
   bool has_loss = false;
   double sum = 0, weight = 0;

@@ -88,7 +88,7 @@ detail::StepResults Strategy::run_step(const detail::StepIdentity& identity, In 
 
 namespace {
 
-/// The value of a variable; of one that is divided the whole, of which `group` knows the other parts.
+/// The value of a variable; if it is divided, the whole, from the parts that `group` knows.
 Tensor whole_value(detail::ReplicaGroup& group, const Variable& variable) {
   const Tensor value = variable.value();
   const DividedValue* const divided = DividedValue::of(value.observed());

@@ -11,15 +11,15 @@
 ///   for (auto [x, y] : batches) strategy.run(step, x, y);
 ///
 /// Shard i of m has rows ceil(i * n / m) to ceil((i + 1) * n / m) of n; one without rows is left out. The step is
-/// traced once (twice where shards have two lengths). What depends on the rows of a shard runs once for each. What
-/// reads a gradient or a loss, as clipping and applying do, sees that of all shards, and runs once, as do assignments
-/// and the effects of the C++. Sums over shards are those of a fixed tree over their numbers: results have the same
-/// bits for any number of replicas that share equally many shards.
+/// traced once (twice where shards have two lengths). Code that depends on the rows of a shard runs once for each. Code
+/// that reads a gradient or a loss, as clipping and applying do, sees that of all shards, and runs once, as do
+/// assignments and the effects of the C++. Sums over shards are those of a fixed tree over their numbers: results have
+/// the same bits for any number of replicas that share equally many shards.
 ///
-/// Within a step: a Variable that is assigned what differs from shard to shard needs an Aggregation; random numbers
-/// follow from the number of the shard; C++ cannot branch on what differs; gradients and losses are not read inside of
-/// cond, while_loop, scan and vectorized_map; the mean of a batch, as in batch normalization, is a shard's own;
-/// all_reduce_sum, all_reduce_mean, all_gather, reduce_scatter and broadcast (ops/shards.h) are of all shards.
+/// Within a step: a Variable that is assigned a value that differs from shard to shard needs an Aggregation; random
+/// numbers follow from the number of the shard; C++ cannot branch on such values; gradients and losses are not read
+/// inside of cond, while_loop, scan and vectorized_map; the mean of a batch, as in batch normalization, is a shard's
+/// own; all_reduce_sum, all_reduce_mean, all_gather, reduce_scatter and broadcast (ops/shards.h) take all shards.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -84,9 +84,9 @@ namespace detail {
 
 class ReplicaGroup;
 
-/// One tensor of what a step gives.
+/// One tensor of a step's results.
 struct StepResult {
-  Tensor common;                                     // of all shards; of what differs that of the first
+  Tensor common;                                     // the value of all shards; if they differ, that of the first
   std::shared_ptr<const PerReplica<Tensor>> of_all;  // of a defined one
 };
 struct StepResults {
@@ -96,7 +96,7 @@ struct StepResults {
   void give_masks(std::size_t count) const;
 };
 
-/// Which step this is, so that it is traced once: empty, if nobody can call it again.
+/// The identity of a step, so that it is traced once: empty if no caller can call it again.
 struct StepIdentity {
   std::shared_ptr<const void> step = nullptr;
   FunctionOptions options = {};
@@ -141,8 +141,7 @@ template <class R> replica_result_t<R> of_replicas(const R& shape, const StepRes
 
 }  // namespace detail
 
-/// Where a step is computed, and how what replicas have computed is added. A shared handle: copies are the same
-/// strategy.
+/// The devices of a step, and the addition of the replicas' results. A shared handle: copies are the same strategy.
 class Strategy {
  public:
   /// One of one's own: one shard a replica, and sums by `all_reduce`, which decides on bits. InvalidArgument without
@@ -169,7 +168,7 @@ class Strategy {
   void run(F&&, const T&...) const = delete;  // a field cannot become a PerReplica: give Tensors in a tuple or vector
 
   /// Runs `step` on the shards of these tensors, which are split along axis 0; scalars, and floating numbers, go to
-  /// every shard as they are. `step` takes and gives what a function takes and gives. If it is a function, it is traced
+  /// every shard as they are. `step` has a function's types of arguments and results. If it is a function, it is traced
   /// once for the shapes of shards; else each time. Loss and Gradients come back as those of the global batch, a Tensor
   /// as PerReplica, with its mask. InvalidArgument unless all tensors have equally many rows, at least one; inside of a
   /// traced function, of a tape, or of another run.
@@ -197,21 +196,20 @@ class Strategy {
     }
   }
 
-  /// `global_batches` as this process reads them for run(): the same elements, of which a tensor has the rows of this
-  /// process's shards alone, where the data set can be read by its rows. Who reads on one process has whole batches.
-  /// The tensors are for run(), which knows from which batch they are; other values that are made of them are not.
-  /// All processes call it, with the same data set: InvalidArgument on each if lengths that are known differ. If a
-  /// length is not known, a pass has as many elements in each process as in that with most; those that have no more
-  /// give elements without rows.
+  /// `global_batches` as this process reads them for run(): the same elements, but if the data set can be read by its
+  /// rows, tensors have the rows of this process's shards alone. One process alone reads whole batches. The tensors are
+  /// for run(), which knows their batch; values computed from them are not. All processes call it, with the same data
+  /// set: InvalidArgument on each if lengths that are known differ. If a length is not known, each process's pass has
+  /// as many elements as the longest; processes that have no more give elements without rows.
   template <std::size_t N> Dataset<N> distribute(const Dataset<N>& global_batches) const {
     return Dataset<N>(distributed(global_batches.pipeline(), true));
   }
 
   /// Makes the values of these variables whole on every rank. All ranks call it. With .shard_optimizer a rank has its
-  /// own part alone of what an optimizer keeps for each variable; reading it before is an InvalidArgument.
+  /// own part alone of the optimizer's state for each variable; reading it before is an InvalidArgument.
   void gather(const Variables& variables) const;
 
-  /// The report of what this strategy compiled of `step`, a function, as explain() of the function gives it.
+  /// The report on all that this strategy compiled for `step`, a function, as explain() of the function gives it.
   template <class F> Explanation explain(const Function<F>& step) const {
     return explain_step(detail::identity_of(step));
   }
@@ -220,12 +218,12 @@ class Strategy {
   detail::StepResults run_step(const detail::StepIdentity& identity, In global, StaticArguments statics,
                                const Body& body) const;
   Explanation explain_step(const detail::StepIdentity& identity) const;
-  /// Whether each rank keeps a part of the state of optimizers.
+  /// True if each rank keeps a part of the state of optimizers.
   bool divides_state() const;
-  /// Of this process among those that train together, and how many there are.
+  /// The rank of this process among those that train together, and their number.
   int own_rank() const;
   int ranks() const;
-  /// What all processes ask together: whether `mine` holds in any; InvalidArgument, opened by `what`, unless `value` is
+  /// A question of all processes: true if `mine` is true in any; InvalidArgument, opened by `what`, unless `value` is
   /// the same in all.
   bool any(bool mine) const;
   /// The value of a variable, whole, on rank 0; on others it is empty. All ranks call it.
@@ -238,13 +236,13 @@ class Strategy {
   /// InvalidArgument, on all processes, which begins with `when` and names the first of these Variables whose value is
   /// not the same in all. State that is divided among them has to be so in all.
   void check_variables(const Variables& variables, const std::string& when) const;
-  /// Whether somebody has said into how many shards a batch is divided; else it follows from the replicas.
+  /// True if a caller has set the number of shards of a batch; else it follows from the replicas.
   bool says_micro_shards() const;
   /// InvalidArgument, on all processes, unless this data set has the same known length and the same stages in each.
   void check_data(const Pipeline& batches) const;
   /// distribute(), also for steps of a room, which use tensors as they come.
   Pipeline distributed(const Pipeline& batches, bool by_hand = false) const;
-  /// This process cannot go on: the others are told why.
+  /// This process cannot go on, and tells the others why.
   void give_up(const std::string& why) const noexcept;
 
  protected:
@@ -299,12 +297,12 @@ struct MultiWorkerOptions {
 };
 
 /// Replicas in several processes, on one machine or many. Every process runs the same program: it makes the same calls
-/// of run with the same global batches, of which it computes its own shards, and gets the same results. The
-/// constructor returns when all are here. A process that is lost, or fails, ends the step of all by an Unavailable that
-/// names it; then the group has to form again. In a cluster that is simulated all replicas are in this process.
+/// of run with the same global batches, computes its own shards, and gets the same results. The constructor returns
+/// when all have joined. A process that is lost, or fails, ends the step of all by an Unavailable that names it; then
+/// the group has to form again. In a cluster that is simulated all replicas are in this process.
 struct MultiWorkerMirroredStrategy : Strategy {
   explicit MultiWorkerMirroredStrategy(const Cluster& cluster, MultiWorkerOptions options = {});
-  /// Of this process; 0 in a simulated cluster.
+  /// The rank of this process; 0 in a simulated cluster.
   int rank() const;
 };
 

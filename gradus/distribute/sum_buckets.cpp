@@ -8,7 +8,7 @@ namespace {
 
 std::size_t size(std::int64_t bytes) { return static_cast<std::size_t>(bytes); }
 
-/// What this shard adds; null: it has no rows.
+/// This shard's addend; null: it has no rows.
 const Buffer* part_of(const ShardRun::Sum& sum, int shard) {
   const auto found = std::ranges::find(sum.parts, shard, &ShardRun::Part::shard);
   return found == sum.parts.end() ? nullptr : found->value.get();
@@ -85,7 +85,7 @@ Cuts SumBuckets::cuts_of(const Bucket& bucket) const {
   return cuts;
 }
 
-/// What a shard adds to the sums of a bucket, one behind the other: those of a divided one once for each rank.
+/// A shard's addends to the sums of a bucket, contiguous: those of a divided one once for each rank.
 void SumBuckets::join_parts(const Bucket& bucket, int shard, std::byte* at) const {
   const std::size_t ranks = bucket.is_divided ? sums_[bucket.sums[0]].cuts.size() - 1 : 1;
   for (std::size_t rank = 0; rank < ranks; ++rank)

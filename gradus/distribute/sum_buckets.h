@@ -1,5 +1,5 @@
-/// SumBuckets: sums over shards on their way between processes. Small ones of one type lie one behind the other in a
-/// bucket, which begins when all of it is there, in the same order on every rank.
+/// SumBuckets: sums over shards on their way between processes. Small ones of one type are contiguous in a bucket,
+/// which begins when it is complete, in the same order on every rank.
 #pragma once
 #include <chrono>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace gradus::detail {
 
-/// What was exchanged so far.
+/// The exchanges so far.
 struct Traffic {
   std::int64_t steps = 0, buckets = 0, bytes = 0;  // bytes of one rank's sums
   double seconds = 0, waited_seconds = 0;          // with something under way; of these, without computing meanwhile
@@ -26,11 +26,11 @@ class SumBuckets {
 
   /// Sum `i` has its parts of this rank's shards.
   void is_there(std::size_t i);
-  /// Moves what can be moved without waiting.
+  /// Moves all that can be moved without waiting.
   void drive();
-  /// Whether all have begun and come to their end.
+  /// True if all have begun and come to their end.
   bool are_done() const;
-  /// All parts are there. Fills the results.
+  /// Call it when all parts are ready. Fills the results.
   void finish(Traffic& traffic);
 
  private:
@@ -45,13 +45,13 @@ class SumBuckets {
     std::vector<Ref<Buffer>> parts = {};  // of own shards
     Ref<Buffer> result = {};
     Collective* under_way = nullptr;
-    Cuts cuts = {};  // of what is divided: rank after rank, of each the parts of all sums
+    Cuts cuts = {};  // if divided: rank after rank, for each the parts of all sums
   };
   void start_complete();
   void start(Bucket& bucket);
   Cuts cuts_of(const Bucket& bucket) const;
   void join_parts(const Bucket& bucket, int shard, std::byte* at) const;
-  bool have_ended() const;  // those that were started
+  bool have_ended() const;  // the started ones
   void note_ended();
 
   Collectives& collectives_;

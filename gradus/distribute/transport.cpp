@@ -1,4 +1,4 @@
-/// Waiting for messages, with a deadline and a word about who is late.
+/// Waiting for messages, with a deadline and an error that names late ranks.
 #include "gradus/distribute/transport.h"
 #include <algorithm>
 #include <exception>

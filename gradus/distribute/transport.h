@@ -1,6 +1,6 @@
-/// Transport: messages between ranks, one small interface, under which lie threads of one process, shared memory or a
-/// network. A message has a tag and a length that both sides know; what does not fit is an Error. Nothing waits without
-/// a deadline. A transport belongs to one thread at a time, which also drives it; `fail` alone may come from others.
+/// Transport: messages between ranks, one small interface over threads of one process, shared memory or a network. A
+/// message has a tag and a length that both sides know; a mismatch is an Error. Nothing waits without a deadline. A
+/// transport belongs to one thread at a time, which also drives it; `fail` alone may come from others.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -21,7 +21,7 @@ namespace gradus {
 using Deadline = std::chrono::steady_clock::time_point;
 inline Deadline in(std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; }
 
-/// Which message this is, among those of one sender. The generation of the group is added by the transport.
+/// Identifies a message among those of one sender. The transport adds the generation of the group.
 struct Tag {
   std::uint32_t step = 0;  // of the training, modulo `steps`
   std::uint32_t slot = 0;  // which exchange of the step
@@ -31,10 +31,10 @@ struct Tag {
 
 struct Member {
   std::string name;     // for messages: "rank 1 (node3, process 4711)"
-  std::string address;  // what its transport's open() gave
+  std::string address;  // the result of its transport's open()
 };
 
-/// Who exchanges messages. A group is never changed: what forms again has a greater generation.
+/// The ranks that exchange messages. A group never changes: a new one has a greater generation.
 struct Group {
   int rank = 0;
   int generation = 1;
@@ -61,9 +61,9 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  /// Leaves the group, if any, and begins anew. The address is for the other members of the next group.
+  /// Leaves the group, if any, and begins again. The address is for the other members of the next group.
   virtual std::string open() = 0;
-  /// The group of which this is a member. InvalidArgument where it is none.
+  /// Joins the group of which this is a member. InvalidArgument if it is none.
   virtual void join(Group group) = 0;
   virtual const Group& group() const = 0;
 
@@ -71,15 +71,15 @@ class Transport {
   virtual TransferPointer send(int to, Tag tag, std::span<const std::byte> bytes) = 0;
   /// Starts to receive; `bytes` are filled as a whole, or the transfer has a problem.
   virtual TransferPointer receive(int from, Tag tag, std::span<std::byte> bytes) = 0;
-  /// Moves what can be moved without waiting; whether anything was. Unavailable if the group is broken.
+  /// Moves all that can be moved without waiting; true if anything moved. Unavailable if the group is broken.
   virtual bool progress() = 0;
   /// Until something may have happened, at most until `deadline`: looks for a short while, then sleeps.
   virtual void wait(Deadline deadline) = 0;
 
   /// Breaks the group: from now on progress() throws `why`. From any thread; the first one counts.
   virtual void fail(const std::string& why) = 0;
-  /// Leaves the group without waiting for anybody. Bytes of transfers are not touched any more. Peers that still wait
-  /// for this rank are told `why` where the transport can.
+  /// Leaves the group without waiting for any rank. Bytes of transfers are not touched any more. Peers that still wait
+  /// for this rank receive `why` if the transport can send it.
   virtual void close(const std::string& why) noexcept = 0;
 
   /// Notes that a peer has done all its work and left: only messages under way still arrive from it. `did`: its last
@@ -88,7 +88,7 @@ class Transport {
   /// The last work of a peer that has left.
   std::optional<std::string> has_left(int rank) const;
   bool has_any_left() const { return has_any_left_; }
-  /// From now on somebody else, as a meeting, also tells why peers go, by note_left() and fail(). A peer that the
+  /// From now on another source, as a meeting, also reports why peers go, by note_left() and fail(). A peer that the
   /// network alone reports as gone gets a second for that.
   void hear_of_peers() { hears_of_peers_ = true; }
   bool hears_of_peers() const { return hears_of_peers_; }
@@ -105,13 +105,13 @@ class Transport {
   std::map<int, std::string> left_;
 };
 
-/// Drives `transport` until `done`. After the deadline it is an Unavailable with what `late` says. Whatever it throws
-/// closes the transport, with that as the reason for the peers.
+/// Drives `transport` until `done`. After the deadline it throws an Unavailable with the text of `late`. An error
+/// closes the transport, as the reason for the peers.
 void await(Transport& transport, Deadline deadline, const std::function<bool()>& done,
            const std::function<std::string()>& late);
 
-/// Messages that belong together. One that is left before its end closes the transport: who leaves a step in its midst
-/// cannot go on in this generation, and nobody may write into bytes that are gone.
+/// Messages that belong together. One that is left before its end closes the transport: a rank that leaves a step in
+/// its midst cannot go on in this generation, and freed bytes must not be written.
 class Exchange {
  public:
   /// `doing`: for messages, as "all_reduce 3 of step 12".
@@ -125,7 +125,7 @@ class Exchange {
   bool is_done();
   /// Drives the transport until all are done.
   void finish(std::chrono::milliseconds timeout);
-  /// Who has not sent or taken what this one waits for.
+  /// The ranks whose messages this one still waits for.
   std::string late(std::chrono::milliseconds timeout) const;
   const std::string& doing() const { return doing_; }
 

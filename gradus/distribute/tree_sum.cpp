@@ -25,7 +25,7 @@ template <std::integral T> struct SumOf<T> {
 /// The tree for elements that are stored as T and summed as S.
 template <class T, class S> class Tree {
  public:
-  /// Of a sum over a node of so many levels, up to `block` elements at a time.
+  /// The sum of a node of `levels` levels, up to `block` elements at a time.
   Tree(int shards, std::span<const PartialSum> parts, int levels, std::int64_t block, bool narrow)
       : shards_(shards),
         parts_(parts),

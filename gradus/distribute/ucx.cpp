@@ -163,7 +163,7 @@ class UcxTransport : public Transport {
   }
 
  private:
-  /// What this rank knows of another one.
+  /// This rank's knowledge of another one.
   struct Peer {
     int under_way = 0;  // transfers from and to it
     std::string why_gone = {};
@@ -190,8 +190,8 @@ class UcxTransport : public Transport {
     else if (length != ended.bytes)
       ended.problem = text("sent ", length, " bytes where ", ended.bytes, " were expected");
   }
-  /// Called while UCX is driven, from within progress(). A rank may go as soon as it has finished what all do
-  /// together, while others still wait for each other: the group breaks for those who want something of it.
+  /// Called while UCX is driven, from within progress(). A rank may go as soon as it has finished the common work,
+  /// while others still wait for each other: the group breaks only for ranks that still need it.
   static void lost(void* owner, int rank, const char* why) {
     auto& self = *static_cast<UcxTransport*>(owner);
     Peer& gone = self.peer(rank);
@@ -260,7 +260,7 @@ class UcxTransport : public Transport {
   std::vector<Peer> peers_;
   bool is_any_gone_ = false;
   Deadline seals_until_{};
-  std::mutex mutex_;  // of what others than the driving thread touch
+  std::mutex mutex_;  // guards members that other threads than the driving one touch
   std::string failure_;
   std::atomic<bool> has_failed_ = false;
 };

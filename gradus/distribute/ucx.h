@@ -1,6 +1,6 @@
 /// UCX transport: shared memory between ranks of one machine, TCP and InfiniBand between machines. It is a component of
-/// its own (component.h). What it sends is neither encrypted nor authenticated: it belongs on a trusted network, and
-/// its ports open only after the meeting has told who the others are.
+/// its own (component.h). Its messages are neither encrypted nor authenticated: it belongs on a trusted network, and
+/// its ports open only after the meeting has named the others.
 #pragma once
 #include <memory>
 #include "gradus/distribute/transport.h"
@@ -22,8 +22,8 @@ struct UcxChoice {
 /// included if the system allows them.
 std::string shared_memory_transports();
 
-/// Unavailable where the component or what it needs is not there. Variables of UCX (UCX_TLS, UCX_NET_DEVICES) go before
-/// `choice`.
+/// Unavailable if the component or a library that it needs is missing. Variables of UCX (UCX_TLS, UCX_NET_DEVICES) take
+/// precedence over `choice`.
 std::unique_ptr<Transport> ucx_transport(UcxChoice choice);
 
 }  // namespace gradus

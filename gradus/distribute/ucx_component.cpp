@@ -28,7 +28,7 @@ class Worker;
 /// A message under way.
 struct Message {
   Worker* worker;
-  void* transfer;  // null once its end was told
+  void* transfer;  // null once its end was reported
   void* request = nullptr;
   std::size_t size;
   bool is_starting = true, has_ended = false;
@@ -55,7 +55,7 @@ std::set<int> open_descriptors() {
   return out;
 }
 
-/// Sockets and what waits for them, not files of the program.
+/// Sockets and descriptors that wait for them, not files of the program.
 bool is_of_network(int descriptor) {
   struct stat status{};
   if (fstat(descriptor, &status) != 0) return false;
@@ -66,7 +66,7 @@ class Worker {
  public:
   explicit Worker(const UcxSettings& settings) : settings_(settings), before_(open_descriptors()) {}
 
-  /// Null if all is well, else what failed.
+  /// Null if all is well, else the failed call.
   const char* open() {
     ucp_config_t* config = nullptr;
     if (const auto status = ucp_config_read(nullptr, nullptr, &config); status != UCS_OK)

@@ -23,7 +23,7 @@ std::string interface_to(const Address& meeting) {
   return Address{own, meeting.port}.is_loopback() ? std::string() : interface_of(own);
 }
 
-/// Says once what was read, and what came of it.
+/// Logs once the configuration that was read, and its result.
 std::unique_ptr<Transport> by_ucx(const Meeting& meeting, const Cluster& cluster) {
   const UcxChoice choice = ucx_choice(cluster, meeting.is_on_one_host());
   notice(text("gradus: ", cluster.describe(), "; tensors travel by ", way_of(choice), "\n"));
@@ -36,7 +36,7 @@ void join(Transport& transport, Meeting& meeting, const Cluster& cluster) {
   for (std::size_t rank = 0; rank < addresses.size(); ++rank)
     group.members.push_back({meeting.names()[rank], addresses[rank]});
   transport.join(std::move(group));
-  meeting.share("joined 1", "");  // nobody is gone before all can be reached
+  meeting.share("joined 1", "");  // no rank is gone before all can be reached
 }
 
 /// Parts of `each` elements for every rank, contiguous.
@@ -107,7 +107,7 @@ WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, in
   transport_->hear_of_peers();
 }
 
-/// What ends by an exception, between two steps too, has not left in order: then the others are told at once.
+/// Destruction during unwinding, between two steps too, counts as a failure: then the others learn it at once.
 WorkerGroup::~WorkerGroup() {
   if (is_whole_ && std::uncaught_exceptions() == exceptions_before_) meeting_.leave();
 }
@@ -172,10 +172,10 @@ void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
   buckets_.reset();
 }
 
-/// All say that they have their sums, and rank 0 decides: it is what the meeting knows, too. It tells rank 1, which
-/// notes it and tells the others. Who does not hear of it, as a message is lost or a rank fails, asks the meeting,
-/// where after a failure nothing is decided any more; and if rank 0 is lost, rank 1. So all assign what the step has
-/// computed, or none. Only a rank that is lost may know of another end.
+/// All vote that they have their sums, and rank 0 decides, so that the meeting knows it, too. It tells rank 1, which
+/// notes the commit and tells the others. A rank that misses it, since a message is lost or a rank fails, asks the
+/// meeting, where nothing is decided any more after a failure; and if rank 0 is lost, rank 1. So all assign the results
+/// of the step, or none. Only a rank that is lost may know of another end.
 void WorkerGroup::has_added() {
   if (!collectives_) return;
   const ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "vote on a step");

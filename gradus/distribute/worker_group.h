@@ -10,7 +10,7 @@
 
 namespace gradus::detail {
 
-/// What stands in for gRPC and UCX where ranks are threads of a test.
+/// Stand-ins for gRPC and UCX where ranks are threads of a test.
 struct GroupMeans {
   std::shared_ptr<MeetingDesk> desk = nullptr;
   std::shared_ptr<CommitWitness> witness = nullptr;
@@ -20,15 +20,15 @@ struct GroupMeans {
 /// Where UCX opens its ports: nowhere on one host, unless UCX_TLS says otherwise; between hosts on `interface`, or on
 /// that by which this host reaches the meeting.
 UcxChoice ucx_choice(const Cluster& cluster, bool is_on_one_host);
-/// By what tensors travel, for people; what the user has set for UCX goes before `choice`.
+/// The medium of tensors, for people; the user's settings for UCX take precedence over `choice`.
 std::string way_of(const UcxChoice& choice);
 
 class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_this<WorkerGroup> {
  public:
-  /// Returns when all are here. Unavailable, which says who is missing, after the cluster's timeout.
+  /// Returns when all have joined. Unavailable, which names the missing ranks, after the cluster's timeout.
   WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options,
               GroupMeans means = {});
-  /// What a rank says of itself at the meeting.
+  /// A rank's account of itself at the meeting.
   static Introduction introduction(const Cluster& cluster, std::size_t devices, int micro_shards,
                                    const ShardOptions& options);
   ~WorkerGroup() override;

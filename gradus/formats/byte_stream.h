@@ -30,7 +30,7 @@ class ByteStream {
   /// The position as text: "byte 16".
   std::string place() const { return place_of(position_); }
   virtual std::string place_of(std::int64_t position) const;
-  /// A guess of the number of bytes still to come, never far too high: so many may be allocated before they are seen.
+  /// A guess of the number of bytes still to come, never far too high: that many may be allocated before they are seen.
   virtual std::int64_t likely_bytes() const = 0;
 
  protected:

@@ -206,8 +206,9 @@ class TableReader {
       moved[static_cast<std::size_t>(column.numbers.at(sorted[i]))] = static_cast<std::int32_t>(i);
     for (std::int64_t& number : column.whole) number = moved[static_cast<std::size_t>(number)];
     for (float& value : column.values)
-      value =
-          static_cast<float>(value == missing_word ? *options_.missing_value : moved[static_cast<std::size_t>(value)]);
+      value = value == missing_word
+                  ? static_cast<float>(options_.missing_category.value_or(options_.missing_value.value_or(0)))
+                  : static_cast<float>(moved[static_cast<std::size_t>(value)]);
     column.words = std::move(sorted);
   }
 

@@ -20,12 +20,14 @@ struct CsvOptions {
   /// Replaces missing cells of features; NaN is allowed. Missing are "", NA, N/A, NaN, null, none and ?, in any case.
   /// By default they are errors. A label may never be missing.
   std::optional<double> missing_value = {};
+  /// Stands for a missing word, where missing_value allows one; none: missing_value, which may be a word's number.
+  std::optional<double> missing_category = {};
   /// Columns of words: a word becomes its number in this list. An empty list is filled with the words of the file,
   /// sorted.
   std::map<std::string, std::vector<std::string>> categories = {};
   /// The features, in this order; other columns are ignored. Empty: all but the label, in the order of the file.
   std::vector<std::string> columns = {};
-  static constexpr auto ranges() { return std::array{Allowed::any("missing_value")}; }
+  static constexpr auto ranges() { return std::array{Allowed::any("missing_value missing_category")}; }
 };
 
 /// A table as tensors.

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array magic{std::byte{0x1f}, std::byte{0x8b}};
 constexpr int gzip_only = 15 + 16;  // zlib: the largest window, a gzip wrapper
-/// What so many compressed bytes are likely to become, at most. Images of digits: 5 times as many; deflate's bound is
-/// 1032. Of much a high ratio is not believed: whoever allocates it before it comes pays for it.
+/// The likely most that this many compressed bytes become. Images of digits: 5 times as many; deflate's bound is 1032.
+/// A high ratio of a large file is not believed: memory allocated before the data come is paid for.
 constexpr std::int64_t likely_ratio = 32, likely_ratio_of_much = 4, little = std::int64_t{64} << 20;
 
 class GzipStream : public ByteStream {

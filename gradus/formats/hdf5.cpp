@@ -1,6 +1,5 @@
-/// Reading HDF5. Every address, size and count is checked against the bytes that are there, and every object is visited
-/// once, so the work is bounded by the size of the file. Section numbers are those of the HDF5 File Format
-/// Specification 3.0.
+/// Reading HDF5. Every address, size and count is checked against the existing bytes, and every object is visited once,
+/// so the work is bounded by the size of the file. Section numbers are those of the HDF5 File Format Specification 3.0.
 #include "gradus/formats/hdf5.h"
 #include "gradus/formats/hdf5_address.h"
 #include <algorithm>

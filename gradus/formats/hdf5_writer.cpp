@@ -24,7 +24,7 @@ struct Object {
 /// Grows as its parts are put at places in it.
 class Writer {
  public:
-  /// So many bytes at the end, a multiple of 8.
+  /// Reserves bytes at the end, a multiple of 8.
   Hdf5Address reserve(std::uint64_t bytes) {
     const Hdf5Address place = out_.size();
     out_.resize(out_.size() + (bytes + 7) / 8 * 8, '\0');

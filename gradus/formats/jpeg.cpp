@@ -24,8 +24,8 @@ struct Decoder {
   std::longjmp(decoder.failed, 1);
 }
 
-/// Data that are cut off or damaged are only warned of, and filled up with grey; here they are errors. What stands
-/// between the parts of a file, and does not belong there, harms nobody.
+/// Data that are cut off or damaged are only warned of, and filled up with grey; here they are errors. Stray bytes
+/// between the parts of a file do no harm.
 void note_warning(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   const int code = jpeg->err->msg_code;

@@ -19,7 +19,7 @@ template <class Json> class Builder : public nlohmann::json_sax<Json> {
   bool boolean(bool value) override { return add(value); }
   bool number_integer(typename Json::number_integer_t value) override { return add(value); }
   bool number_unsigned(typename Json::number_unsigned_t value) override { return add(value); }
-  /// The parser reads by strtod, as the caller's locale has it, and spells the point so; what was written says more.
+  /// The parser reads by strtod, as the caller's locale has it, and spells the point so; the written text says more.
   bool number_float(double, const std::string& written) override {
     std::string digits = written;
     for (char& c : digits)

@@ -1,4 +1,4 @@
-/// Every number in the header is checked against the bytes that are there before anything is allocated.
+/// Every number in the header is checked against the existing bytes before anything is allocated.
 #include "gradus/formats/npy.h"
 #include <algorithm>
 #include <bit>
@@ -160,6 +160,24 @@ std::string written_shape(const Shape& shape) {
   return out + ")";
 }
 
+/// The bytes of an array, which `follow` the header, at byte `begin`.
+std::int64_t bytes_of_array(const NpyHeader& header, const Spec& stored, std::size_t begin, std::size_t follow,
+                            const std::string& name) {
+  std::int64_t size = 0;
+  try {
+    size = bytes_of(stored);
+  } catch (const Error& error) { throw DataError(text(name, ": byte ", begin, ": ", error.what())); }
+  require<DataError>(static_cast<std::uint64_t>(size) == follow, name, ": byte ", begin, ": ",
+                     Spec{stored.dtype, header.shape}, " needs ", size, " bytes, ", follow, " follow the header");
+  return size;
+}
+
+void check_bools(const std::uint8_t* values, std::int64_t count, std::size_t begin, const std::string& name) {
+  for (std::int64_t i = 0; i < count; ++i)
+    require<DataError>(values[i] <= 1, name, ": byte ", begin + static_cast<std::size_t>(i),
+                       ": a bool is neither 0 nor 1");
+}
+
 /// The array whose elements are the `follow` bytes from `begin` on. `read` puts them into memory, where they exist only
 /// once.
 template <class Read>
@@ -168,19 +186,11 @@ Tensor array_of(const NpyHeader& header, std::size_t begin, std::size_t follow, 
   if (header.fortran)
     for (int i = 0; i < stored.rank(); ++i) stored.set(i, header.shape[-1 - i]);
   const Spec spec{header.dtype, stored};
-  std::int64_t size = 0;
-  try {
-    size = bytes_of(spec);
-  } catch (const Error& error) { throw DataError(text(name, ": byte ", begin, ": ", error.what())); }
-  require<DataError>(static_cast<std::uint64_t>(size) == follow, name, ": byte ", begin, ": ",
-                     Spec{spec.dtype, header.shape}, " needs ", size, " bytes, ", follow, " follow the header");
+  const std::int64_t size = bytes_of_array(header, spec, begin, follow, name);
   Ref<Buffer> buffer = Buffer::allocate(size, "npy file");
   if (size) read(std::span(buffer->data<std::byte>(), static_cast<std::size_t>(size)));
   if (header.big_endian) swap_bytes(buffer->data<std::byte>(), spec.shape.size(), size_of(spec.dtype));
-  if (spec.dtype == boolean)
-    for (std::int64_t i = 0; i < size; ++i)
-      require<DataError>(buffer->data<std::uint8_t>()[i] <= 1, name, ": byte ", begin + static_cast<std::size_t>(i),
-                         ": a bool is neither 0 nor 1");
+  if (spec.dtype == boolean) check_bools(buffer->data<std::uint8_t>(), size, begin, name);
   const Tensor x = Tensor::of_buffer(spec, std::move(buffer));
   if (!header.fortran || stored.rank() < 2) return x;
   std::vector<int> backwards;
@@ -214,6 +224,29 @@ Tensor load_npy(const std::filesystem::path& path) {
   const auto size = static_cast<std::uint64_t>(file->likely_bytes());
   if (size == 0) return parse_npy(read_whole_file(path), file->name());  // empty, or made while it is read
   return read_npy(*file, size);
+}
+
+Tensor map_npy(const std::filesystem::path& path) {
+  const InputFile file(path);
+  const std::string& name = file.name();
+  const auto size = static_cast<std::size_t>(file.size());
+  require<DataError>(size > 0, name, ": byte 0: no NumPy file: it is empty, or made while it is read");
+  const std::shared_ptr<std::byte> memory = file.map();
+  const std::span<const std::byte> all(memory.get(), size);
+  const HeaderPlace place = header_place(all.first(std::min(size, before_header)), size, name);
+  const NpyHeader header = header_at(place, all, name);
+  const std::size_t begin = place.begin + place.length;
+  const Spec spec{header.dtype, header.shape};
+  const std::int64_t bytes = bytes_of_array(header, spec, begin, size - begin, name);
+  const auto refuse = [&](bool refused, std::string_view why) {
+    require(!refused, "map_npy: ", name, ": the array is stored ", why, "; load_npy reads it");
+  };
+  refuse(header.fortran && spec.shape.rank() > 1, "column by column (fortran_order)");
+  refuse(header.big_endian && size_of(spec.dtype) > 1, "in big endian");
+  refuse(begin % static_cast<std::size_t>(size_of(spec.dtype)) != 0, "at a byte that is no multiple of an element");
+  std::byte* const elements = memory.get() + begin;
+  if (spec.dtype == boolean) check_bools(reinterpret_cast<const std::uint8_t*>(elements), bytes, begin, name);
+  return Tensor::of_buffer(spec, Buffer::borrow(elements, bytes, memory));
 }
 
 std::string npy_header(const Spec& spec) {

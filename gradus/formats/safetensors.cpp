@@ -1,5 +1,5 @@
-/// The header is JSON. Every number in it is checked against the bytes that are there before anything is allocated.
-/// Each array is read from the file into its own memory, so that its bytes exist only once.
+/// The header is JSON. Every number in it is checked against the existing bytes before anything is allocated. Each
+/// array is read from the file into its own memory, so that its bytes exist only once.
 #include "gradus/formats/safetensors.h"
 #include <algorithm>
 #include <cstring>
@@ -88,8 +88,8 @@ Placed placed_array(const std::string& name, const Json& entry, std::uint64_t by
   return {std::move(array), first, last};
 }
 
-/// Arrays lie one behind the other, from the first byte to the last: bytes of two arrays would be read twice, and bytes
-/// of none could hold anything.
+/// Arrays are contiguous, from the first byte to the last: bytes of two arrays would be read twice, and bytes of none
+/// could hold anything.
 void check_places(const std::vector<Placed>& arrays, std::uint64_t bytes, std::string_view file) {
   std::vector<const Placed*> in_order;
   for (const Placed& each : arrays) in_order.push_back(&each);

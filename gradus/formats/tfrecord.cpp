@@ -57,14 +57,14 @@ template <class Sink> void read_records(ByteStream& stream, const Sink& sink) {
   }
 }
 
-/// Whether what the stream holds is compressed: the length of a record may begin as gzip does, its checksum tells.
+/// True if the stream is compressed: the length of a record may begin as gzip does, its checksum tells.
 bool is_compressed(ByteStream& stream) {
   const std::span<const std::byte> start = stream.peek(header_bytes);
   if (start.size() < 2 || start[0] != std::byte{0x1f} || start[1] != std::byte{0x8b}) return false;
   return start.size() < header_bytes || number_at<std::uint32_t>(start, 8) != masked_crc32c(start.first(8));
 }
 
-/// A file without a name for what is unpacked, which goes with its descriptor.
+/// A file without a name for unpacked data; it goes with its descriptor.
 int unnamed_file(const std::string& for_file) {
   const std::string ending(6, 'X');  // which mkostemp replaces
   std::string path = (std::filesystem::temp_directory_path() / ("gradus_records_" + ending)).string();

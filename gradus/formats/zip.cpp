@@ -184,7 +184,7 @@ class PartStream : public ByteStream {
     ended_ = result == Z_STREAM_END;
     return result == Z_OK || ended_;
   }
-  /// True if the packed bytes hold no more than those that were read.
+  /// True if the packed bytes hold no more than the bytes read.
   bool has_ended() {
     Bytef beyond;
     zlib_->next_out = &beyond;

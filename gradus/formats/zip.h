@@ -1,5 +1,5 @@
 /// Zip files (APPNOTE 6.3), as far as NumPy and Keras use them: stored and deflated parts, also beyond 4 GiB. Every
-/// offset and size is checked against the bytes that are there.
+/// offset and size is checked against the existing bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +45,7 @@ class ZipReader {
 class ZipWriter {
  public:
   explicit ZipWriter(AtomicFile& file) : file_(file) {}
-  /// Adds a part: `pieces` one after the other.
+  /// Adds a part: `pieces` in sequence.
   void add(const std::string& name, std::span<const std::span<const std::byte>> pieces);
   /// Writes the directory. The file is not committed.
   void finish();

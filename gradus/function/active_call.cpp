@@ -1,4 +1,4 @@
-/// Mistakes of recursion are told with the way that the calls went.
+/// Errors of recursion name the chain of calls.
 #include "gradus/function/active_call.h"
 #include "gradus/base/error.h"
 

@@ -48,7 +48,7 @@ template <class A> using traced_t = typename traced<A>::type;
 
 namespace detail {
 
-/// An argument that is traced as what it is, as the fields of a struct have to be.
+/// An argument that is traced as its own type, as the fields of a struct have to be.
 template <class T> struct kept_leaf : std::bool_constant<argument_leaf<T>::value && std::same_as<traced_t<T>, T>> {};
 
 /// False for a struct with a floating number or a Variable in it, and for a value that holds one.
@@ -107,7 +107,7 @@ class MaskedArguments {
 
 template <class A> traced_t<A> rebuild_argument(const A& argument, In in, std::size_t& next);
 
-/// Gives the tensors in `part`, which is traced as what it is, their values from `in`.
+/// Gives the tensors in `part`, which is traced as its own type, their values from `in`.
 template <class A> void replace_tensors(A& part, In in, std::size_t& next) {
   if constexpr (std::is_array_v<A>) parts::for_each(part, [&](auto& each) { replace_tensors(each, in, next); });
   else part = rebuild_argument(part, in, next);

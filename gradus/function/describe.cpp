@@ -10,7 +10,7 @@
 namespace gradus {
 namespace {
 
-/// All segments of a variant in one graph, so that its text parses back: what one hands on is read where it is made.
+/// All segments of a variant in one graph, so that its text parses back: values handed on are read where they are made.
 class Joiner {
  public:
   explicit Joiner(const Segment& root) { add(root, {}); }
@@ -72,7 +72,7 @@ std::size_t bytes_for(const Spec& spec, std::span<const std::int64_t> symbols) {
   return static_cast<std::size_t>(bytes_of({spec.dtype, spec.shape.evaluated(symbols)}));
 }
 
-/// The most that any path holds at once: what segments hand on stays to the end of the call.
+/// The most that any path holds at once: values that segments hand on stay to the end of the call.
 std::size_t peak_bytes(const Segment& segment, std::span<const std::int64_t> symbols) {
   const auto arena = static_cast<std::size_t>(segment.program->compiled().arena_bytes(symbols));
   std::size_t own = 0;
@@ -87,7 +87,7 @@ std::size_t peak_bytes(const Segment& segment, std::span<const std::int64_t> sym
   return own + std::max(arena, later);
 }
 
-/// What passes were told of the devices of these kernels.
+/// The facts that passes knew about the devices of these kernels.
 std::string target_of(const std::vector<Kernel>& kernels) {
   std::set<DeviceKind> kinds;
   for (const Kernel& kernel : kernels) kinds.insert(kernel.device.kind);

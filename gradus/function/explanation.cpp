@@ -45,7 +45,7 @@ std::string shortened(const std::string& given) {
   return name.size() <= longest_name ? name : name.substr(0, longest_name - 3) + "...";
 }
 
-/// What is alive, as a part of the most that is.
+/// The bytes alive, as a part of the most.
 std::string bar(std::size_t alive, std::size_t most) {
   const std::size_t length = most == 0 ? 0 : (alive * bar_length + most - 1) / most;
   return std::string(length, '#');
@@ -97,7 +97,7 @@ class KernelTable {
     return has_devices_ ? text(kernel.device, ' ', shortened(kernel.name)) : shortened(kernel.name);
   }
 
-  /// What stands beside the estimate: time, and what it means.
+  /// Beside the estimate: the measured time, and its rates.
   Cells measured(const Kernel& kernel) const {
     const Achieved achieved = achieved_by(kernel, rates_);
     return {duration(kernel.measured), number(achieved.flops / 1e9, 1), percent(achieved.of_flops),

@@ -32,7 +32,7 @@ struct Explanation {
   /// Seconds of these sums, a call on average.
   double exchange_seconds = 0, exchange_wait_seconds = 0;  // under way; of these not while kernels ran
   int threads = 1;                                         // that kernels are divided among
-  ThreadRates rates;                                       // with which what was measured is compared
+  ThreadRates rates;                                       // compared with the measured ones
   std::string target;  // the numbers by which passes decided: a line for each kind of device
   /// Text form of the newest variant; parses back. Comments say where segments between C++ branches begin.
   std::string graph() const { return graph_text; }

@@ -63,7 +63,7 @@ class StepOfSegment {
     return {.kind = Kind::constant, .constant = resident(capture)};
   }
 
-  /// Its spec, its bytes, and what reads it.
+  /// Its spec, its bytes, and its readers.
   std::string described(const Tensor& capture) const {
     for (const auto& [number, what] : segment_.large_captures)
       if (number == capture.node()->sequence) return what;

@@ -6,8 +6,8 @@
 namespace gradus {
 namespace {
 
-/// What argument k is. Names in it are the user's: control characters are written out, so that a comment ends where its
-/// line does.
+/// The meaning of argument k. Names in it are the user's: control characters are written out, so that a comment ends
+/// where its line does.
 std::string meaning(const Segment& segment, const Source& source) {
   const auto index = static_cast<std::size_t>(source.index);
   switch (source.kind) {

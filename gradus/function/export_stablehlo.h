@@ -6,7 +6,7 @@
 
 namespace gradus {
 
-/// The one program of a function as StableHLO, with comments that say what its arguments and results are.
+/// The one program of a function as StableHLO, with comments on its arguments and results.
 std::string stablehlo_text(const FunctionOptions& function, const std::string& title, Draft draft);
 
 }  // namespace gradus

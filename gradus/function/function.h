@@ -1,23 +1,23 @@
 /// function(f): traces f once per signature, compiles forward, backward and updates into one program, and runs that.
 ///
 /// Arguments: Tensors are traced, and what Variables hold; floating numbers become scalar tensors (no retrace per
-/// value; what f takes is a Tensor then, as a double would be one program a value); integers, bools and enums are
-/// static (one variant per value); arrays, pairs, tuples, vectors, maps by std::string and plain structs of these, as
-/// results, too. The length of a vector and the keys of a map are static. Fields of a struct keep their types, so that
-/// one with a floating number or a Variable is refused. The training mode is part of the signature. A C++
-/// `if (bool tensor)` becomes a guard: the path taken is compiled, another path is traced when a call first takes it,
-/// all stay cached; Variables are assigned after the path of a call is known. All other C++ state read while tracing is
-/// frozen in that path; a Variable that is destroyed is noticed, and what used it is traced anew. A closure must see
-/// models and optimizers by reference. InvalidArgument: a Variable that is made and destroyed while tracing, as those
-/// of a model that the C++ copies are, and a field of a model that the C++ itself changes. Called under a tape, or
-/// inside another trace, a function is traced along.
+/// value; f then has to take a Tensor, as a double would be one program a value); integers, bools and enums are static
+/// (one variant per value); arrays, pairs, tuples, vectors, maps by std::string and plain structs of these, as results,
+/// too. The length of a vector and the keys of a map are static. Fields of a struct keep their types, so that one with
+/// a floating number or a Variable is refused. The training mode is part of the signature. A C++ `if (bool tensor)`
+/// becomes a guard: the path taken is compiled, another path is traced when a call first takes it, all stay cached;
+/// Variables are assigned after the path of a call is known. All other C++ state read while tracing is frozen in that
+/// path; a Variable that is destroyed is noticed, and its users are traced again. A closure must see models and
+/// optimizers by reference. InvalidArgument: a Variable that is made and destroyed while tracing, as those of a model
+/// that the C++ copies are, and a field of a model that the C++ itself changes. Called under a tape, or inside another
+/// trace, a function is traced along.
 ///
 /// A size that varied between calls is a symbol in the next trace: to C++ a negative number, which ops understand. C++
 /// that counts, branches or computes with it is another program for each size. So at each new size the C++ runs once
 /// more, with the size, to see whether that is the program with the symbol; where they differ, the size is fixed, one
-/// variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. An op that has
-/// to know a size fixes it likewise, told in the op's words, under any_size, too. What C++ makes of a size as a number
-/// is extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++ happen at each run.
+/// variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. An op that has to
+/// know a size fixes it, too, with the op's message, under any_size as well. A size as a number of a formula is
+/// extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++ happen at each run.
 ///
 /// While it is traced C++ rounds to nearest and no exception of floating point traps, whatever the caller has set. A
 /// function may call itself only as C++ that comes to an end while it is traced, such as over an integer argument: else
@@ -53,7 +53,7 @@ Called called_with(F& f, [[maybe_unused]] In in, const auto& finish, const A&...
 
 }  // namespace detail
 
-/// A compiled function; made by function(). Copies share what was compiled.
+/// A compiled function; made by function(). Copies share its compiled variants.
 template <class F> class Function {
  public:
   Function(F f, FunctionOptions options) : core_(std::make_shared<Core>(std::move(f), std::move(options))) {}
@@ -88,10 +88,10 @@ template <class F> class Function {
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::result)
   void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, vectors or structs of them
-  /// Writes the step for arguments of these specs, which may be left out where input_signature says all sizes, as an
+  /// Writes the step for arguments of these specs, which may be left out where input_signature fixes all sizes, as an
   /// object file and a header: `stem`.o and `stem`.h, whose functions are named as the last part of `stem`. A program
   /// in C that links the object needs nothing else. Arguments are Tensors; a last one that is a std::vector of them
-  /// takes all specs that are left. What the step reads and assigns, Variables and the random state, is a struct that
+  /// takes all specs that are left. Variables and the random state, which the step reads and assigns, are a struct that
   /// the program owns; NAME_init writes their values of now into it. A first result that is one float, as a Loss is, is
   /// returned, other results go through pointers. With the library on one thread, steps are the same bits.
   /// InvalidArgument: open sizes, a C++ branch on a value, an op that cannot come along, which is named.
@@ -100,9 +100,9 @@ template <class F> class Function {
   ObjectFiles export_object(const std::filesystem::path& stem, std::vector<Spec> specs = {},
                             ObjectOptions options = {}) const;
 
-  /// The step for arguments of these specs as text for accelerators: StableHLO, which compilers of XLA take. What it
-  /// reads and assigns, Variables and the random state, are further arguments and results; comments at its head say
-  /// which. The same step gives the same text. Errors as export_object's; Unavailable for an op that has no such form,
+  /// The step for arguments of these specs as text for accelerators: StableHLO, which compilers of XLA take. Variables
+  /// and the random state, which it reads and assigns, are further arguments and results; comments at its head name
+  /// them. The same step gives the same text. Errors as export_object's; Unavailable for an op that has no such form,
   /// which is named with its dtype.
   std::string stablehlo(std::vector<Spec> specs = {}) const;
   /// Writes stablehlo(specs) into `file`, which appears whole or not at all.
@@ -141,11 +141,11 @@ template <class F> Function<F> function(F f, FunctionOptions options = {}) {
 namespace detail {
 
 template <std::size_t> using TensorFor = Tensor;
-/// True if F takes so many tensors.
+/// True if F takes one tensor per index.
 template <class F, std::size_t... i> constexpr bool takes_tensors(std::index_sequence<i...>) {
   return std::invocable<const F&, TensorFor<i>...>;
 }
-/// True if F takes so many tensors, and then a vector of more. A generic lambda is not asked, whose body may not
+/// True if F takes one tensor per index, and then a vector of more. A generic lambda is not asked: its body may not
 /// compile for a vector.
 template <class F, std::size_t... i> constexpr bool takes_rest(std::index_sequence<i...>) {
   if constexpr (requires { &F::operator(); }) return std::invocable<const F&, TensorFor<i>..., Tensors>;

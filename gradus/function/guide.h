@@ -6,7 +6,7 @@
 
 namespace gradus {
 
-/// Says which way a run of a trace goes: the known way first, then what the predicates are in this call.
+/// Decides which way a run of a trace goes: the known way first, then by the predicates of this call.
 class Guide {
  public:
   Guide(OneCall& values, const std::string& title) : values_(values), title_(title) {}

@@ -1,4 +1,5 @@
-/// KeyedList: a hash map whose keys are words, with a list in the order of last use. It counts what its entries cost.
+/// KeyedList: a hash map whose keys are words, with a list in the order of last use. It adds up the costs of its
+/// entries.
 #pragma once
 #include <algorithm>
 #include <cstdint>

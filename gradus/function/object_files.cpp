@@ -11,7 +11,7 @@
 namespace gradus {
 namespace {
 
-/// The variable of a field: of several with one name, one after the other.
+/// The variable of a field; `which`: its place among those of one name.
 VariableCell& cell_of(const StateField& field, std::size_t which, const Variables& variables) {
   std::vector<std::string> names;
   for (const auto& cell : variables.cells()) {

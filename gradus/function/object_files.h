@@ -1,5 +1,5 @@
-/// Steps as object files, for programs that link nothing of the library: what Function::export_object gives, and how
-/// the state of such a program comes back.
+/// Steps as object files, for programs that link nothing of the library: the results of Function::export_object, and
+/// the return of such a program's state.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace gradus {
 
-/// What export_object has written: machine code, and its interface as a header in C99.
+/// The files of export_object: machine code, and its interface as a header in C99.
 struct ObjectFiles {
   std::filesystem::path object, header;
   std::filesystem::path weights = {};  // empty unless ObjectOptions::weights asks for it
@@ -24,10 +24,10 @@ struct ObjectOptions {
   std::filesystem::path weights = {};
 };
 
-/// Assigns what a program has written of the state of an exported step, the bytes of its struct, to the variables of
-/// these names, and continues its random numbers. `header`: that of the step. In a new process, first build the model
-/// and the optimizer: optimizer.build(model.trainable_variables()). All or nothing: DataError if the file has another
-/// size or the header is invalid, InvalidArgument for a field that no variable has or of another spec.
+/// Assigns the state of an exported step that a program has written, the bytes of its struct, to the variables of these
+/// names, and continues its random numbers. `header`: that of the step. In a new process, first build the model and the
+/// optimizer: optimizer.build(model.trainable_variables()). All or nothing: DataError if the file has another size or
+/// the header is invalid, InvalidArgument for a field that no variable has or of another spec.
 void load_object_state(const std::filesystem::path& file, const std::filesystem::path& header,
                        const Variables& variables);
 

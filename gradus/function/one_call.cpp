@@ -12,6 +12,7 @@
 #include "gradus/function/pending.h"
 #include "gradus/function/resident.h"
 #include "gradus/ops/random_state.h"
+#include "gradus/tensor/borrowed.h"
 
 namespace gradus {
 namespace {
@@ -63,7 +64,7 @@ void note_variables(const Segment& segment) {
   if (!log->is_new(&segment)) return;
   for (const UsedCell& used : segment.cells) {
     const VariableCell& cell = *used.cell;
-    const bool counts = cell.spec.shape.rank() == 0 && !cell.made_trainable;  // steps, and what metrics gather
+    const bool counts = cell.spec.shape.rank() == 0 && !cell.made_trainable;  // steps, and the totals of metrics
     log->profile().note_variable(cell.id, bytes_of(cell.spec), cell.is_optimizer_state || counts);
   }
 }
@@ -169,7 +170,7 @@ bool OneCall::take_way(Segment& segment) {
   return path_.back().taken;
 }
 
-/// Whether what the leaf assigns still holds what an earlier segment has read.
+/// True if the cells that the leaf assigns still hold the values that an earlier segment has read.
 bool OneCall::is_as_read(const Segment& leaf) const {
   for (const Segment::Assignment& a : leaf.assignments) {
     const UsedCell& used = leaf.cells[a.cell];
@@ -181,8 +182,8 @@ bool OneCall::is_as_read(const Segment& leaf) const {
   return true;
 }
 
-/// Lets assigned Variables be computed in their own memory where nobody else holds it. `locks`: nobody may take a
-/// handle on what is being overwritten.
+/// Lets assigned Variables be computed in their own memory if there is no other holder. `locks`: keep others from
+/// taking a handle on overwritten memory.
 void OneCall::overwrite(const Segment& leaf, const Executable& program,
                         std::vector<std::unique_lock<CellLock>>& locks) {
   for (const Segment::Assignment& a : leaf.assignments) {
@@ -196,7 +197,7 @@ void OneCall::overwrite(const Segment& leaf, const Executable& program,
     const bool held_by_call = place < cells_.size() && cells_[place].get() == input.get();
     const std::uint32_t holders = held_by_call ? 3 : 2;  // the node, the frame, and this call
     if (node->value.get() != input.get() || node->refs.load(std::memory_order_acquire) != 1 ||
-        input->refs.load(std::memory_order_acquire) != holders)
+        input->refs.load(std::memory_order_acquire) != holders || is_borrowed(*input))
       continue;
     frame().outputs[a.output] = input;
     locks.push_back(std::move(lock));
@@ -248,8 +249,8 @@ void OneCall::remember_path() {
   }
 }
 
-/// The predicate, and without a budget what else is computed for it that the program under trace still holds: a later
-/// predicate may need it.
+/// The predicate, and without a budget other values computed for it that the program under trace still holds: a later
+/// predicate may need them.
 std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicate) const {
   std::vector<Ref<Node>> kept{Ref<Node>(&predicate)};
   if (max_bytes_ > 0) return kept;
@@ -270,7 +271,7 @@ std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicat
   return kept;
 }
 
-/// A budget that does not suffice here is told of the segments, of which the whole path is known.
+/// A budget that does not suffice here is reported by the segments, since they know the whole path.
 std::shared_ptr<const Executable> OneCall::program_of_predicate(Graph graph) const {
   if (max_bytes_ > 0) {
     try {

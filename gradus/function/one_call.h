@@ -1,5 +1,5 @@
-/// OneCall: the values of one call of a function: what its programs are bound to, what segments hand on, the path taken
-/// so far. All segments of a call see the same values of Variables and the same random key.
+/// OneCall: the values of one call of a function: bindings of its programs, values that segments hand on, the path
+/// taken so far. All segments of a call see the same values of Variables and the same random key.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -14,7 +14,7 @@ class OneCall {
       : title_(title), arguments_(arguments), dispatches_(dispatches), max_bytes_(max_bytes) {}
   OneCall(const OneCall&) = delete;
 
-  /// Begins, or begins anew: nothing has been committed yet. The random key stays.
+  /// Begins, or begins again: nothing has been committed yet. The random key stays.
   void begin(std::vector<std::int64_t> symbols);
   /// The values of the symbols of the variant.
   const std::vector<std::int64_t>& symbols() const { return symbols_; }
@@ -23,7 +23,7 @@ class OneCall {
   bool take_way(Segment& segment);
   /// The segments run so far.
   std::span<const PathStep> path() const { return path_; }
-  /// Runs a leaf and commits what it assigns. False: another thread has assigned one of those Variables since this call
+  /// Runs a leaf and commits its assignments. False: another thread has assigned one of those Variables since this call
   /// read it; then nothing has happened.
   bool finish(const Segment& leaf, Tensors& results);
   /// The call has failed: it has drawn no random numbers.
@@ -53,7 +53,7 @@ class OneCall {
   Tensor key_;                         // drawn when it is first needed,
   std::optional<std::uint64_t> seed_;  // of this one of the global seeds
   bool is_guarded_ = false;            // more than one program sees the Variables
-  std::vector<Ref<Buffer>> cells_;     // what they held when first read, if guarded
+  std::vector<Ref<Buffer>> cells_;     // their values when first read, if guarded
   std::vector<PathStep> path_;
   std::vector<std::vector<Ref<Buffer>>> yields_;        // of each segment of the path, with its predicate
   std::unordered_map<const Node*, Ref<Buffer>> known_;  // values computed while tracing

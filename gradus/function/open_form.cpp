@@ -7,13 +7,13 @@
 namespace gradus {
 namespace {
 
-/// So many different graphs open a form. A steady loop has fewer: its programs are compiled for their own sizes. Where
-/// the interpreter would take longer than compiling, each would be compiled at once.
+/// This many different graphs open a form. A steady loop has fewer: its programs are compiled for their own sizes.
+/// Where the interpreter would take longer than compiling, each would be compiled at once.
 constexpr std::size_t few = 4, few_large = 3;
 constexpr std::size_t most_examples = 8;
-/// A graph that shows that more numbers vary opens the form anew.
+/// A graph that shows that more numbers vary opens the form again.
 constexpr int most_openings = 6;
-/// So many runs, or as many as take as long as compiling, are interpreted.
+/// This many runs, or as many as take as long as compiling, are interpreted.
 constexpr double most_interpreted = 16;
 
 /// Elements that are not there leave no trace of how they would be walked.
@@ -48,7 +48,7 @@ std::optional<Graph> with_numbers(const Graph& graph, std::span<const std::int64
 
 }  // namespace
 
-/// Extents are set to 0 to tell what else there is of an op.
+/// Extents are set to 0 to compare the rest of an op.
 Spelling::Spelling(DeviceKind kind, const Graph& graph) {
   form.push_back(static_cast<std::uint64_t>(kind));
   form.push_back(graph.values.size());
@@ -99,7 +99,7 @@ std::optional<ProgramForSizes> OpenForm::find(const Graph& graph, const std::vec
   }
 }
 
-/// Whether there are enough of them now.
+/// True if there are enough examples now.
 bool OpenForm::add_example(const Graph& graph, const std::vector<std::int64_t>& numbers) {
   if (std::ranges::find(examples_, numbers) != examples_.end()) return false;
   if (examples_.size() == most_examples) examples_.erase(examples_.begin() + 1);

@@ -44,7 +44,7 @@ class OpenForm {
 
   Backend& backend_;
   const std::vector<AnyOp> ops_;                     // kept, since their records name the form
-  mutable std::mutex guard_;                         // of what follows
+  mutable std::mutex guard_;                         // guards the members below
   std::vector<std::vector<std::int64_t>> examples_;  // different ones
   SizePattern pattern_;
   Graph graph_;  // with symbols; empty: not opened yet

@@ -1,4 +1,4 @@
-/// The reasons why a call cannot be served by a program whose sizes are open, as the user is told them.
+/// The reasons why a call cannot be served by a program whose sizes are open, as messages for the user.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -15,7 +15,8 @@ namespace gradus {
 /// number may never end.
 inline std::size_t applications_after(std::size_t known) { return std::max(4 * known, Trace::most_of_open_sizes); }
 
-/// Library functions leave ops away where a size is 0 or 1; whether they did, or the C++ read the size, cannot be told.
+/// Library functions leave ops away where a size is 0 or 1; a trace does not show if they did, or if the C++ read the
+/// size.
 inline bool has_small(const std::vector<std::int64_t>& sizes) {
   return std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 1; });
 }

@@ -1,4 +1,4 @@
-/// The queue of one thread: plan (what is yielded, what dies, the key), run, commit.
+/// The queue of one thread: plan (yielded values, dying ones, the key), run, commit.
 #include "gradus/function/pending.h"
 #include <algorithm>
 #include <unordered_map>
@@ -9,11 +9,12 @@
 #include "gradus/function/resident.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/mask.h"
+#include "gradus/tensor/borrowed.h"
 
 namespace gradus {
 
-/// All queues that ever were. A queue whose thread has ended serves the next new thread; what waits in it stays
-/// computable by whoever holds it.
+/// All queues that ever were. A queue whose thread has ended serves the next new thread; its pending values stay
+/// computable by their holders.
 struct QueueRegistry {
   std::mutex guard;
   std::vector<std::unique_ptr<Pending>> all;
@@ -52,7 +53,7 @@ constexpr std::size_t max_pending_nodes = 8192;
 
 Spec without_device(const Spec& spec) { return {spec.dtype, spec.shape}; }
 
-/// From now on `node`, which is computed, is a leaf. What it was made of goes to `released`.
+/// From now on `node`, which is computed, is a leaf. Its operands go to `released`.
 void end_history(Node& node, std::vector<Ref<Node>>& released) {
   for (const Ref<Node>& operand : node.inputs) released.push_back(operand);
   node.inputs = {};
@@ -166,7 +167,7 @@ struct Pending::Plan {
     return position;
   }
   Graph graph() const;
-  /// All that wait, but for what is about to be forgotten.
+  /// All pending nodes, except those about to be forgotten.
   void take(std::vector<Node*>& nodes) {
     for (Node* node : nodes) {
       if (!node) continue;
@@ -198,7 +199,7 @@ struct Pending::Plan {
   }
 };
 
-/// Leaves first, then what is computed. The key says where operands are.
+/// Leaves first, then computed nodes. The key says where operands are.
 Graph Pending::Plan::graph() const {
   Graph graph;  // of one device, which it does not name
   graph.values.reserve(leaves.size() + live.size());
@@ -323,7 +324,7 @@ void Pending::take_abandoned() {
   has_abandoned_.store(false, std::memory_order_relaxed);
 }
 
-/// Copies wait nowhere: what they copy is computed by another queue.
+/// Copies do not wait: their source is computed by another queue.
 void Pending::copy_now(const Ref<Node>& node) {
   std::vector<Ref<Node>> released;  // after the lock
   const Tensor source(node->inputs[0]);
@@ -331,7 +332,7 @@ void Pending::copy_now(const Ref<Node>& node) {
   const Device from = source.device(), to = node->spec.device.physical();
   node->value.set(from == to ? Ref<Buffer>(&there) : copy_between(Ref<Buffer>(&there), from, to, source.spec()));
   std::lock_guard lock(guard_);
-  if (recording_ > 0) {
+  if (keeps_history(*node)) {
     kept_.push_back(node);
     return;
   }
@@ -357,9 +358,20 @@ void Pending::stop_recording() {
   std::vector<Ref<Node>> released;  // outlives the lock: the death of a node takes it
   std::lock_guard lock(guard_);
   if (--recording_ == 0) settle(released);
+  else if (recording_ == paused_) paused_since_ = new_sequence();
 }
 
-/// Its thread has ended, and nobody asks for the history of what that has recorded.
+void Pending::pause_recording() {
+  std::lock_guard lock(guard_);
+  if (++paused_ == recording_) paused_since_ = new_sequence();
+}
+
+void Pending::resume_recording() {
+  std::lock_guard lock(guard_);
+  --paused_;
+}
+
+/// Its thread has ended, and the history of its recording is not needed.
 void Pending::orphan() {
   std::vector<Ref<Node>> released;                       // destroyed after the lock is released
   std::vector<std::unique_ptr<ReadListener>> abandoned;  // destroyed after the lock is released
@@ -377,9 +389,11 @@ void Pending::adopt(Placement device, Pending* first) {
   device_ = device;
   first_ = first ? first : this;
   recording_ = first ? first->recording_ : 0;
+  paused_ = first ? first->paused_ : 0;
+  paused_since_ = first ? first->paused_since_ : 0;
 }
 
-/// Ends the history of what was kept while a tape recorded.
+/// Ends the history of nodes kept while a tape recorded.
 void Pending::settle(std::vector<Ref<Node>>& released) {
   for (Ref<Node>& node : kept_) {
     if (node->value && node->refs.load(std::memory_order_relaxed) > 1) end_history(*node, released);
@@ -388,13 +402,13 @@ void Pending::settle(std::vector<Ref<Node>>& released) {
   kept_.clear();
 }
 
-/// What was dropped unseen leaves holes, which do not count as waiting.
+/// Values dropped unseen leave holes, which do not count as waiting.
 void Pending::close_ranks() {
   std::erase_if(nodes_, [](const Node* node) { return !node; });
   for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->position = static_cast<std::uint32_t>(i);
 }
 
-/// Decides what is computed, what is yielded and what dies, and spells the key.
+/// Decides which nodes are computed, which are yielded and which die, and spells the key.
 void Pending::plan(Plan& p) {
   p.take(nodes_);
   p.key.push_back(p.live.size() | static_cast<std::uint64_t>(device_.device().kind) << 48);
@@ -414,7 +428,8 @@ void Pending::plan(Plan& p) {
     const auto found = committed.find(node);
     return found == committed.end() ? uses : uses + found->second;
   };
-  const bool keep_all = recording_ > 0 || !p.by_owner;
+  const auto is_kept = [&](const Node& node) { return !p.by_owner || keeps_history(node); };
+  const bool keep_any = std::ranges::any_of(p.live, [&](const Node* node) { return is_kept(*node); });
   // A tensor without a holder needs no mask either.
   for (const auto& [node, mask] : p.masked)
     if (node->refs.load(std::memory_order_acquire) <= holders_of(node, p.uses[node->position]))
@@ -422,14 +437,14 @@ void Pending::plan(Plan& p) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < p.live.size(); ++i) {
     const Node* node = p.live[i];
-    p.yields.push_back(keep_all || node->refs.load(std::memory_order_acquire) > holders_of(node, p.uses[i]));
+    p.yields.push_back(is_kept(*node) || node->refs.load(std::memory_order_acquire) > holders_of(node, p.uses[i]));
     bits = bits << 1 | static_cast<std::uint64_t>(p.yields[i]);
     if (i % 64 == 63 || i + 1 == p.live.size()) p.key.push_back(std::exchange(bits, 0));
   }
   for (std::size_t i = 0; i < p.leaves.size(); ++i) {
     const Node* leaf = p.leaves[i];
-    p.dying.push_back(!keep_all && leaf->refs.load(std::memory_order_acquire) == holders_of(leaf, p.leaf_uses[i]) &&
-                      leaf->value.get()->refs.load(std::memory_order_acquire) == 1);
+    p.dying.push_back(!keep_any && leaf->refs.load(std::memory_order_acquire) == holders_of(leaf, p.leaf_uses[i]) &&
+                      leaf->value.get()->refs.load(std::memory_order_acquire) == 1 && !is_borrowed(*leaf->value.get()));
     p.key.push_back(static_cast<std::uint64_t>(p.dying[i]));
     p.add_to_key(leaf->spec);
   }
@@ -451,19 +466,19 @@ void Pending::run(Plan& p) {
   program->wait(p.outputs);
 }
 
-/// Values become visible; what was only a means to them is let go.
+/// Values become visible; intermediate ones are released.
 void Pending::commit(Plan& p) {
   std::size_t k = 0;
-  const bool keep = recording_ > 0 || !p.by_owner;
   for (std::size_t i = 0; i < p.live.size(); ++i) {
     Node* node = p.live[i];
     if (p.yields[i]) node->value.set(std::move(p.outputs[k++]));
+    const bool keep = !p.by_owner || keeps_history(*node);
     if (Ref<Node> kept = keep ? Ref<Node>::of_living(node) : Ref<Node>()) {
       kept_.push_back(std::move(kept));
     } else {  // of those to keep, another thread waits in forget() to free it
       end_history(*node, p.released);
     }
-    node->queue.store(nullptr, std::memory_order_release);  // at last: who sees it may free the node
+    node->queue.store(nullptr, std::memory_order_release);  // at last: a thread that sees it may free the node
   }
   for (const auto& cell : assigned_) {
     std::lock_guard lock(cell->guard);
@@ -508,7 +523,7 @@ void Pending::flush() {
         abandon(*p);
       }
     } else if (!assigned_.empty()) {
-      commit(*p);  // of what was overtaken and is gone
+      commit(*p);  // values that were overtaken and are gone
     }
   }
   p->inputs.clear();
@@ -556,6 +571,12 @@ void LazyEvaluation::start_recording() {
 }
 void LazyEvaluation::stop_recording() {
   for_each_own_queue([](Pending& queue) { queue.stop_recording(); });
+}
+void LazyEvaluation::pause_recording() {
+  for_each_own_queue([](Pending& queue) { queue.pause_recording(); });
+}
+void LazyEvaluation::resume_recording() {
+  for_each_own_queue([](Pending& queue) { queue.resume_recording(); });
 }
 
 }  // namespace gradus

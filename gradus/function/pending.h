@@ -1,5 +1,5 @@
-/// Lazy evaluation. What a thread records outside of traces waits in its queue; observing a value computes all of the
-/// queue as one program. Reference counts decide what the program yields: nodes held from outside the queue. A leaf
+/// Lazy evaluation. Nodes that a thread records outside of traces wait in its queue; observing a value computes all of
+/// the queue as one program. Reference counts decide what the program yields: nodes held from outside the queue. A leaf
 /// held by nothing but the queue dies with it, so its memory may be overwritten.
 ///
 /// Locks: a queue's guard is held while it is changed or flushed, the latter for long; nothing else is locked inside it
@@ -17,7 +17,7 @@ namespace gradus {
 
 class Pending {
  public:
-  /// The first queue of this thread, which knows what is true of all of them: whether it records, its number.
+  /// The first queue of this thread, which has the state of all of them: recording, its number.
   static Pending& mine();
   /// Its queue for `device`: each device has its own programs.
   static Pending& mine(Placement device);
@@ -30,14 +30,17 @@ class Pending {
 
   void record(const Ref<Node>& node);
   void forget(Node& node);
-  /// Computes what waits here. Throws what the program throws; then no assignment has happened.
+  /// Computes all nodes that wait here. Throws the program's error; then no assignment has happened.
   void flush();
   /// `cell` holds a value that waits here.
   void add_assignment(std::shared_ptr<VariableCell> cell);
   void start_recording();
   void stop_recording();
+  /// While all recordings are paused, what was recorded keeps its history, and what is made now has none.
+  void pause_recording();
+  void resume_recording();
 
-  bool is_recording() const { return recording_ > 0; }  // asked by the owner only
+  bool is_recording() const { return recording_ > paused_; }  // asked by the owner only
 
   /// A running thread, identified by its queue.
   struct Thread {
@@ -74,6 +77,10 @@ class Pending {
   void commit(Plan& plan);
   void abandon(Plan& plan);
   void settle(std::vector<Ref<Node>>& released);
+  /// True if a computed node keeps its operands, as a gradient may be asked.
+  bool keeps_history(const Node& node) const {
+    return recording_ > 0 && (is_recording() || node.sequence < paused_since_);
+  }
   static std::vector<Pending*> all();
   bool assigns(const VariableCell& cell);
   void orphan();
@@ -91,7 +98,8 @@ class Pending {
   Pending* first_ = this;        // the first queue of its thread
   Placement device_;             // named: whose programs it runs
   bool has_owner_ = true;        // a thread that runs
-  int recording_ = 0;
+  int recording_ = 0, paused_ = 0;
+  std::uint64_t paused_since_ = 0;  // number of a node, where all recordings are paused
   std::int64_t dispatches_ = 0, recorded_ = 0;
   bool eager_ = false;
   std::uint64_t life_ = 0;  // counts the threads that have owned the queue
@@ -100,7 +108,7 @@ class Pending {
 };
 
 /// In its lifetime this thread computes as another one would: outside of every call and every DeviceScope, and with
-/// queues of its own. So what it computes is part of no trace and no recording around.
+/// queues of its own. So its computations are part of no trace and no recording around.
 class Apart {
  public:
   [[nodiscard]] Apart();

@@ -7,7 +7,7 @@
 namespace gradus {
 namespace {
 
-/// Work and time of some kernels in a call; rates differ between kernels, so what the rates would need is added up.
+/// Work and time of some kernels in a call; rates differ between kernels, so the times at full rate are added up.
 struct Work {
   int kernels = 0;
   double runs = 0, seconds = 0, flops = 0, bytes = 0, flop_seconds = 0, byte_seconds = 0;

@@ -9,8 +9,8 @@ namespace gradus {
 /// The speed of a kernel as measured, for each thread; 0 if it was not measured. Arithmetic of formulas is counted in
 /// operations of the cost model, and bytes as if nothing stayed in a cache, so the share of bytes may be more than 1.
 struct Achieved {
-  double flops = 0, of_flops = 0;  // a second; as a share of what a thread can do
-  double bytes = 0, of_bytes = 0;  // a second; as a share of what a thread can do
+  double flops = 0, of_flops = 0;  // a second; as a share of a thread's most
+  double bytes = 0, of_bytes = 0;  // a second; as a share of a thread's most
 };
 /// The speed of one kernel.
 Achieved achieved_by(const Kernel& kernel, const ThreadRates& rates);

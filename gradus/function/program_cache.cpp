@@ -1,4 +1,4 @@
-/// Which program serves a structure, and what is kept.
+/// Chooses the program for a structure, and the programs to keep.
 #include "gradus/function/program_cache.h"
 #include <array>
 #include <mutex>
@@ -49,9 +49,9 @@ Cache& cache() {
   return *only;
 }
 
-/// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays. What
-/// comes back after many other runs, as in a second pass over data of which each element is a structure of its own, is
-/// one of many that would have to be compiled: it has to come back as often as pays for its own program.
+/// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays. A
+/// structure that comes back after many other runs, as in a second pass over data with a structure for each element, is
+/// one of many to compile: it has to come back as often as pays for its own program.
 bool worth_compiling(Backend& backend, const Known& structure, std::int64_t runs) {
   constexpr std::int64_t few = 32, most = 256;
   const std::int64_t between = runs - structure.last_run;

@@ -16,7 +16,7 @@ ProgramForSizes cached_program(DeviceKind kind, std::span<const std::uint64_t> k
 
 struct ProgramCacheUse {
   std::size_t entries, bytes, limit_bytes;
-  std::int64_t compilations;  // programs compiled so far, those that were dropped included
+  std::int64_t compilations;  // programs compiled so far, dropped ones included
 };
 ProgramCacheUse program_cache_use();
 void set_program_cache_limit(std::size_t bytes);

@@ -48,7 +48,7 @@ View walk_of(const Graph& graph, const Value& v) {
   return walk;
 }
 
-/// Whether the elements are those of the operand in their order.
+/// True if the elements are those of the operand in their order.
 bool changes_nothing(const Graph& graph, const Value& v) {
   if (v.in.size() != 1) return false;
   if (v.op.is_alias()) return true;
@@ -81,8 +81,8 @@ std::string attributes_besides_regions(const AnyOp& op) {
   return kept;
 }
 
-/// Two graphs, walked together from their outputs. What library functions leave away where a size is 1, such as
-/// broadcasts and sums, or where a part of several is empty, is overlooked, as are shapes where elements are taken one
+/// Two graphs, walked together from their outputs. Ops that library functions leave away where a size is 1, such as
+/// broadcasts and sums, or where a part of several is empty, are overlooked, as are shapes where elements are taken one
 /// by one.
 class Comparison {
  public:
@@ -124,7 +124,7 @@ class Comparison {
     return parts.size() == 1 ? parts[0] : -1;
   }
   static int source(const Graph& graph, int i) {
-    for (int next = i; next >= 0;) {  // operands stand before what reads them
+    for (int next = i; next >= 0;) {  // operands stand before their readers
       i = next;
       next = operand_of_same_value(graph, graph[i]);
     }

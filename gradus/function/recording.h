@@ -11,7 +11,7 @@
 namespace gradus {
 
 struct Recording {
-  Graph graph;  // predicates of C++ branches, then results that are not empty, then what is assigned
+  Graph graph;  // predicates of C++ branches, then results that are not empty, then assigned values
   struct Input {
     Source source;
     Ref<Node> node;  // of a capture
@@ -19,7 +19,7 @@ struct Recording {
   };
   std::vector<Input> inputs;  // behind graph.inputs
   std::vector<bool> ways;     // of the branches
-  std::vector<bool> results;  // whether each is there
+  std::vector<bool> results;  // true where the result exists
   std::vector<const VariableCell*> assigned;
   std::size_t applications = 0;
   Trace::Choices choices;  // of the library, by sizes

@@ -4,7 +4,7 @@
 
 namespace gradus {
 
-/// The value of `x`, in memory of its device: what was made on the host is brought there, once.
+/// The value of `x`, in memory of its device: a value made on the host is transferred, once.
 Ref<Buffer> resident(const Tensor& x);
 
 }  // namespace gradus

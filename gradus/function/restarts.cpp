@@ -1,4 +1,4 @@
-/// Bounds on beginning anew.
+/// Bounds on restarts of a call.
 #include "gradus/function/restarts.h"
 #include <algorithm>
 #include "gradus/base/error.h"

@@ -1,4 +1,4 @@
-/// Restarts: the reasons why one call of a function began anew, and the bound on how often it may.
+/// Restarts: the reasons why one call of a function began again, and the bound on their number.
 #pragma once
 #include <memory>
 #include <set>
@@ -14,13 +14,13 @@ class Restarts {
 
   /// This call has made `variant`.
   void add_made(std::shared_ptr<const Variant> variant) { made_.push_back(std::move(variant)); }
-  /// The call begins anew, since `variant` does not hold. InvalidArgument if the call itself made it, and has begun
-  /// anew for this reason before: it would go on so.
+  /// The call begins again, since `variant` does not hold. InvalidArgument if the call itself made it, and has begun
+  /// again for this reason before: it would go on so.
   void add(const Variant& variant, std::string reason);
-  /// Why the call began anew last; empty: it did not, or that was taken.
+  /// Why the call began again last; empty: it did not, or the reason was taken.
   const std::string& reason() const { return reason_; }
   std::string take_reason() { return std::exchange(reason_, {}); }
-  /// Unavailable past many: only other threads, which assign what the call reads, can make it begin anew so often.
+  /// Unavailable past many: only other threads, which assign Variables that the call reads, can restart it that often.
   void count_attempt();
 
  private:
@@ -31,7 +31,7 @@ class Restarts {
   int attempts_ = 0;
 };
 
-/// InvalidArgument if what a run looked at has changed since, in the run itself: no call would find it as it was.
+/// InvalidArgument if state that a run looked at has changed since, in the run itself: no call would find it as it was.
 void check_unchanged(const std::string& title, const WatchedState& watched);
 
 }  // namespace gradus

@@ -15,7 +15,7 @@ constexpr std::int64_t large_capture_bytes = std::int64_t{1} << 20;
 /// Reading it again costs nothing, so it is never handed from one segment to another.
 bool is_free(const Node& node) { return node.op.is_view() || node.op.is_alias() || node.op.is_index(); }
 
-/// Which segment computes what, and what it hands on.
+/// Divides a trace into segments: the nodes that each computes, and the values that it hands on.
 class Division {
  public:
   Division(std::uint32_t trace, std::span<const PathStep> known, HandOn hand_on_what)
@@ -58,7 +58,7 @@ class Division {
   bool is_computed_in(Node& node, int segment) {
     if (node.trace != trace_ || node.is_leaf() || handed_on_.contains(&node)) return false;
     const auto [home, fresh] = home_.try_emplace(&node, home_of_siblings(node, segment));
-    // What is handed on is one value: what differs from shard to shard is computed again.
+    // A value handed on is one: values that differ from shard to shard are computed again.
     if (computes_again_ || is_free(node) || node.varies || home->second == segment) return true;
     const Ref<Node> again(&node);
     hand_on(node, home->second, next_output(home->second, again));
@@ -91,7 +91,7 @@ class Division {
   std::unordered_map<const Node*, Source> handed_on_;
 };
 
-/// What of the trace one segment refers to.
+/// The part of the trace that one segment refers to.
 class SegmentBinder {
  public:
   SegmentBinder(const Trace& trace, const Division& division, int place, Segment& segment)
@@ -157,7 +157,7 @@ class SegmentBinder {
   Segment& segment_;
 };
 
-/// Results and assigned cells: what a leaf computes.
+/// Results and assigned cells: the values that a leaf computes.
 std::vector<Ref<Node>> add_effects(const Trace& trace, Called called, SegmentBinder& binder, Segment& leaf) {
   std::vector<Ref<Node>> roots;
   for (const Tensor& result : called.tensors) {
@@ -252,7 +252,7 @@ Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known,
     cells_.push_back({cell->cell, cell->was_abandoned, trace.has_made(*cell->cell)});
 }
 
-/// Layers list their Variables without handles: of a layer that is gone nobody but the draft holds the cells.
+/// Layers list their Variables without handles: the cells of a layer that is gone are held by the draft alone.
 void Draft::check_cells() const {
   for (const Used& used : cells_) {
     const bool lost = used.cell.use_count() == 1 || (!used.was_abandoned && used.cell->abandoned.load());
@@ -265,7 +265,7 @@ void Draft::check_cells() const {
   }
 }
 
-/// Of those that live on: the trace would compute with the values of its own moment.
+/// Copies that live on are refused: the trace would compute with the values of its own moment.
 void Draft::check_copies() const {
   for (const Used& used : cells_)
     require(!used.made_within || !used.cell->is_copy, "variable ", used.cell->name,
@@ -283,7 +283,7 @@ std::pair<std::unique_ptr<Segment>, Graph> Draft::take_leaf(const std::string& t
   return {std::move(part.segment), std::move(part.graph)};
 }
 
-/// Of budgets that are too small, the path needs the largest.
+/// If several budgets are too small, the path needs the largest.
 std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
   check_cells();
   check_copies();

@@ -1,6 +1,6 @@
-/// Segment: a piece of a variant between two guards, one compiled program. A guarded variant is a tree of segments. One
-/// that ends in a guard computes the predicate, and hands on what later segments need of its values. One that is a leaf
-/// computes results and assignments, so nothing is committed before the path of a call is known.
+/// Segment: a piece of a variant between two guards, one compiled program. A guarded variant is a tree of segments. A
+/// segment that ends in a guard computes the predicate, and hands on values that later segments need. A leaf computes
+/// results and assignments, so nothing is committed before the path of a call is known.
 #pragma once
 #include <array>
 #include <atomic>
@@ -31,13 +31,13 @@ struct Segment {
   std::unique_ptr<TieredProgram> program;
   std::vector<Source> sources;  // of the program's inputs
   std::vector<Tensor> captures;
-  std::vector<std::pair<std::uint64_t, std::string>> large_captures;  // numbers of their nodes, and what to say of them
+  std::vector<std::pair<std::uint64_t, std::string>> large_captures;  // numbers of their nodes, and their messages
   std::vector<UsedCell> cells;
   std::vector<Trace::Bound> bounds;                // of sizes that vary: they hold before it runs
-  mutable std::atomic<bool> was_compared = false;  // what it is bound to, with other ranks
+  mutable std::atomic<bool> was_compared = false;  // its Variables, with other ranks
   SizesSeen fitting;  // values of the symbols at which the C++ is this program; of others it is to be found out
 
-  // Of a segment that ends in a guard.
+  // For a segment that ends in a guard.
   Tensor predicate;               // output 0; empty: a leaf
   std::vector<Ref<Node>> yields;  // outputs 1, 2, ...
   struct Way {
@@ -46,7 +46,7 @@ struct Segment {
   };
   std::array<Way, 2> ways;
 
-  // Of a leaf.
+  // For a leaf.
   struct Result {
     int output = -1;  // -1: empty
     Spec spec;        // may be symbolic
@@ -57,13 +57,13 @@ struct Segment {
     std::size_t output;
   };
   std::vector<Assignment> assignments;  // by the id of the cell, so that locks are taken in one order
-  /// CompileOptions::replaces, for a program of so many outputs.
+  /// CompileOptions::replaces, for a program of `graph_outputs` outputs.
   std::vector<int> replaces(std::size_t graph_outputs) const;
   std::shared_ptr<const void> structure;  // of the user's result
 
   bool is_leaf() const { return !predicate.defined(); }
   const UsedCell* find_changed() const;
-  /// Whoever listens hears of the Variables that it reads.
+  /// Tells listeners of the Variables that it reads.
   void tell_of_reading() const;
 };
 
@@ -84,7 +84,7 @@ struct PathStep {
 enum class HandOn { what_is_needed, nothing };
 
 /// The segments that the run `trace` needs beyond those of `known`, the way to where it leaves them; each holds the
-/// next one as the way that was taken. `called` is what the run gave. Not compiled yet.
+/// next one as the way that was taken. `called`: the run's results. Not compiled yet.
 class Draft {
  public:
   Draft(const Trace& trace, Called called, std::span<const PathStep> known, HandOn hand_on);
@@ -93,7 +93,7 @@ class Draft {
   /// InvalidArgument if a Variable of the trace is a copy that was made within it.
   void check_copies() const;
   std::unique_ptr<Segment> compile(const CompileOptions& options) &&;
-  /// The one segment, without its program, and what that computes. InvalidArgument if the C++ branches on values.
+  /// The one segment, without its program, and the graph of that. InvalidArgument if the C++ branches on values.
   std::pair<std::unique_ptr<Segment>, Graph> take_leaf(const std::string& title, std::string_view what) &&;
 
  private:

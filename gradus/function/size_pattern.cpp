@@ -1,4 +1,4 @@
-/// Finding symbols, and what follows from them.
+/// Finding symbols, and the numbers that follow from them.
 #include "gradus/function/size_pattern.h"
 #include <algorithm>
 #include "gradus/tensor/dimension.h"
@@ -9,14 +9,14 @@ namespace {
 /// How many symbols are tried in pairs.
 constexpr int most_factors = 8;
 
-/// Of a number that may be negative.
+/// For a number that may be negative.
 std::int64_t added(std::int64_t d, std::int64_t number) {
   return number < 0 ? dimension::subtract(d, -number) : dimension::add(d, number);
 }
 
 }  // namespace
 
-/// Lists wrap around as integers do: what comes out must be the number itself.
+/// Lists wrap around as integers do: the result must be the number itself.
 std::int64_t SizePattern::value_of(const Rule& rule, std::span<const std::int64_t> list) const {
   auto value = static_cast<std::uint64_t>(rule.factor);
   for (const int symbol : {rule.u, rule.w})

@@ -1,5 +1,5 @@
 /// SizePattern: the pattern that lists of numbers of equal length have in common. Numbers that vary among them are
-/// symbols. Those that follow from one or two symbols are polynomials of them. All others are fixed.
+/// symbols. Numbers that follow from one or two symbols are polynomials of them. All others are fixed.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ class SizePattern {
 
  private:
   using Lists = std::span<const std::vector<std::int64_t>>;
-  /// offset + factor * symbol u * symbol w, of those that are there.
+  /// offset + factor * symbol u * symbol w, for the symbols that it has.
   struct Rule {
     std::int64_t offset = 0, factor = 0;
     int u = -1, w = -1;

@@ -3,7 +3,7 @@
 
 namespace gradus {
 
-/// Computes all that is pending, on every thread. Throws what the first failing computation throws.
+/// Computes all that is pending, on every thread. Throws the error of the first failing computation.
 void synchronize();
 
 }  // namespace gradus

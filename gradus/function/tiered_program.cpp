@@ -1,8 +1,25 @@
-/// Which tier, and when.
+/// Chooses the tier of each run.
 #include "gradus/function/tiered_program.h"
+#include <algorithm>
+#include <utility>
 #include "gradus/backend/placed_program.h"
 
 namespace gradus {
+
+namespace {
+
+thread_local bool are_tiers_patient = false;
+
+/// Programs that are interpreted sooner are of the processor.
+int runs_before_code(const Graph& graph, std::span<const std::int64_t> symbols) {
+  constexpr double most = 1e6;
+  return static_cast<int>(std::min(most, backend_of(cpu(0)).runs_that_pay(graph, symbols)));
+}
+
+}  // namespace
+
+PatientTiers::PatientTiers() : outer_(std::exchange(are_tiers_patient, true)) {}
+PatientTiers::~PatientTiers() { are_tiers_patient = outer_; }
 
 TieredProgram::TieredProgram(Graph graph, CompileOptions options)
     : graph_(std::move(graph)), options_(std::move(options)) {
@@ -10,6 +27,7 @@ TieredProgram::TieredProgram(Graph graph, CompileOptions options)
     compile_now();
     return;
   }
+  if (are_tiers_patient) patience_ = runs_before_code(graph_, options_.symbols);
   interpreted_ = compile_placed(
       graph_, {.disable = options_.disable, .tier = Tier::interpreted, .matmul_precision = options_.matmul_precision});
 }
@@ -19,7 +37,7 @@ std::shared_ptr<const Executable> TieredProgram::next() {
   if (ready_.load(std::memory_order_acquire)) [[likely]]
     return known();
   std::lock_guard lock(guard_);
-  if (interpreted_) return std::exchange(interpreted_, nullptr);
+  if (interpreted_) return --patience_ > 0 ? interpreted_ : std::exchange(interpreted_, nullptr);
   if (!compiled_) compile_later();
   return known();
 }

@@ -6,6 +6,18 @@
 
 namespace gradus {
 
+/// While it lives, programs that its thread makes are compiled once their runs have taken as long as that takes, not at
+/// the second run: for functions that may be called a few times only.
+class PatientTiers {
+ public:
+  PatientTiers();
+  ~PatientTiers();
+  PatientTiers(const PatientTiers&) = delete;
+
+ private:
+  const bool outer_;
+};
+
 class TieredProgram {
  public:
   /// `options.symbols`: of the first run.
@@ -25,9 +37,10 @@ class TieredProgram {
   void compile_later();
   std::atomic<const Executable*> ready_{nullptr};  // owned by compiled_
   std::atomic<double> later_seconds_{0};
-  mutable std::mutex guard_;  // of what follows
+  mutable std::mutex guard_;  // guards the members below
   std::shared_ptr<const Executable> compiled_, interpreted_;
-  Graph graph_;  // until it is compiled
+  int patience_ = 1;  // runs that are still interpreted
+  Graph graph_;       // until it is compiled
   CompileOptions options_;
 };
 

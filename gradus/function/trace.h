@@ -1,5 +1,5 @@
 /// Trace: one run of the tracing of a call. Arguments are symbols, a Variable that is read is a parameter of the
-/// program, one that is assigned is an output. A C++ branch on a symbol becomes a guard: whoever runs the trace says
+/// program, one that is assigned is an output. A C++ branch on a symbol becomes a guard: the trace's owner decides
 /// which way this run goes. No two nodes of a run are ever merged here: that is the compiler's job alone.
 #pragma once
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace gradus {
 
-/// Where the callable that is being traced lies, to find what it captured by value.
+/// The bytes of the callable that is being traced, to find its captures by value.
 struct ClosureRange {
   const void* begin = nullptr;
   std::size_t bytes = 0;
@@ -40,7 +40,7 @@ class Trace : public Context {
   Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide decide);
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
-  /// Readers get `same` from now on, another node for what the cell holds; no assignment.
+  /// Readers get `same` from now on, another node for the cell's value; no assignment.
   void hold(VariableCell& cell, const Tensor& same) { cell_of(cell).now = same; }
   bool decide(const Tensor& predicate) override;
   Ref<Node>* place_of(const AnyOp& op, In inputs) override {
@@ -53,8 +53,8 @@ class Trace : public Context {
   }
   Tensor literal(const Tensor& made) override { return memory_->literal(made); }
 
-  /// Past so many applications of ops the C++ is taken to count with a size that it sees as a negative number:
-  /// InvalidArgument. A run with open sizes of which nothing else is known gets most_of_open_sizes.
+  /// Past this many applications of ops the C++ is assumed to count with a size that it sees as a negative number:
+  /// InvalidArgument. A run with open sizes without other bounds gets most_of_open_sizes.
   static constexpr std::size_t most_of_open_sizes = std::size_t{1} << 17;
   void set_limit(std::size_t applications) { most_applications_ = applications; }
   std::size_t applications() const { return applications_; }
@@ -78,7 +78,7 @@ class Trace : public Context {
   /// A fresh id for the memory of a trace.
   static std::uint32_t new_id() { return Context::new_id(); }
 
-  /// `dimension` must not be negative in any call of what is traced; else `otherwise` is what the user did wrong.
+  /// `dimension` must not be negative in any call of the trace; else `otherwise` is the message.
   struct Bound {
     std::int64_t dimension;
     std::string otherwise;
@@ -92,7 +92,7 @@ class Trace : public Context {
   struct Guard {
     Tensor predicate;
     bool taken;
-    std::size_t bounds;  // that were there then
+    std::size_t bounds;  // their number then
   };
   const std::vector<Guard>& guards() const { return guards_; }
 
@@ -107,8 +107,8 @@ class Trace : public Context {
   }
   /// True if it has looked at the fields of this object.
   bool has_looked_into(const Setup& object) const { return watched_.has_fields_of(object); }
-  /// Who cuts a step in two, as a strategy with parameter servers does, is told what optimizers make their updates of:
-  /// each such tensor gets a node of its own there.
+  /// For a strategy that cuts a step in two, as one with parameter servers: the tensors from which optimizers make
+  /// their updates. Each gets a node of its own there.
   struct Given {
     Tensor made, as_seen;
   };
@@ -127,7 +127,7 @@ class Trace : public Context {
   /// The one of this thread with this id, or null.
   static Trace* find(std::uint32_t id);
   /// The C++ runs once more in this trace, with other arguments: it meets the same Variables, as they were, and the
-  /// same nodes, where they depend on no argument. What was assigned before counts no more.
+  /// same nodes, where they depend on no argument. Earlier assignments count no more.
   void run_again();
 
   struct Cell {
@@ -149,7 +149,7 @@ class Trace : public Context {
   bool is_random() const { return ordinals_ > 0; }
 
  private:
-  const HostFloats floats_;  // what the C++ computes now is part of a program: as everybody computes it
+  const HostFloats floats_;  // C++ that is computed now is part of a program: it rounds as everywhere
   Cell& cell_of(VariableCell& cell);
   [[noreturn]] void fail_endless() const;
   std::shared_ptr<TraceMemory> memory_;

@@ -108,7 +108,7 @@ std::shared_ptr<Variant> TracedFunction::State::make(CallRequest& request) {
   return variant;
 }
 
-/// Runs the segments of one path. Nothing: the call has to begin anew, and nothing has happened.
+/// Runs the segments of one path. Nothing: the call has to begin again, and nothing has happened.
 std::optional<Called> TracedFunction::State::attempt(Variant& variant, CallRequest& request) {
   for (Segment* segment = variant.root.get(); segment; segment = next(variant, request)) {
     if (const UsedCell* changed = segment->find_changed()) {
@@ -139,7 +139,7 @@ std::optional<Called> TracedFunction::State::attempt(Variant& variant, CallReque
   return {};
 }
 
-/// Where the path goes on; null: the call has to begin anew.
+/// Where the path goes on; null: the call has to begin again.
 Segment* TracedFunction::State::next(Variant& variant, CallRequest& request) {
   const PathStep last = request.values.path().back();
   Segment::Way& way = last.segment->ways[last.taken];
@@ -154,7 +154,7 @@ Segment* TracedFunction::State::next(Variant& variant, CallRequest& request) {
   } catch (const std::exception& error) {
     const bool may_be_fixed =
         setup.options.input_signature.empty() || setup.options.fixes_sizes || Unlike::by(error).is_of_op();
-    if (variant.pattern.specs == request.signature.specs || !may_be_fixed) throw;
+    if (variant.pattern.specs == request.signature.specs || !may_be_fixed || !is_of_library(error)) throw;
     std::lock_guard also(making);
     variants.admit(maker.make_fixed(request),
                    text("sizes are fixed in it, since another path with sizes that vary: ", error.what()),
@@ -216,6 +216,10 @@ TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std
   state_->setup.closure = {closure, closure_bytes};
   check_pass_names(state_->setup.options.disable);
   check_options("function", state_->setup.options);
+  const FunctionOptions& given = state_->setup.options;
+  const auto is_open = [](const Spec& spec) { return std::ranges::count(spec.shape, any_size) > 0; };
+  require(given.open_sizes || std::ranges::none_of(given.input_signature, is_open), state_->setup.title,
+          ": open_sizes is false, and input_signature says any_size; leave one of them out");
 }
 TracedFunction::~TracedFunction() = default;
 

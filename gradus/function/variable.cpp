@@ -32,8 +32,8 @@ class Assigning {
   VariableCell& cell_;
 };
 
-/// Whether `value`, a cell's only one so far, waits in this queue, and nobody but the cell holds it: nothing that is
-/// pending reads it either. `value` itself is one more handle.
+/// True if `value`, a cell's only one so far, waits in this queue, held by the cell alone: no pending op reads it
+/// either. `value` itself is one more handle.
 bool is_unread(VariableCell& cell, const Tensor& value, const Pending& queue) {
   const Node& node = *value.node();
   const std::lock_guard lock(cell.guard);
@@ -46,11 +46,11 @@ bool waits_for_an_assignment(VariableCell& cell) {
   return cell.committed.defined();
 }
 
-/// `next` becomes the cell's value; its computation may wait. What was waiting itself, as first values do, and was
-/// never read, is not computed at all, unless a failure returns to it.
+/// `next` becomes the cell's value; its computation may wait. A pending value, as a first one, that was never read is
+/// not computed at all, unless a failure returns to it.
 void assign_lazily(VariableCell& cell, const Tensor& next) {
   const Assigning alone(cell);
-  // Before the cell is locked: a flush of what becomes this thread's queue locks it.
+  // Before the cell is locked: a flush of nodes that become this thread's queue locks it.
   const Pending& own = Pending::mine();
   const Tensor before = cell.read();
   if (!is_unread(cell, before, own)) {
@@ -59,7 +59,7 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   }
   Pending* queue = next.node()->queue.load(std::memory_order_acquire);
   if (queue != &own) {
-    next.observed();  // of what waits nowhere, since it has failed, too: the value that is there stays
+    next.observed();  // for values that wait nowhere, since they failed, too: the present value stays
     queue = nullptr;
   }
   {
@@ -71,7 +71,7 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   queue->add_assignment(cell.shared_from_this());
 }
 
-/// What a copy of the cell begins with. Within a trace that is what the cell held before it.
+/// The value that a copy of the cell begins with. Within a trace that is the cell's value before it.
 Tensor value_to_copy(VariableCell& cell) {
   const Trace* trace = Trace::current();
   require(!trace || !trace->has_assigned(cell), "variable ", cell.name,
@@ -80,7 +80,7 @@ Tensor value_to_copy(VariableCell& cell) {
   return cell.read();
 }
 
-/// While it lives, what is made belongs to `trace`, which is on the stack of this thread.
+/// While it lives, new nodes belong to `trace`, which is on the stack of this thread.
 class Within : public Context {
  public:
   explicit Within(Context& trace) : Context(trace.id()), trace_(trace) {}
@@ -101,8 +101,8 @@ Tensor without_places(const Tensor& value) {
   return SequenceMask::of(value).defined() ? apply(ReshapeOp{value.shape()}, value) : value;
 }
 
-/// A node that stands for `value` as what the cell holds. It is made where `value` was, which a region around the
-/// reader is not, and is the cell's value from now on: all readers get the same one.
+/// A node that stands for `value` in the cell. It is made where `value` was, which a region around the reader is not,
+/// and is the cell's value from now on: all readers get the same one.
 Tensor own_node_of(VariableCell& cell, const Tensor& value) {
   const ReshapeOp same{value.shape()};
   if (value.is_symbolic()) {
@@ -332,7 +332,8 @@ void Variables::find_out() const {
   later_ = nullptr;
 }
 
-ReadListener::~ReadListener() {
+ReadListener::~ReadListener() { leave(); }
+void ReadListener::leave() {
   // Listeners are tapes, which users may destroy in any order.
   ReadListener** place = &CallContext::here().listener;
   while (*place && *place != this) place = &(*place)->outer_;

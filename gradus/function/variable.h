@@ -6,13 +6,16 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 #include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/number_or_tensor.h"
 
 namespace gradus {
 
 struct VariableCell;
+class VariableElements;
 
 /// How values that several replicas assign become one. none: assigning on replicas is an error.
 enum class Aggregation { none, mean, sum };
@@ -49,6 +52,13 @@ class Variable {
   void assign_add(const Tensor& value);
   /// Subtracts from the value; else as assign().
   void assign_sub(const Tensor& value);
+  /// The elements that subscripts name, as those of a Tensor: to be read, or to be assigned, v(all, 0).assign(t).
+  VariableElements operator()(const Subscript& a, const Subscript& b = {}, const Subscript& c = {},
+                              const Subscript& d = {}, const Subscript& e = {}, const Subscript& f = {},
+                              const Subscript& g = {}, const Subscript& h = {}, const Subscript& i = {},
+                              const Subscript& j = {}) const;
+  /// The extent along `axis`, as Tensor::size.
+  Extent size(int axis) const { return Extent(shape()[axis]); }
   /// True if trainable_variables() lists it. Compiled functions notice a change.
   bool trainable() const;
   /// Changes whether trainable_variables() lists it.
@@ -79,6 +89,32 @@ class Variable {
   std::shared_ptr<VariableCell> cell_;
 };
 
+/// Elements of a Variable that subscripts name. Assigning them replaces the Variable's value by one that differs in
+/// them; a program writes whole rows of the first dimensions in place, so a few rows cost as much as they have bytes.
+class VariableElements {
+ public:
+  /// Reads them. Tapes and traces record that.
+  operator Tensor() const { return value(); }
+  /// Reads them. Tapes and traces record that.
+  Tensor value() const;
+  /// Replaces them by `value`, which broadcasts to them; a number takes the dtype. Where an element is named several
+  /// times, the last one counts. InvalidArgument for another dtype or a shape that does not broadcast. Else as
+  /// Variable::assign().
+  void assign(const NumberOrTensor& value) const;
+  /// Adds to them; the sum where an element is named several times. Else as assign().
+  void assign_add(const NumberOrTensor& value) const;
+  /// Subtracts from them; else as assign_add().
+  void assign_sub(const NumberOrTensor& value) const;
+
+ private:
+  friend class Variable;
+  VariableElements(std::shared_ptr<VariableCell> cell, std::vector<Subscript> subscripts)
+      : cell_(std::move(cell)), subscripts_(std::move(subscripts)) {}
+  void increase(std::string_view op, const NumberOrTensor& value, bool decreases) const;
+  std::shared_ptr<VariableCell> cell_;
+  std::vector<Subscript> subscripts_;
+};
+
 /// An ordered list of cells, by identity; cells stay alive while listed.
 class Variables {
  public:
@@ -95,7 +131,7 @@ class Variables {
   Variable& operator[](std::string_view name) const;
   /// A cell that is in both counts once.
   Variables operator+(const Variables& more) const;
-  /// Those whose name `keep` accepts, in the same order.
+  /// The Variables whose name `keep` accepts, in the same order.
   Variables filter(const std::function<bool(std::string_view name)>& keep) const;
 
   struct iterator {
@@ -135,11 +171,10 @@ class Variables {
 
 // For the rooms of the library.
 
-/// While it lives, it is told of every reading of a Variable on its thread. A tape so learns which Variables it
-/// watches.
+/// While it lives, it receives every reading of a Variable on its thread. So a tape learns which Variables it watches.
 class ReadListener {
  public:
-  ReadListener() { CallContext::here().listener = this; }
+  ReadListener() { join(); }
   virtual ~ReadListener();
   ReadListener(const ReadListener&) = delete;
   virtual void on_read(VariableCell& cell, const Tensor& value) = 0;
@@ -154,8 +189,14 @@ class ReadListener {
   /// True if there is a listener.
   static bool is_there() { return CallContext::here().listener != nullptr; }
 
+ protected:
+  /// From now on it is the innermost listener of this thread.
+  void join() { outer_ = std::exchange(CallContext::here().listener, this); }
+  /// From now on it hears of nothing.
+  void leave();
+
  private:
-  ReadListener* outer_ = CallContext::here().listener;
+  ReadListener* outer_ = nullptr;
 };
 
 }  // namespace gradus

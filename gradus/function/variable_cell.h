@@ -35,9 +35,9 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::uint64_t id = 0;                   // never reused: keys caches where addresses could be
   std::atomic<bool> assigning{false};
   std::atomic<bool> abandoned{false};  // its Variable was destroyed; lists may keep it alive
-  CellLock guard;                      // of what follows
+  CellLock guard;                      // guards the members below
   Tensor value;
-  Tensor committed;                       // empty, or the value before a pending assignment: what a failure returns to
+  Tensor committed;                       // empty, or the value before a pending assignment: a failure returns to it
   std::shared_ptr<VariableCell> mask;     // booleans; null: all elements may differ from 0
   std::atomic<std::uint64_t> mask_id{0};  // that of `mask`, 0: null; to be read without the guard
   Variable handle{std::shared_ptr<VariableCell>()};  // the cell's own: does not keep it alive
@@ -50,7 +50,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   void set_trainable(bool next);
   /// The value now, outside of any trace.
   Tensor read();
-  /// The value here, in a trace or outside, without telling anybody.
+  /// The value here, in a trace or outside, without notifying listeners.
   Tensor value_here();
   /// `x`, of the cell's shape, with zeros where the cell is masked.
   Tensor masked(const Tensor& x);

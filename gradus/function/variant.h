@@ -1,4 +1,4 @@
-/// Variant: one compiled signature of a function: the tree of its segments, and what is needed to trace it again.
+/// Variant: one compiled signature of a function: the tree of its segments, and the state for tracing it again.
 #pragma once
 #include <mutex>
 #include "gradus/function/recording.h"
@@ -19,7 +19,7 @@ struct Variant {
   static constexpr std::size_t most_guards = 128;  // on one path
 
   Signature example, pattern;
-  WatchedState watched;                         // what it holds for besides; guarded by the function
+  WatchedState watched;                         // other state that it holds for; guarded by the function
   std::atomic<std::uint64_t> watched_until{0};  // changes_of_setups() up to which that is known
   std::unique_ptr<Segment> root;
   std::atomic<int> paths{1};
@@ -27,9 +27,9 @@ struct Variant {
   Trace::Choices choices;                    // of the library by sizes, for another path
   std::unique_ptr<const OpenTrace> open;     // of a pattern with symbols; else null
   SizesSeen unfit;                           // sizes of calls at which the C++ is another program
-  std::atomic<std::size_t> memory_bytes{0};  // what is kept to trace it again costs a cache
+  std::atomic<std::size_t> memory_bytes{0};  // the cost in a cache of keeping it for another trace
 
-  std::recursive_mutex tracing;         // of what follows: one thread adds a path at a time
+  std::recursive_mutex tracing;         // guards the members below: one thread adds a path at a time
   std::shared_ptr<TraceMemory> memory;  // empty: without guards, so that it is never traced again
   bool is_being_traced = false;
 };
@@ -37,7 +37,7 @@ struct Variant {
 /// The bytes that a variant takes in a cache.
 std::size_t footprint(const Variant& variant);
 
-/// Adds what explain() tells about a variant: kernels, graph, bytes.
+/// Adds a variant's part to explain(): kernels, graph, bytes.
 void describe(const Variant& variant, Explanation& explanation);
 
 }  // namespace gradus

@@ -78,7 +78,10 @@ std::variant<VariantMaker::Run, Unlike> VariantMaker::run_open(const Signature& 
     return open;
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
-  } catch (const std::exception& error) { return Unlike::by(error); }
+  } catch (const std::exception& error) {
+    if (!is_of_library(error)) throw;
+    return Unlike::by(error);
+  }
 }
 
 std::optional<Unlike> VariantMaker::how_it_differs(const OpenTrace& open, const Run& known,
@@ -106,13 +109,15 @@ Draft VariantMaker::draft(CallRequest& request) const { return std::move(*run(re
 
 std::shared_ptr<Variant> VariantMaker::make_open(const Signature& pattern, CallRequest& request,
                                                  std::string& reason) const {
-  // What is built within the first call is built for all sizes; a choice by cost does not know them.
+  // Values built within the first call are built for all sizes; a choice by cost does not know them.
   std::optional<Run> first;
   try {
     first = run(pattern, request, Kept::draft_and_recording);
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
-  } catch (const std::exception&) {}  // told below
+  } catch (const std::exception& error) {  // told below
+    if (!is_of_library(error)) throw;
+  }
   const std::vector<std::int64_t> symbols = match(pattern, request.signature).value();
   const bool meets_small = has_small(symbols) || (first && has_small_within(first->form.recording.graph, symbols));
   Run known = run(request.signature, request, Kept::draft_and_recording, first ? first->form.recording : Recording());

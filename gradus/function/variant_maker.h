@@ -1,4 +1,4 @@
-/// Making variants: the C++ of a call is run with symbols in place of what it is given, and what it did is compiled.
+/// Making variants: the C++ of a call is run with symbols in place of its arguments, and its trace is compiled.
 #pragma once
 #include <optional>
 #include <variant>
@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// One call, and why it has begun anew.
+/// One call, and why it has begun again.
 struct CallRequest {
   const Signature& signature;
   const Body& body;

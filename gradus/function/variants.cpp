@@ -59,14 +59,15 @@ std::string Variants::reason_for(const Signature& call) const {
 Signature Variants::next_pattern(const Signature& call) const {
   std::shared_lock lock(guard_);
   check_number();
+  if (!setup_.options.open_sizes) return call;
   return generalize(examples_, call, setup_.options.input_signature);
 }
 
 void Variants::check_number() const {
-  if (variants_.size() < static_cast<std::size_t>(setup_.options.max_variants)) return;
+  if (setup_.options.evict_variants || variants_.size() < max_variants()) return;
   std::string reasons;
   for (const Retrace& retrace : retraces_) reasons += text("\n  variant ", retrace.variant, ": ", retrace.reason);
-  // The signature of what the library compiles is that of the data: nobody can write it.
+  // The signature of the library's own functions is that of the data: the user cannot write it.
   const char* remedy = setup_.options.fixes_sizes
                            ? "let the data have fewer shapes, as padded_batch and bucket_by_sequence_length make them"
                        : setup_.options.input_signature.empty()
@@ -80,7 +81,7 @@ bool Variants::is_one_of_too_many(const Signature& call) {
   std::unique_lock lock(guard_);
   const auto alike = [&](const Signature& s) { return is_same_kind(s, call); };
   const auto lasts = [](const std::shared_ptr<Variant>& variant) { return !variant->watched.is_over(); };
-  if (std::ranges::count_if(variants_, lasts) < setup_.options.max_variants ||
+  if (setup_.options.evict_variants || std::ranges::count_if(variants_, lasts) < setup_.options.max_variants ||
       std::ranges::none_of(needing_sizes_, alike))
     return false;
   if (!std::exchange(warned_of_op_by_op_, true))
@@ -125,16 +126,22 @@ void Variants::add_watched(Variant& variant, const WatchedState& watched) {
   variant.watched_until = 0;
 }
 
-/// Keeps the newest, and of the others those that were used last.
+/// Keeps the newest, and the most recently used of the others.
 void Variants::evict() {
   std::size_t bytes = 0;
   for (const auto& known : variants_) bytes += footprint(*known);
-  while (bytes > limit_bytes && variants_.size() > 1) {
+  const auto are_too_many = [&] { return setup_.options.evict_variants && variants_.size() > max_variants(); };
+  while ((bytes > limit_bytes || are_too_many()) && variants_.size() > 1) {
     const auto oldest = std::ranges::min_element(variants_.begin(), variants_.end() - 1, {},
                                                  [](const auto& known) { return known->last_use.load(); });
     bytes -= footprint(**oldest);
     variants_.erase(oldest);
   }
+  if (!setup_.options.evict_variants) return;
+  // Where any number of variants comes and goes, their history is that of the last ones.
+  const std::size_t most = std::max<std::size_t>(16, 2 * max_variants());
+  if (examples_.size() > most) examples_.erase(examples_.begin(), examples_.end() - static_cast<std::ptrdiff_t>(most));
+  if (retraces_.size() > most) retraces_.erase(retraces_.begin(), retraces_.end() - static_cast<std::ptrdiff_t>(most));
 }
 
 void Variants::retire(const Variant& variant) {
@@ -156,7 +163,8 @@ void Variants::retire_outdated() {
   });
 }
 
-/// Constants stay in memory as long as the variant, and another value of them is never seen: large ones are told, once.
+/// Constants stay in memory as long as the variant, and another value of them is never seen: large ones are reported,
+/// once.
 void Variants::warn_of_captures(const Segment& root) {
   for_each_segment(root, [&](const Segment& segment) {
     for (const auto& [number, what] : segment.large_captures)

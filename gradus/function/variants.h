@@ -8,7 +8,7 @@
 
 namespace gradus {
 
-/// What all variants of a function have in common.
+/// The common part of all variants of a function.
 struct FunctionSetup {
   explicit FunctionSetup(FunctionOptions o)
       : options(std::move(o)), title(options.name.empty() ? "function" : "function " + options.name) {}
@@ -27,16 +27,17 @@ class Variants {
  public:
   explicit Variants(const FunctionSetup& setup) : setup_(setup) {}
 
-  /// The newest that serves this call, and what its symbols are then; null if there is none.
+  /// The newest that serves this call, and the values of its symbols; null if there is none.
   std::shared_ptr<Variant> find(const Signature& call, std::vector<std::int64_t>& symbols) const;
   /// Makes this the one that was used last.
   void use(Variant& variant) { variant.last_use = ++uses_; }
 
   /// Why this call needs a variant of its own; empty for the first.
   std::string reason_for(const Signature& call) const;
-  /// What the next variant is made for. ResourceExhausted, with all reasons so far, if there are too many.
+  /// The signature that the next variant is made for. ResourceExhausted, with all reasons so far, if there are too
+  /// many.
   Signature next_pattern(const Signature& call) const;
-  /// Whether a variant more would be made only because ops have to know sizes, of which max_variants others were met.
+  /// True if one more variant would only be made because ops have to know sizes, and max_variants others were made so.
   bool is_one_of_too_many(const Signature& call);
   void note_needing_sizes(const Signature& call);
 
@@ -54,11 +55,12 @@ class Variants {
  private:
   bool is_valid(Variant& variant, const std::vector<std::int64_t>& symbols) const;
   void check_number() const;
+  std::size_t max_variants() const { return static_cast<std::size_t>(setup_.options.max_variants); }
   void evict();
   void warn_of_captures(const Segment& root);
 
   const FunctionSetup& setup_;
-  mutable std::shared_mutex guard_;                 // of what follows
+  mutable std::shared_mutex guard_;                 // guards the members below
   std::vector<std::shared_ptr<Variant>> variants_;  // newest last
   std::vector<Signature> examples_;                 // of all variants ever made
   std::vector<Retrace> retraces_;

@@ -1,4 +1,4 @@
-/// What has become of watched state.
+/// The present state of watched objects.
 #include "gradus/function/watched_state.h"
 #include <algorithm>
 #include "gradus/base/error.h"
@@ -27,7 +27,7 @@ Setup::Setup(const Setup& other) : record_(std::make_shared<Record>(new_number()
 
 void Setup::change(const char* how) { change_to(new_number(), how); }
 
-/// Nobody but the object holds the record of what was never watched.
+/// The record of an object that was never watched is held by the object alone.
 void Setup::change_to(std::uint64_t number, const char* how) {
   record_->last_change.store(how, std::memory_order_relaxed);
   record_->number.store(number, std::memory_order_release);
@@ -80,7 +80,7 @@ void WatchedState::add(WatchedFlag flag) {
   };
   if (std::ranges::none_of(flags_, is_same)) flags_.push_back(std::move(flag));
 }
-/// Of several looks the last counts: before it, the C++ of the trace may have set a field.
+/// The last of several looks counts: before it, the C++ of the trace may have set a field.
 void WatchedState::add(WatchedFields fields) {
   const auto known = std::ranges::find(fields_, fields.object, &WatchedFields::object);
   if (known == fields_.end()) fields_.push_back(std::move(fields));
@@ -131,7 +131,7 @@ std::string WatchedState::difference() const {
       if (const std::string one = each.difference(); !one.empty()) all += (all.empty() ? "" : "; ") + one;
   };
   collect(fields_);
-  if (all.empty()) collect(setups_);  // a layer that is another one now is told of its field already
+  if (all.empty()) collect(setups_);  // a replaced layer is reported by its field already
   if (all.empty()) collect(flags_);
   return all;
 }

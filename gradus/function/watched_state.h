@@ -1,6 +1,6 @@
-/// WatchedState: C++ state that is part of a call's signature although no argument holds it. It is which layers a trace
-/// met and how they were set up, the plain fields of models, and whether Variables and layers are trained. A trace
-/// notes what it looked at; its program holds as long as that is unchanged.
+/// WatchedState: C++ state that is part of a call's signature although no argument holds it. It consists of the layers
+/// that a trace met and their setup, the plain fields of models, and flags that say if Variables and layers are
+/// trained. A trace notes the state that it looked at; its program holds as long as that is unchanged.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace gradus {
 std::uint64_t changes_of_setups();
 void note_change_of_setup();
 
-/// The state of a C++ object, such as a layer, as traces see it: whether it is trained, and a number that changes with
-/// each change of the object and never comes back. A copy of the object is another object.
+/// The state of a C++ object, such as a layer, as traces see it: if it is trained, and a number that changes with each
+/// change of the object and never comes back. A copy of the object is another object.
 class Setup {
  public:
   struct Record {
@@ -88,8 +88,8 @@ class WatchedState {
   void add(WatchedFields fields);
   void add(const WatchedState& more);
   bool has_fields_of(const Setup& object) const;
-  /// The state at the end of the trace, without what the trace made itself, on which it does not depend: what has died
-  /// is dropped, and of setups that have changed the present number counts.
+  /// The state at the end of the trace, without objects that the trace made itself and does not depend on: dead ones
+  /// are dropped, and setups that have changed count with their present number.
   WatchedState at_end() const;
 
   /// True if all state is as it was seen. `known`: the number changes_of_setups() at which setups and flags were last

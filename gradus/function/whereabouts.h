@@ -9,7 +9,7 @@ namespace gradus::whereabouts {
 
 enum class Kind { variable, module };
 
-/// A handle was made at `at`, and is there until it leaves. From any thread.
+/// A handle was made at `at`, and exists until it leaves. From any thread.
 void enter(const void* at, Kind kind);
 void leave(const void* at);
 
@@ -20,8 +20,8 @@ struct Found {
 /// The Variables and modules within these bytes, in the order of addresses.
 std::vector<Found> within(const void* begin, std::size_t bytes);
 
-/// How often handles were made, have left or became handles of something else, so far: as long as that is the same
-/// number, what is within an object is the same.
+/// How often handles were made, have left or became handles of something else, so far: as long as the number is the
+/// same, the contents of an object are the same.
 std::uint64_t changes();
 /// A handle stands for something else now.
 void note_change();

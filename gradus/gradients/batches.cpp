@@ -34,9 +34,9 @@ InChunks in_chunks(std::string_view op, const ChunkedWork& work, std::int64_t to
   return {work(rows), rows};
 }
 
-/// What a loop adds up of a loss of parts: the loss, the weight and the gradients. Those of tables that are kept as
-/// rows come out of it side by side, part after part, and are added up behind it: so there is no sum as large as the
-/// table.
+/// The sums of a loop over the parts of a loss: the loss, the weight and the gradients. Gradients of tables that are
+/// kept as rows come out of it side by side, part after part, and are added up behind it: so there is no sum as large
+/// as the table.
 class Sums {
  public:
   Sums(const std::function<Loss(In)>& loss, const Variables& sources, In batch, std::int64_t total)
@@ -99,7 +99,7 @@ class Sums {
     return SizeChoice::choose(!known || *places <= table.shape()[0] / total_) ? *places : 0;
   }
 
-  /// What the loop carries and what it joins, for parts of `rows` rows.
+  /// The carries and joined values of the loop, for parts of `rows` rows.
   void find_places(std::string_view op, std::int64_t rows) {
     std::vector<Spec> specs;
     const MaskedRows masked(batch_);
@@ -133,7 +133,7 @@ class Sums {
     return zero;
   }
 
-  /// The sums of what was added up before and of one part more, then rows of tables.
+  /// The sums so far plus those of one part more, then rows of tables.
   std::function<Tensors(In, In)> body() {
     return [this](In so_far, In part) {
       const auto [loss, gradients] = of(part);

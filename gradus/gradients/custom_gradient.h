@@ -49,7 +49,8 @@ template <class F> class CustomGradient {
 /// A function with a custom gradient. f(x...) gives pair{y, pullback}. pullback(dy), with dy of the spec of y, gives
 /// the gradient by x, or an array or tuple of one per x, each in the spec of its x. Both are traced when the function
 /// is applied. The pullback may use whatever f computed, and can itself be differentiated. Tensors and Variables that f
-/// captures have their ordinary gradient. InvalidArgument if a gradient is missing, too many, empty or of another spec.
+/// captures have their ordinary gradient. An empty Tensor stands for a gradient of zeros. InvalidArgument if a gradient
+/// is missing, too many or of another spec.
 template <class F> CustomGradient<F> custom_gradient(F f) { return CustomGradient<F>(std::move(f)); }
 
 /// A function that keeps no intermediate values alive for its gradient; made by recompute_grad.

@@ -15,7 +15,7 @@
 namespace gradus::detail {
 namespace {
 
-/// f at a point of its own: what lies between x and y, and how far a walk has to look.
+/// f at a point of its own: the nodes between x and y, and how far a walk has to look.
 struct Evaluated {
   Nesting nesting;
   RecordingScope keep;  // should f observe a value

@@ -18,7 +18,7 @@
 namespace gradus {
 namespace {
 
-/// Of tables with fewer rows the whole gradient is cheap.
+/// For tables with fewer rows the whole gradient is cheap.
 constexpr std::int64_t many_rows = 4096;
 
 /// True if `term` is a scatter of whole rows that waits to be computed.

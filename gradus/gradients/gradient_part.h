@@ -33,7 +33,7 @@ class GradientPart {
   /// True if it is of lookups alone: the variable was read by gathers of its rows and by nothing else, however many
   /// rows it has. A row that no lookup read, or whose terms cancel, is 0.
   bool is_of_lookups() const { return is_rows() || is_of_lookups_; }
-  /// The gradient in full. For rows, and for several terms in a narrow type, each call makes it anew.
+  /// The gradient in full. For rows, and for several terms in a narrow type, each call makes it again.
   Tensor whole() const;
   /// For rows: the sums of all values at one index, in the order in which the whole gradient adds them.
   AddedRows summed() const;

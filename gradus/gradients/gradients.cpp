@@ -15,7 +15,7 @@
 namespace gradus {
 namespace {
 
-/// Of rows the sums.
+/// The means, for rows their sums.
 std::vector<GradientPart> means_of(const GradientsView& gradients) {
   std::vector<GradientPart> means;
   for (std::size_t i = 0; i < gradients.size(); ++i)
@@ -50,7 +50,7 @@ void check_norm(std::string_view op, double norm) {
   check_number(op, "the norm", Allowed::positive("norm"), norm);  // an infinite one would make NaN
 }
 
-/// Of no weight at all gradients are 0, as the loss is.
+/// Without any weight gradients are 0, as the loss is.
 Tensor divisor(const Tensor& weight) { return where(equal(weight, 0), ones_like(weight), weight); }
 
 bool same_cells(const Variables& a, const Variables& b) { return a.cells() == b.cells(); }

@@ -65,7 +65,7 @@ class Gradients : public GradientsView {
   /// The number of examples, or the sum of their weights, over which the means were taken: a scalar. 1 for a Loss::sum.
   Tensor weight() const;
 
-  /// Those of the examples of all shards. For the rooms of the library.
+  /// The gradients of the examples of all shards. For the rooms of the library.
   const Gradients& over_shards() const {
     join_shards();
     return *this;

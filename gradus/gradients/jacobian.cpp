@@ -77,7 +77,7 @@ Tensor forward_jacobian(std::string_view op, const Tensor& y, const Tensor& x, c
 
 }  // namespace
 
-/// Forward mode gives the transpose of what is asked, so its budget has to hold a second matrix; the mode does not
+/// Forward mode gives the transpose of the Jacobian, so its budget has to hold a second matrix; the mode does not
 /// depend on the budget, since the bits would.
 Tensor jacobian_of(std::string_view op, const Tensor& y, const Tensor& x, const Stops& stops, std::size_t max_bytes) {
   if (reverse_is_cheaper(y.shape(), x.shape())) return reverse_jacobian(op, y, x, stops, max_bytes);

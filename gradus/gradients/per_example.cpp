@@ -38,7 +38,7 @@ Tensor sum_per_example(const Tensor& x) {
   return x.shape().rank() == 1 ? x : reduce_sum(x, {.axis = all_but_first(x.shape().rank())});
 }
 
-/// The factors of what was just made as a product of one matrix for each example with another.
+/// The factors of a gradient that is a product of one matrix for each example with another.
 Part part_of(const Tensor& gradient) {
   const Node& node = *gradient.node();
   const Matmul* product = node.op.as<Matmul>();
@@ -102,7 +102,7 @@ PerExampleGradients PerExampleGradients::clip_by_norm(double norm) const {
   return clipped;
 }
 
-/// Of factors one product, as tall as all examples together.
+/// The sum of factors is one product, as tall as all examples together.
 Tensor PerExampleGradients::sum_of(const Part& part) const {
   if (part.whole.defined()) return reduce_sum(scaled(part.whole), {.axis = {0}});
   const std::int64_t rows = part.left.shape()[1], columns = part.right.shape()[2];

@@ -1,5 +1,7 @@
-/// The state of a tape: when it began, what is watched, and which nodes stood for which Variable when it was read.
+/// The state of a tape: its beginning, the watched values, and the nodes that stood for each Variable when it was read.
 #include "gradus/gradients/tape.h"
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include "gradus/autodiff/vjp.h"
@@ -21,9 +23,45 @@ struct GradientTape::State final : ReadListener {
   explicit State(TapeOptions o) : options(o) {}
   ~State() override { end_recording(); }
 
+  void check_thread(std::string_view what) const {
+    require<MistakeOfCpp>(Pending::is_mine(home), "GradientTape::", what,
+                          ": another thread made this tape; call it on that thread");
+  }
+  void pause() {
+    if (pauses.empty() || pauses.back().end != never) {
+      pauses.push_back({new_sequence(), never});
+      leave();
+      LazyEvaluation::pause_recording();
+    }
+  }
+  void resume() {
+    if (!is_paused()) return;
+    pauses.back().end = new_sequence();
+    join();
+    LazyEvaluation::resume_recording();
+  }
+  bool is_paused() const { return !pauses.empty() && pauses.back().end == never; }
+  void reset() {
+    if (is_paused()) resume();
+    if (!is_recording) LazyEvaluation::start_recording();
+    is_recording = listening = true;
+    is_used_up = is_stopped = false;
+    forget();
+    pauses.clear();
+    began = new_sequence();
+  }
+  /// Lets go of values whose memory the step may want to overwrite.
+  void forget() {
+    watched.clear();
+    reads.clear();
+    read_nodes.clear();
+    cells.clear();
+  }
+
   /// The recording belongs to the thread that made the tape, which ends it even if another thread destroys the tape.
   void end_recording() {
     if (is_recording && Pending::is_mine(home)) {
+      if (is_paused()) LazyEvaluation::resume_recording();
       LazyEvaluation::stop_recording();
       is_recording = false;
     }
@@ -39,12 +77,20 @@ struct GradientTape::State final : ReadListener {
     read_nodes.emplace(value.node().get(), &cell);
   }
 
-  /// What was computed or watched under this tape: the walk ends at what a Variable held, and may not end there.
+  /// True if this tape recorded while the node was made.
+  bool is_of_recording(const Node& node) const {
+    return node.sequence >= began && std::ranges::none_of(pauses, [&](const Pause& pause) {
+             return pause.begin <= node.sequence && node.sequence < pause.end;
+           });
+  }
+
+  /// True for values computed or watched under this tape: the walk ends at values that a Variable held, and may not end
+  /// there.
   bool knows(const Tensor& value) const override {
     const Node& node = *value.node();
     if (!listening || read_nodes.contains(&node)) return false;
     const bool is_own = node.trace || node.recorder == thread;  // else its thread may end its history meanwhile
-    return watched.contains(&node) || (is_own && node.op && node.sequence >= began);
+    return watched.contains(&node) || (is_own && node.op && is_of_recording(node));
   }
 
   bool is_watched(const Tensor& x) const {
@@ -52,10 +98,10 @@ struct GradientTape::State final : ReadListener {
     return options.watch_accessed_variables && read_nodes.contains(x.node().get());
   }
 
-  /// Nothing older than the tape, nothing of other threads, nothing through what a Variable held.
+  /// Nothing that was made while it did not record, nothing of other threads, nothing through what a Variable held.
   Stops stops() const {
     return [this](const Node& node) {
-      return node.sequence < began || (!node.trace && node.recorder != thread) || read_nodes.contains(&node);
+      return !is_of_recording(node) || (!node.trace && node.recorder != thread) || read_nodes.contains(&node);
     };
   }
 
@@ -67,11 +113,13 @@ struct GradientTape::State final : ReadListener {
     listening = false;
     is_used_up = true;
     end_recording();
-    watched.clear();  // lets go of values whose memory the step may want to overwrite
-    reads.clear();
-    read_nodes.clear();
-    cells.clear();
+    forget();
   }
+
+  static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+  struct Pause {  // numbers of nodes that were made while it did not record
+    std::uint64_t begin, end;
+  };
 
   TapeOptions options;
   std::uint64_t began = new_sequence();
@@ -79,11 +127,13 @@ struct GradientTape::State final : ReadListener {
   const Pending::Thread home;
   bool listening = true;
   bool is_used_up = false;
+  bool is_stopped = false;
   bool is_recording = (LazyEvaluation::start_recording(), true);
   std::unordered_map<const Node*, Tensor> watched;
   std::unordered_map<const VariableCell*, std::vector<Tensor>> reads;  // the nodes that a Variable's value was
   std::unordered_map<const Node*, const VariableCell*> read_nodes;
   std::vector<std::shared_ptr<VariableCell>> cells;
+  std::vector<Pause> pauses;  // the last one may go on
 };
 
 namespace {
@@ -109,11 +159,14 @@ void check_source(const Spec& spec, const std::string& what) {
   require(is_floating(spec.dtype), "gradient: ", what, " is ", spec, "; only floating types have gradients");
 }
 
-/// The gradient by a source on which the target does not depend.
-Tensor unconnected(const Spec& spec, const std::string& what, const GradientOptions& options) {
-  require<MistakeOfCpp>(options.unconnected == Unconnected::zero, "gradient: the target does not depend on ", what,
-                        "; leave it out, or ask for zeros with {.unconnected = Unconnected::zero}");
-  return fill(spec.shape, 0, spec.dtype);
+/// The gradient by a source on which the target does not depend: empty for Unconnected::none.
+Tensor unconnected(const Spec& spec, const std::string& what, const GradientOptions& options, bool is_recorded) {
+  if (options.unconnected == Unconnected::zero) return fill(spec.shape, 0, spec.dtype);
+  require<MistakeOfCpp>(options.unconnected == Unconnected::none, "gradient: the target does not depend on ", what,
+                        is_recorded ? "" : " as far as this tape knows, which did not record when the target was made",
+                        "; leave it out, ask for zeros with {.unconnected = Unconnected::zero}, or for an empty tensor "
+                        "with Unconnected::none");
+  return {};
 }
 
 }  // namespace
@@ -122,6 +175,31 @@ GradientTape::GradientTape(TapeOptions options) : state_(std::make_unique<State>
 GradientTape::~GradientTape() {
   const Pending::Thread home = state_->home;
   Pending::destroy(std::move(state_), home);
+}
+
+void GradientTape::stop() {
+  state_->check_thread("stop");
+  state_->is_stopped = true;
+  if (state_->is_recording) state_->pause();
+}
+
+PausedTape GradientTape::stop_recording() {
+  State& state = *state_;
+  state.check_thread("stop_recording");
+  require<MistakeOfCpp>(!state.is_stopped && !state.is_used_up,
+                        "GradientTape::stop_recording: this tape records no more");
+  if (state.is_paused()) return PausedTape({nullptr, [](void*) {}});  // within another one
+  state.pause();
+  return PausedTape({&state, [](void* paused) {
+                       if (auto& tape = *static_cast<State*>(paused); !tape.is_stopped) tape.resume();
+                     }});
+}
+
+void GradientTape::reset() {
+  State& state = *state_;
+  state.check_thread("reset");
+  require<MistakeOfCpp>(state.is_stopped || !state.is_paused(), "GradientTape::reset while stop_recording() holds");
+  state.reset();
 }
 
 void GradientTape::watch(const Tensor& x) {
@@ -137,20 +215,24 @@ Tensors GradientTape::of_tensors(const Tensor& target, std::span<const Tensor> s
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::string what = sources.size() == 1 ? "argument `source`" : text("source ", i);
     check_source(sources[i].spec(), what);
-    require(state.is_watched(sources[i]), "gradient: ", what, ", ", sources[i].spec(),
-            ", was not watched; call tape.watch(source) before using it");
+    require(options.unconnected == Unconnected::none || state.is_watched(sources[i]), "gradient: ", what, ", ",
+            sources[i].spec(), ", was not watched; call tape.watch(source) before using it");
   }
+  const bool is_recorded = state.is_of_recording(*target.node());
   Tensors found = vjp(target, sources, seed_of(options), state.stops());
-  for (std::size_t i = 0; i < found.size(); ++i)
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!state.is_watched(sources[i])) found[i] = {};
     if (!found[i].defined())
-      found[i] =
-          unconnected(sources[i].spec(), sources.size() == 1 ? "argument `source`" : text("source ", i), options);
+      found[i] = unconnected(sources[i].spec(), sources.size() == 1 ? "argument `source`" : text("source ", i), options,
+                             is_recorded);
+  }
   state.end_gradient();
   return found;
 }
 
-/// A Variable that was read as several nodes, because it was assigned in between, gets the sum over them.
-std::vector<GradientPart> GradientTape::of_variables(const Tensor& target, const Variables& sources,
+/// A Variable that was read as several nodes, because it was assigned in between, gets the sum over them. For
+/// Unconnected::none, `sources` become those on which the target depends.
+std::vector<GradientPart> GradientTape::of_variables(const Tensor& target, Variables& sources,
                                                      const GradientOptions& options) {
   State& state = *state_;
   state.begin_gradient();
@@ -176,20 +258,24 @@ std::vector<GradientPart> GradientTape::of_variables(const Tensor& target, const
     sum = sum ? *sum + of_node : std::move(of_node);
   }
   std::vector<GradientPart> gradients;
+  Variables connected;
+  const bool is_recorded = state.is_of_recording(*target.node());
   for (std::size_t i = 0; i < sums.size(); ++i) {
     VariableCell& cell = *sources.cells()[i];
-    GradientPart part =
-        sums[i] ? std::move(*sums[i]) : GradientPart(unconnected(cell.spec, "variable " + cell.name, options));
+    GradientPart part = sums[i] ? std::move(*sums[i])
+                                : GradientPart(unconnected(cell.spec, "variable " + cell.name, options, is_recorded));
+    if (!part.is_rows() && !part.whole().defined()) continue;
+    if (options.unconnected == Unconnected::none) connected.add(sources[i]);
     gradients.push_back(cell.mask_cell() ? GradientPart(cell.masked(part.whole()), part.is_of_lookups())
                                          : std::move(part));
   }
+  if (options.unconnected == Unconnected::none) sources = std::move(connected);
   state.end_gradient();
   return gradients;
 }
 
-/// The scale is a power of two: what comes out is exact, but for what is too large or small for the types on the way.
-std::vector<GradientPart> GradientTape::of_scaled(const Tensor& target, const Variables& sources,
-                                                  GradientOptions options) {
+/// The scale is a power of two: the result is exact, except for numbers too large or small for the types on the way.
+std::vector<GradientPart> GradientTape::of_scaled(const Tensor& target, Variables& sources, GradientOptions options) {
   const std::shared_ptr<LossScale> loss_scale = loss_scale_of(sources);
   if (!loss_scale) return of_variables(target, sources, options);
   check_target(target, options);
@@ -231,12 +317,14 @@ std::vector<GradientPart> whole_of_shares(std::vector<GradientPart> parts, const
 
 /// In a step on shards: this shard's term of the gradient of the sum of their targets. If all shards computed the
 /// target together, each adds its share.
-Gradients GradientTape::of_loss(const Loss& loss, const Variables& sources, GradientOptions options) {
+Gradients GradientTape::of_loss(const Loss& loss, Variables sources, GradientOptions options) {
   const Tensor target = loss.own_value(), weight = loss.own_weight();
   const Stops stops = state_->stops();
   const ShardTarget shards(target, stops);
-  if (!loss.is_sum() && (number_of_shards() == 0 || !reads_all_shards(target, stops)))
-    return {sources, of_scaled(target, sources, std::move(options)), weight};
+  if (!loss.is_sum() && (number_of_shards() == 0 || !reads_all_shards(target, stops))) {
+    std::vector<GradientPart> means = of_scaled(target, sources, std::move(options));
+    return {std::move(sources), std::move(means), weight};
+  }
   std::vector<GradientPart> sums =
       whole_of_shares(of_scaled(target_of_sums(loss, shards), sources, std::move(options)), shards);
   if (loss.is_sum()) return Gradients::of_total(sources, std::move(sums), weight);
@@ -254,6 +342,7 @@ Tensors GradientTape::of_loss(const Loss& loss, std::span<const Tensor> sources,
   const Tensor weight = loss.weight();
   Tensors found = of_tensors(target_of_sums(loss, shards), sources, options);
   for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].defined()) continue;
     const DType type = found[i].dtype();
     Tensor sum = cast(found[i], computed_in(type));
     if (!sources[i].node()->varies) sum = sum_over_shards(sum);
@@ -267,7 +356,8 @@ Tensors GradientTape::of_tensor(const Tensor& target, std::span<const Tensor> so
   const ShardTarget shards(target, state_->stops());
   for (const Tensor& source : sources) shards.require_whole("gradient", target, source);
   Tensors found = of_tensors(shards.share(target), sources, options);
-  for (std::size_t i = 0; i < found.size(); ++i) found[i] = shards.joined(found[i], sources[i].node()->varies);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i].defined()) found[i] = shards.joined(found[i], sources[i].node()->varies);
   return found;
 }
 
@@ -287,12 +377,58 @@ Tensor GradientTape::gradient(const Tensor& target, const Tensor& source, Gradie
 Tensor GradientTape::gradient(const Loss& loss, const Variable& source, GradientOptions options) {
   Variables list;
   list.add(source);
-  if (number_of_shards() == 0) return of_scaled(loss.own_value(), list, std::move(options))[0].whole();
-  return gradient(loss, list, std::move(options))[0];
+  if (number_of_shards() == 0) {
+    const std::vector<GradientPart> parts = of_scaled(loss.own_value(), list, std::move(options));
+    return parts.empty() ? Tensor() : parts[0].whole();
+  }
+  const Gradients found = gradient(loss, list, std::move(options));
+  return found.size() == 0 ? Tensor() : found[0];
 }
 Tensor GradientTape::gradient(const Tensor& target, const Variable& source, GradientOptions options) {
   require(!differs_by_shard(target), "gradient: the target, ", target.spec(), ",", loss_for_shards);
   return gradient(loss_of(target), source, std::move(options));
+}
+
+/// Tensors and Variables apart; the tape ends behind both.
+template <class Target>
+Tensors GradientTape::by_sources(const Target& target, const Sources& sources, GradientOptions options) {
+  Tensors tensors;
+  Variables variables;
+  for (const Sources::Source& source : sources.list_)
+    if (source.tensor_.defined()) tensors.push_back(source.tensor_);
+    else if (source.variable_.size() == 0) throw InvalidArgument("gradient: a source is an empty tensor");
+    else if (variables.find(*source.variable_.cells()[0]) < 0) variables.add(source.variable_[0]);
+  TapeOptions& own = state_->options;
+  struct Restore {
+    bool& value;
+    const bool kept;
+    ~Restore() { value = kept; }
+  };
+  Tensors of_tensors;
+  Gradients of_variables;
+  {
+    const Restore restore{own.persistent, std::exchange(own.persistent, true)};
+    if (!tensors.empty()) of_tensors = by_tensors(target, tensors, options);
+    if (variables.size() > 0) of_variables = gradient(target, variables, options);
+  }
+  state_->end_gradient();
+  Tensors found;
+  auto next = of_tensors.begin();
+  for (const Sources::Source& source : sources.list_) {
+    if (source.tensor_.defined()) {
+      found.push_back(std::move(*next++));
+      continue;
+    }
+    const std::ptrdiff_t place = of_variables.variables().find(*source.variable_.cells()[0]);
+    found.push_back(place < 0 ? Tensor() : of_variables[static_cast<std::size_t>(place)]);
+  }
+  return found;
+}
+Tensors GradientTape::of_sources(const Loss& loss, const Sources& sources, GradientOptions options) {
+  return by_sources(loss, sources, std::move(options));
+}
+Tensors GradientTape::of_sources(const Tensor& target, const Sources& sources, GradientOptions options) {
+  return by_sources(target, sources, std::move(options));
 }
 
 template <class Matrix>

@@ -11,8 +11,9 @@
 
 namespace gradus {
 
-/// Treatment of a source that the target does not depend on: an error, or a gradient of zeros.
-enum class Unconnected { error, zero };
+/// Treatment of a source that the target does not depend on: an error, a gradient of zeros, or none, which is an empty
+/// tensor.
+enum class Unconnected { error, zero, none };
 /// Options of GradientTape::gradient.
 struct GradientOptions {
   Tensor output_gradients = {};                  // cotangent of the target, in its spec; empty: one
@@ -32,6 +33,44 @@ struct JacobianOptions {
   static constexpr auto ranges() { return std::array{Allowed::any("max_bytes")}; }
 };
 
+/// Tensors and Variables by which a gradient is taken together: Sources{x, kernel}.
+class Sources {
+ public:
+  /// A tensor or a Variable.
+  class Source {
+   public:
+    Source(const Tensor& x) : tensor_(x) {}
+    Source(const Variable& x) { variable_.add(x); }
+
+   private:
+    friend class GradientTape;
+    Tensor tensor_;       // empty for a Variable
+    Variables variable_;  // empty for a tensor
+  };
+  /// These, in this order.
+  Sources(std::initializer_list<Source> list) : list_(list) {}
+  explicit Sources(std::vector<Source> list) : list_(std::move(list)) {}
+  /// The number of sources.
+  std::size_t size() const { return list_.size(); }
+
+ private:
+  friend class GradientTape;
+  std::vector<Source> list_;
+};
+
+/// Keeps a tape from recording in its lifetime: GradientTape::stop_recording.
+class PausedTape {
+ public:
+  PausedTape(PausedTape&&) noexcept = default;
+  PausedTape& operator=(PausedTape&&) = delete;
+  ~PausedTape() = default;
+
+ private:
+  friend class GradientTape;
+  explicit PausedTape(std::unique_ptr<void, void (*)(void*)> pause) : pause_(std::move(pause)) {}
+  std::unique_ptr<void, void (*)(void*)> pause_;
+};
+
 /// Records computations for differentiation, as tf.GradientTape does.
 class GradientTape {
  public:
@@ -44,10 +83,23 @@ class GradientTape {
   /// Watches a tensor. Variables are watched by themselves, tensors are not.
   void watch(const Tensor& x);
 
+  /// Ends the recording, as the end of TensorFlow's `with` does: gradients by what was recorded can still be asked, and
+  /// ops, reads of Variables and calls of functions from now on are not recorded. A second call changes nothing.
+  /// InvalidArgument on another thread than the one that made the tape.
+  void stop();
+  /// While the result lives, this tape records nothing: values that are made meanwhile are constants to it. The tape
+  /// has to outlive it. InvalidArgument after stop(), and on another thread than the one that made the tape.
+  [[nodiscard]] PausedTape stop_recording();
+  /// Forgets all that was recorded and watched, and begins again, also after stop() and after the gradient of a tape
+  /// that is not persistent. InvalidArgument on another thread than the one that made the tape, and while
+  /// stop_recording() holds.
+  void reset();
+
   /// The gradients of the target by the sources. The target is a Loss or a scalar (which counts as weight 1); a larger
   /// one needs output_gradients. InvalidArgument for a source that was not watched, and for one that the target does
-  /// not depend on unless `unconnected` says zero. A tape that is not persistent ends with the first call. Under a loss
-  /// scale, gradients of variables are computed from the scaled target, and unscaled again.
+  /// not depend on, unless `unconnected` says zero or none: the gradient of such a tensor is then empty, and of such a
+  /// Variable the Gradients have none. A tape that is not persistent ends with the first call. Under a loss scale,
+  /// gradients of variables are computed from the scaled target, and unscaled again.
   ///
   /// In a step that a strategy runs, these are gradients of the global batch. A Tensor that differs from shard to shard
   /// is an InvalidArgument as the target for variables, or for tensors that all shards share: give a Loss. Its gradient
@@ -67,13 +119,22 @@ class GradientTape {
     return listed<N>(of_tensor(target, std::span<const Tensor>(sources), options));
   }
   /// By each tensor of a vector, in order.
-  template <std::same_as<std::vector<Tensor>> Sources>
-  Sources gradient(const Loss& loss, const Sources& sources, GradientOptions options = {}) {
+  template <std::same_as<std::vector<Tensor>> List>
+  List gradient(const Loss& loss, const List& sources, GradientOptions options = {}) {
     return of_loss(loss, std::span<const Tensor>(sources), options);
   }
-  template <std::same_as<std::vector<Tensor>> Sources>
-  Sources gradient(const Tensor& target, const Sources& sources, GradientOptions options = {}) {
+  template <std::same_as<std::vector<Tensor>> List>
+  List gradient(const Tensor& target, const List& sources, GradientOptions options = {}) {
     return of_tensor(target, std::span<const Tensor>(sources), options);
+  }
+  /// By tensors and Variables together: one tensor for each, in their order.
+  template <std::same_as<Sources> List>
+  Tensors gradient(const Loss& loss, const List& sources, GradientOptions options = {}) {
+    return of_sources(loss, sources, std::move(options));
+  }
+  template <std::same_as<Sources> List>
+  Tensors gradient(const Tensor& target, const List& sources, GradientOptions options = {}) {
+    return of_sources(target, sources, std::move(options));
   }
   void gradient(const Loss& loss, std::initializer_list<Variable>, GradientOptions = {}) = delete;  // Variables{v}
   void gradient(const Tensor& target, std::initializer_list<Variable>, GradientOptions = {}) = delete;
@@ -89,12 +150,20 @@ class GradientTape {
   struct State;
   template <class Matrix> Tensor matrix(std::string_view op, const Tensor& target, const Tensor& source, Matrix&& of);
   Tensors of_tensors(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
-  std::vector<GradientPart> of_variables(const Tensor& target, const Variables& sources,
-                                         const GradientOptions& options);
-  Gradients of_loss(const Loss& loss, const Variables& sources, GradientOptions options);
+  std::vector<GradientPart> of_variables(const Tensor& target, Variables& sources, const GradientOptions& options);
+  Gradients of_loss(const Loss& loss, Variables sources, GradientOptions options);
   Tensors of_loss(const Loss& loss, std::span<const Tensor> sources, const GradientOptions& options);
   Tensors of_tensor(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
-  std::vector<GradientPart> of_scaled(const Tensor& target, const Variables& sources, GradientOptions options);
+  Tensors by_tensors(const Loss& loss, In sources, const GradientOptions& options) {
+    return of_loss(loss, sources, options);
+  }
+  Tensors by_tensors(const Tensor& target, In sources, const GradientOptions& options) {
+    return of_tensor(target, sources, options);
+  }
+  Tensors of_sources(const Loss& loss, const Sources& sources, GradientOptions options);
+  Tensors of_sources(const Tensor& target, const Sources& sources, GradientOptions options);
+  template <class Target> Tensors by_sources(const Target& target, const Sources& sources, GradientOptions options);
+  std::vector<GradientPart> of_scaled(const Tensor& target, Variables& sources, GradientOptions options);
   template <std::size_t N> static std::array<Tensor, N> listed(Tensors found) {
     std::array<Tensor, N> result;
     for (std::size_t i = 0; i < N; ++i) result[i] = std::move(found[i]);

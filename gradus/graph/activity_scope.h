@@ -1,4 +1,4 @@
-/// ActivityScope: what a thread does in the lifetime of an object, for the profile that is taken of it, if one is.
+/// ActivityScope: the work of a thread in the lifetime of an object, for the profile that is taken of it, if one is.
 #pragma once
 #include "gradus/base/activity_log.h"
 #include "gradus/graph/call_context.h"

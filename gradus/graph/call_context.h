@@ -21,7 +21,7 @@ class Trace;
 enum class CallMode;
 
 struct CallContext {
-  Context* context = nullptr;             // the innermost; null: what is made is concrete
+  Context* context = nullptr;             // the innermost; null: new nodes are concrete
   Trace* trace = nullptr;                 // the innermost, also where the thread is Untraced within it
   CallKeys* keys = nullptr;               // of a call that runs op by op, or of the rows of a trace
   CallSeed* seed = nullptr;               // of calls

@@ -40,7 +40,7 @@ class Context {
   virtual Tensor over_shards(const AnyOp& op, const Tensor& part) {
     return parent() ? parent()->over_shards(op, part) : part;
   }
-  /// Which shard this is; null where there are none, and where nothing is known of the others.
+  /// The present shard; null where there are none, and where nothing is known of the others.
   virtual const ShardPlace* shard_place() const { return parent() ? parent()->shard_place() : nullptr; }
   /// True if ranks divide the state of optimizers among themselves.
   virtual bool divides_state() const { return parent() && parent()->divides_state(); }
@@ -119,8 +119,8 @@ inline bool sums_in_bf16() {
   return context && context->sums_in_bf16();
 }
 
-/// In its lifetime this thread is outside of all traces: what is made is concrete, and random ops are none of the
-/// call's. For variables that are built in the midst of a traced call.
+/// In its lifetime this thread is outside of all traces: new nodes are concrete, and random ops are none of the call's.
+/// For variables that are built in the midst of a traced call.
 class Untraced {
  public:
   [[nodiscard]] Untraced() {}
@@ -142,6 +142,10 @@ struct LazyEvaluation {
   /// asked.
   static void start_recording();
   static void stop_recording();
+  /// While as many are paused as have started on this thread, what is made has no history. What was recorded keeps its
+  /// own.
+  static void pause_recording();
+  static void resume_recording();
 };
 
 /// Keeps the history of what this thread computes in its lifetime.

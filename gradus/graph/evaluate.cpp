@@ -11,7 +11,7 @@ bool is_of_dimension(char c) {
   return (c >= '0' && c <= '9') || std::string_view("s*+-()/^").find(c) != std::string_view::npos;
 }
 
-/// `written` with extents for dimensions. What a word such as `sum` begins with is none.
+/// `written` with extents for dimensions. The first letters of a word such as `sum` are none.
 std::string with_numbers(std::string_view written, std::span<const std::int64_t> symbols) {
   std::string out;
   for (std::size_t i = 0; i < written.size();) {

@@ -40,7 +40,7 @@ class Extents {
     return are<T>(Access{get, with});
   }
 
-  /// Adds those of `op` to `numbers`. Whether it has any.
+  /// Adds those of `op` to `numbers`. True if it has any.
   static bool add(const AnyOp& op, std::vector<std::int64_t>& numbers);
   /// `op`, which has extents, with these.
   static AnyOp replaced(const AnyOp& op, std::span<const std::int64_t> numbers);

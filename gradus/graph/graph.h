@@ -32,7 +32,7 @@ struct Graph {
   std::vector<Value> values;  // all of them
   std::vector<int> inputs;    // values that are inputs, in the order in which they are bound
   std::vector<int> outputs;   // values to yield; may repeat, may be inputs or constants
-  std::vector<int> dying;     // inputs that nobody needs afterwards: an output may take their memory
+  std::vector<int> dying;     // inputs that are not needed afterwards: an output may take their memory
   bool operator==(const Graph&) const = default;
 
   /// Value i.

@@ -1,5 +1,5 @@
-/// Node: one application of an op, or a leaf. The graph of nodes is the record of what was computed; a Tensor is a
-/// handle on one. Walks over the graph keep their marks outside the nodes.
+/// Node: one application of an op, or a leaf. The graph of nodes is the record of the computation; a Tensor is a handle
+/// on one. Walks over the graph keep their marks outside the nodes.
 #pragma once
 #include <array>
 #include <atomic>
@@ -78,7 +78,7 @@ struct Node final : RefCounted {
   bool is_leaf() const { return !op; }
 };
 
-/// The node counts as made now: what looks at the order of making sees the order of this run.
+/// The node counts as made now: code that looks at the order of making sees the order of this run.
 void renumber(Node& node);
 
 }  // namespace gradus

@@ -17,7 +17,7 @@ struct Records {
   std::unordered_multimap<std::uint64_t, std::unique_ptr<OpRecord>> entries;
   std::size_t sweep_at = 4096;
 
-  /// Drops what nobody holds. Under the lock no holder can appear: only find() hands out records.
+  /// Drops records without holders. Under the lock no holder can appear: only find() hands out records.
   void sweep() {
     std::erase_if(entries, [](const auto& entry) {
       const OpRecord& record = *entry.second;
@@ -152,7 +152,7 @@ namespace detail {
 
 namespace {
 
-/// Whether operand 0 chooses between the others: where(condition, a, b).
+/// True if operand 0 chooses between the others: where(condition, a, b).
 bool chooses(Specs in) { return in.size() == 3 && in[0].dtype == boolean; }
 
 bool fit(Takes accepted, Specs in) {

@@ -116,7 +116,7 @@ struct View {
 /// The cotangents that the gradient rule of an op with several results is given.
 struct Cotangents {
   Tensors of;                // one per output of the op; empty where nothing depends on it
-  std::vector<bool> wanted;  // one per operand: whether its gradient is of use
+  std::vector<bool> wanted;  // one per operand: true if its gradient is of use
 };
 
 /// Dtypes that an op takes.
@@ -131,10 +131,10 @@ enum class OverShards : std::uint8_t {
   each,     // its result differs from shard to shard if an operand does
   splits,   // its result differs from shard to shard
   reduces,  // its result is the sum over all shards
-  gathers,  // its result is those of all shards, one behind the other
+  gathers,  // its result is those of all shards, contiguous
 };
 
-/// True if operand i has the leading dimension of a batching rule. Of an op with more than 32 operands all have it.
+/// True if operand i has the leading dimension of a batching rule. If an op has more than 32 operands, all have it.
 constexpr bool has_rows(std::uint32_t mask, std::size_t i) { return i >= 32 || (mask >> i & 1); }
 
 template <class T>

@@ -6,7 +6,7 @@
 
 namespace gradus {
 
-/// The records of all ops with attributes, by hash. Those that nobody uses are dropped when they pile up.
+/// The records of all ops with attributes, by hash. Unused ones are dropped when they pile up.
 struct OpTable {
   using Same = bool (*)(const void* a, const void* b);
   using Clone = const void* (*)(const void*);

@@ -81,7 +81,7 @@ std::uint64_t hash_field(const Region& value) { return value.hash(); }
 
 namespace {
 
-/// What may be done while a region is traced.
+/// The context of a region's trace: without assignments, and without sums over shards.
 class RegionContext final : public Context {
  public:
   explicit RegionContext(std::string_view construct)

@@ -1,6 +1,6 @@
 /// Region: a graph as an attribute of an op: the body of a loop, a branch, or a function whose gradient is given. It is
 /// immutable and shared; equal regions are equal attributes. RegionTrace makes one by running a C++ function on
-/// symbols; replay applies what was recorded to other tensors.
+/// symbols; replay applies the recorded ops to other tensors.
 ///
 /// Values from outside that a body uses, Variables included, become further inputs of the region, its captures. So a
 /// region is closed, and gradients by captures flow through the op's operands.

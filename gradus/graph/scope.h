@@ -19,7 +19,7 @@ class NameScope {
   const FieldScope<&CallContext::scope> scope_;
 };
 
-/// Of a scope's number: this op is a gradient. The path is that of the layer whose op it is the gradient of.
+/// A bit of a scope's number: this op is a gradient. The path is that of the layer whose op it is the gradient of.
 inline constexpr std::uint32_t gradient_scope = std::uint32_t{1} << 31;
 
 /// The scope of this thread; 0 is none.

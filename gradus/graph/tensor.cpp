@@ -95,14 +95,14 @@ Placement device_of(const AnyOp& op, In inputs) {
   return found;
 }
 
-/// Whether it is made of numbers alone, and so is anywhere: in a trace, whose program makes it where it is read. Of
-/// deep ones it is not found out: they are copied.
+/// True if it is computed from numbers alone, and so is anywhere: in a trace, whose program makes it where it is read.
+/// Deep ones are not searched: they are copied.
 bool is_anywhere(const Node& node, int depth = 4) {
   return node.trace && node.op && depth > 0 &&
          std::ranges::all_of(node.inputs, [&](const Ref<Node>& operand) { return is_anywhere(*operand, depth - 1); });
 }
 
-/// The operands on `device`: copies of those that are elsewhere. Nothing if all are there.
+/// The operands on `device`: copies of those elsewhere. Nothing if all are on it.
 Tensors brought_to(Placement device, In inputs) {
   const auto is_elsewhere = [&](const Tensor& input) {
     const Placement now = input.spec().device;
@@ -124,7 +124,7 @@ Ref<Node> applied(AnyOp op, In inputs) {
 }
 
 Tensor placed_node(AnyOp op, In inputs, Placement device) {
-  // What is made within a trace belongs to it, whatever it depends on: it is part of that program, not computed now nor
+  // A node made within a trace belongs to it, whatever it depends on: it is part of that program, not computed now nor
   // by a program around it.
   Context* const context = Context::current();
   Ref<Node>* place = context ? context->place_of(op, inputs) : nullptr;

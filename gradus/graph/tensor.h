@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 #include "gradus/graph/node.h"
+#include "gradus/graph/subscript.h"
 #include "gradus/tensor/device.h"
 
 namespace gradus {
@@ -35,10 +36,13 @@ class Tensor {
   const Shape& shape() const { return spec().shape; }
   /// The type of its elements.
   DType dtype() const { return spec().dtype; }
+  /// The extent along `axis`; negative axes count from the end, OutOfRange past them. Unlike that of shape(), it may be
+  /// computed with and be a bound of a slice where it is a symbol: x(slice(0, x.size(0) - 1)).
+  Extent size(int axis) const { return Extent(shape()[axis]); }
   /// The device that has it, or will compute it.
   Device device() const;
-  /// This tensor on another device: a copy, through which gradients flow, or the tensor itself if it is there already.
-  /// The result stays on that device until it is copied again, and so does whatever is computed with it.
+  /// This tensor on another device: a copy, through which gradients flow, or the tensor itself if it is on it already.
+  /// The result stays on that device until it is copied again, and so does everything computed with it.
   Tensor to(const Device& device) const;
   Tensor to(const char*) const = delete;  // devices are objects: x.to(gpu(0))
   /// The bytes of its elements.
@@ -58,8 +62,21 @@ class Tensor {
 #if __cpp_multidimensional_subscript >= 202110L
   template <class... Index>
     requires(sizeof...(Index) > 1)
-  Tensor operator[](Index...) const = delete;  // x[i][j]
+  Tensor operator[](Index...) const = delete;  // x(i, j)
 #endif
+  /// The elements that subscripts name, as NumPy reads x[:, 1:, None, ..., -1, indices, mask]:
+  /// x(all, slice(1, end), newaxis, ellipsis, -1, indices, mask). Dimensions that are not named stay whole. Integers
+  /// and tensors of integers count from the end if they are negative. Slices are clamped to the dimension; if it is a
+  /// symbol, every call is checked instead. Tensors of integers broadcast together, and their dimensions come first if
+  /// a slice, a new axis or the ellipsis stands between them, else where they stand; integers beside them count as such
+  /// tensors. A tensor of booleans [n1 ... nk] stands for k dimensions and takes the elements where it is true; its
+  /// value must be known, so it cannot be an argument of a traced function. OutOfRange for an element outside; that of
+  /// a tensor is found when the value is observed. InvalidArgument for more subscripts than dimensions, two ellipses,
+  /// tensors of other types, tensors that do not broadcast, and booleans of another shape. Gradients add up where an
+  /// element is read several times.
+  Tensor operator()(const Subscript& a, const Subscript& b = {}, const Subscript& c = {}, const Subscript& d = {},
+                    const Subscript& e = {}, const Subscript& f = {}, const Subscript& g = {}, const Subscript& h = {},
+                    const Subscript& i = {}, const Subscript& j = {}) const;
   /// Rows [begin, end) of axis 0; OutOfRange past its ends, never silently empty.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
   /// The value of one boolean. Inside `function` it becomes a guard: each way is traced when a call first takes it.
@@ -87,11 +104,11 @@ class Tensor {
     return node_->spec;
   }
   bool is_symbolic() const { return node_ && node_->trace; }
-  /// Observes: computes whatever is pending. An error within a trace. The buffer may be a device's: whoever wants to
-  /// read it asks host().
+  /// Observes: computes all that is pending. An error within a trace. The buffer may be a device's: use host() to read
+  /// it.
   Buffer& observed() const;
-  /// Its elements in the host's memory, row-major; valid while a handle lives. Waits until they are there, and copies
-  /// them from a device with memory of its own, once.
+  /// Its elements in the host's memory, row-major; valid while a handle lives. Waits until they are computed, and
+  /// copies them from a device with memory of its own, once.
   template <class T = void> const T* host() const { return static_cast<const T*>(observed().host()); }
   /// host() as a buffer.
   Ref<Buffer> host_buffer() const;

@@ -7,7 +7,7 @@ namespace gradus {
 
 struct Transforms {
   /// d(sum over k of sum(ys[k] * seeds[k])) / d(source), of each source's spec; empty where nothing depends on it.
-  /// Empty seeds count as zero. The walk back ends at `ends`, where a region began: what lies behind them has been
+  /// Empty seeds count as zero. The walk back ends at `ends`, where a region began: nodes behind them have been
   /// computed before, and may be all of a large graph.
   static Tensors (*vjp)(In ys, In sources, In seeds, In ends);
   /// f on n rows at once: operand i of `f` is a row of xs[i] if varies[i], else xs[i] itself. A result that is the same

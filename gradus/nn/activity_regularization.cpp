@@ -1,4 +1,4 @@
-/// What Layer does for every layer, alone.
+/// The regularization that Layer has for every layer, alone.
 #include "gradus/nn/activity_regularization.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"

@@ -64,7 +64,7 @@ void take_over(std::shared_ptr<Layer>& layer, const std::shared_ptr<Layer>& befo
   fresh->keep_loss_scale_of(*before);
   before->note_change_within("was assigned to");
   if (!before->become(*fresh)) replace(layer, before, fresh);
-  // Of fields that are Variables the handles are others now.
+  // The handles of fields that are Variables are others now.
   for (std::size_t i = 0; i < to.size(); ++i) to.cells()[i]->abandoned = abandoned[i];
 }
 

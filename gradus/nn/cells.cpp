@@ -190,7 +190,7 @@ struct CustomCellLayer final : CellLayer {
   Step one_step;
 };
 
-/// What a loop over places does beside its steps.
+/// How a loop over places reads and returns, beside its steps.
 struct Places {
   bool return_sequences, go_backwards, zero_output_for_mask;
   bool gives_state;  // the result is a state
@@ -328,7 +328,7 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
     return options.return_sequences ? in_order_of_steps(mask, options.go_backwards) : Tensor();
   }
   bool looks_at_places() const override { return true; }
-  /// What the input gives to the gates is one convolution for all places.
+  /// The input's part of the gates is one convolution for all places.
   Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
     check(x.spec());
     Shape places = x.shape();

@@ -33,7 +33,7 @@ struct ChannelStage {
       if (flow.is_kernel(i)) return variables[i].shape()[flow.axes[i].outputs];
     return 0;
   }
-  /// What n channels of its output are where all that it sees is 0.
+  /// The values of n output channels where all inputs are 0.
   std::vector<double> of_zeros(const Tensor& shift, std::int64_t n) const {
     Tensor y = shift.defined() ? reshape(shift, {1, n}) : zeros({1, n});
     if (flow.activation) y = flow.activation(y);
@@ -86,7 +86,7 @@ std::vector<double> magnitudes_along(const Variable& variable, int axis) {
   return reduce_sum(abs(cast(variable.value(), f64)), {.axis = others}).to_vector<double>();
 }
 
-/// Of each channel that the layer makes; 0: its kernels are 0.
+/// For each channel that the layer makes; 0: its kernels are 0.
 std::vector<double> magnitudes_of(const ChannelStage& producer) {
   std::vector<double> sums(static_cast<std::size_t>(producer.outputs()));
   for (std::size_t i = 0; i < producer.variables.size(); ++i) {
@@ -99,7 +99,7 @@ std::vector<double> magnitudes_of(const ChannelStage& producer) {
   return sums;
 }
 
-/// Which channels of the producer arrive as 0 if their kernels are 0. `shifted`: with the biases that there are, else
+/// The channels of the producer that arrive as 0 if their kernels are 0. `shifted`: with the existing biases, else
 /// without any.
 std::vector<bool> stays_zero(const std::vector<ChannelStage>& stages, const Chain& chain, bool shifted) {
   std::vector<std::int64_t> origin(static_cast<std::size_t>(stages[chain.producer].outputs()));
@@ -175,7 +175,7 @@ struct RemadeChannels : Module {
   explicit RemadeChannels(std::shared_ptr<Layer> layer) : Module(std::move(layer)) {}
 };
 
-/// What is like `whole`, of these layers in the order of its stages.
+/// A model like `whole`, of these layers in the order of its stages.
 Sequential made_like(const Layer& whole, std::span<const std::shared_ptr<Layer>> stages, std::size_t& next) {
   std::vector<Module> layers;
   for (const auto& layer : whole.children()) {

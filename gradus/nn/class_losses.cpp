@@ -18,7 +18,7 @@ namespace {
 /// x^gamma for x >= 0
 Tensor focus(const Tensor& x, double gamma) { return pow(x, gamma); }
 
-/// What was kept along the axes; none: all of them.
+/// The values kept along the axes; none: all of them.
 Tensor without(const std::vector<int>& axes, const Tensor& kept) {
   return axes.empty() ? reshape(kept, {}) : squeeze(kept, axes);
 }

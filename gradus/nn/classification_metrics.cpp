@@ -44,7 +44,7 @@ Tensor outside_of_probabilities(const Tensor& prediction, const Tensor& weight) 
   return misfits_of(logical_and(p >= 0, p <= 1), weight);
 }
 
-/// What is known only when the totals are read: InvalidArgument where predictions do not fit.
+/// Found only when the totals are read: InvalidArgument where predictions do not fit.
 void check_misfits(const std::string& metric, double misfits, std::string_view what) {
   require(misfits == 0, metric, ": ", misfits, " predictions are ", what);
 }
@@ -112,7 +112,7 @@ double area_of_pr(const Counts& c) {
 
 using Rate = double (Counts::*)(std::size_t) const;
 
-/// Of the thresholds at which `bound` is at least `least`, the largest `wanted`.
+/// The largest `wanted` among thresholds at which `bound` is at least `least`.
 double best_at(std::span<const double> totals, Rate bound, double least, Rate wanted) {
   const Counts c{totals};
   double best = 0;
@@ -350,7 +350,7 @@ Accuracy::Accuracy()
 
 namespace {
 
-/// Of each output, as far as there are such: sums of y, y^2, the squared error and the weight, [4, most]; an example's
+/// For each output, as far as it exists: sums of y, y^2, the squared error and the weight, [4, most]; an example's
 /// outputs stand in the last axis.
 Tensor deviations(std::int64_t most, const Tensor& y, const Tensor& prediction, const Tensor& w) {
   check_pair("R2Score", y, prediction);

@@ -123,7 +123,7 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer>, Described {
     require(is_open ? input.shape.rank() >= letters : input.shape.rank() == letters, einsum_layer, " ", name(),
             ": the input is ", input, ", but the equation names ", letters, " dimensions, ", equation.input);
   }
-  /// Of each letter; -1: not known.
+  /// The size of each letter; -1: not known.
   std::map<char, std::int64_t> sizes_for(const Spec& input) const {
     std::map<char, std::int64_t> sizes;
     const std::size_t before_output = equation.elided_left ? 0 : 1;

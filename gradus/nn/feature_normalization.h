@@ -3,6 +3,7 @@
 #include <vector>
 #include "gradus/data/dataset.h"
 #include "gradus/nn/module.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -13,6 +14,7 @@ struct Normalization : Module {
   Normalization();
   /// A negative axis counts from the end, others from the front of the input of adapt() or build().
   explicit Normalization(int axis);
+  explicit Normalization(NamedAxis named) : Normalization(named.axis) {}
   /// With known statistics: one per feature of the last axis, or one for all. InvalidArgument unless there are as many
   /// variances as means, none of them negative; and at the first call if the number of features differs.
   Normalization(std::vector<double> mean, std::vector<double> variance);

@@ -16,7 +16,7 @@ struct Fans {
   double in, out;
 };
 
-/// Of a kernel [..., inputs, outputs]: leading dimensions are a receptive field.
+/// The fans of a kernel [..., inputs, outputs]: leading dimensions are a receptive field.
 Fans fans_of(const Shape& shape) {
   if (shape.rank() == 0) return {1, 1};
   if (shape.rank() == 1) return {static_cast<double>(shape[0]), static_cast<double>(shape[0])};

@@ -136,7 +136,7 @@ std::shared_ptr<Layer> sequential_of(std::vector<Module> layers, const ModelOpti
   return made;
 }
 
-/// Of Dense's two places for an activation the one where there is one.
+/// The activation from whichever of Dense's two places has one.
 Activation the_one(Activation argument, DenseOptions& options) {
   const bool is_option = !options.activation.is(linear);
   require(!is_option || argument.is(linear), "Dense: two activations were given, the second argument and .activation");

@@ -45,7 +45,7 @@ struct Rotated {
     for (std::size_t i = 0; i < v.size(); ++i) turned[i][i] = 1;
   }
 
-  /// Whether any pair was not orthogonal yet. Long vectors first, which needs fewer sweeps (de Rijk 1989).
+  /// True if any pair was not orthogonal yet. Long vectors first, which needs fewer sweeps (de Rijk 1989).
   bool sweep() {
     if (v.empty()) return false;
     const double orthogonal = std::numeric_limits<double>::epsilon() * std::sqrt(static_cast<double>(v[0].size()));

@@ -44,7 +44,7 @@ Variables trainable_of(const Layer& layer) {
 }
 
 thread_local const Module* being_shared = nullptr;
-/// Whether any model of this process shares a layer with another one: then the last that was asked has named it.
+/// True if any model of this process shares a layer with another one: then the last that was asked has named it.
 std::atomic<bool> shares_layers{false};
 
 }  // namespace
@@ -62,7 +62,7 @@ Module::Module(const Module& other) : Module(std::shared_ptr<Layer>()) {
     if (copying.is_inner()) handle_ = other.handle_;
   }
 }
-/// What was traced through `other` must not go on with what that has no more.
+/// Traces made through `other` must not go on with layers that it has no more.
 Module::Module(Module&& other) noexcept : layer_(std::move(other.layer_)), handle_(other.handle_) {
   whereabouts::enter(this, whereabouts::Kind::module);
   if (layer_) shared_layer()->note_change("was moved");
@@ -76,7 +76,7 @@ void Module::settle() {
 }
 Module::Sharing::Sharing(const Module& module) { being_shared = &module; }
 Module::Sharing::~Sharing() { being_shared = nullptr; }
-/// What a model was made with is copied with the model, unless the model takes it now.
+/// Layers that a model was made with are copied with the model, unless the model takes them now.
 bool Module::copies_are_shared() const {
   return being_shared == this || (handle_ == Handle::shared && !Copying::is_active());
 }

@@ -27,7 +27,7 @@ void NetLayer::run_for(std::span<const Spec> inputs, CallMode call_mode) {
 
 namespace {
 
-/// Whether a walk down from `layer` meets `goal`. Walks within this one do not ask.
+/// True if a walk down from `layer` meets `goal`. Walks within this one do not ask.
 bool leads_to(const Layer& layer, const Layer& goal, std::set<const Layer*>& seen) {
   if (&layer == &goal) return true;
   if (!seen.insert(&layer).second) return false;
@@ -35,8 +35,8 @@ bool leads_to(const Layer& layer, const Layer& goal, std::set<const Layer*>& see
 }
 thread_local bool looks_for_circles = false;
 
-/// What a raw pointer leads to may hold the model itself, as a pointer to the parent does: it is none of its layers
-/// then.
+/// A raw pointer may lead to an object that holds the model itself, as a pointer to the parent does: it is none of its
+/// layers then.
 void drop_circles(std::vector<NetLayer::Met>& met, const Layer& net) {
   if (looks_for_circles) return;
   looks_for_circles = true;

@@ -71,7 +71,7 @@ Tensor gaussian_dropout(const Tensor& x, double rate) {
   return x * random::normal(x.shape(), {.mean = 1, .stddev = std::sqrt(rate / (1 - rate)), .dtype = x.dtype()});
 }
 
-/// What is dropped takes the value that selu saturates at; then mean and variance are put right.
+/// Dropped elements take the value that selu saturates at; then mean and variance are put right.
 Tensor alpha_dropout(const Tensor& x, double rate) {
   constexpr double saturated = -1.0507009873554805 * 1.6732632423543772;
   const double a = 1 / std::sqrt((1 - rate) * (1 + rate * saturated * saturated)), b = -a * saturated * rate;

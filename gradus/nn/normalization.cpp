@@ -275,7 +275,7 @@ RMSNormalization::RMSNormalization(RMSNormalizationOptions options)
     : Module(named(std::make_shared<RMSNormalizationLayer>(options), options.name)) {}
 GroupNormalization::GroupNormalization(std::int64_t groups, GroupNormalizationOptions options)
     : Module(named(std::make_shared<GroupNormalizationLayer>(groups, options), options.name)) {}
-UnitNormalization::UnitNormalization(std::vector<int> axis)
-    : Module(std::make_shared<UnitNormalizationLayer>(std::move(axis))) {}
+UnitNormalization::UnitNormalization(NamedAxes named)
+    : Module(std::make_shared<UnitNormalizationLayer>(std::move(named.axis))) {}
 
 }  // namespace gradus

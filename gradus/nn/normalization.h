@@ -6,6 +6,7 @@
 #include "gradus/base/other_names.h"
 #include "gradus/nn/module.h"
 #include "gradus/nn/regularizers.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -87,7 +88,9 @@ struct GroupNormalization : Module {
 /// x / |x|, with the Euclidean norm over `axis`. No variables.
 struct UnitNormalization : Module {
   UnitNormalization() : UnitNormalization(std::vector<int>{-1}) {}
-  explicit UnitNormalization(std::vector<int> axis);
+  explicit UnitNormalization(NamedAxes named);
+  template <class = void>
+  explicit UnitNormalization(std::vector<int> axis) : UnitNormalization(NamedAxes{std::move(axis)}) {}
 };
 
 }  // namespace gradus

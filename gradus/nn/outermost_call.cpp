@@ -15,8 +15,8 @@ void collect(const Layer& layer, std::vector<std::uint64_t>& ids) {
   for (const auto& child : layer.children()) collect(*child, ids);
 }
 
-/// What is traced holds as long as these layers are found. Models that were looked at keep what was seen: each call
-/// looks before it runs, and what it then does to its fields is to be told.
+/// A trace holds as long as these layers are found. Models that were looked at keep what was seen: each call looks
+/// before it runs, and its later changes of fields are to be reported.
 void watch_layers(const Layer& layer, Trace& trace) {
   if (!trace.has_looked_into(layer.setup())) layer.watch(trace);
   for (const auto& child : layer.children()) watch_layers(*child, trace);

@@ -4,6 +4,7 @@
 #include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/nn/module.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -52,6 +53,7 @@ struct PReLU : Module {
 struct Softmax : Module {
   Softmax() : Softmax(-1) {}
   explicit Softmax(int axis);
+  explicit Softmax(NamedAxis named) : Softmax(named.axis) {}
 };
 
 }  // namespace gradus

@@ -5,6 +5,7 @@
 #pragma once
 #include "gradus/base/ranges.h"
 #include "gradus/nn/losses.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -37,6 +38,9 @@ Tensor kl_divergence(const Tensor& y, const Tensor& prediction);
 Tensor poisson(const Tensor& y, const Tensor& prediction);
 /// -sum(y p) along `axis`, with both normalized to length 1; 0 for a vector of zeros.
 Tensor cosine_similarity(const Tensor& y, const Tensor& prediction, int axis = -1);
+inline Tensor cosine_similarity(const Tensor& y, const Tensor& prediction, NamedAxis named) {
+  return cosine_similarity(y, prediction, named.axis);
+}
 
 /// The Loss of mean_absolute_percentage_error.
 struct MeanAbsolutePercentageError : LossFunction {

@@ -76,13 +76,15 @@ Regularizer OrthogonalRegularizer(double factor, OrthogonalMode mode) {
 
 namespace constraints {
 
-Tensor max_norm(const Tensor& x, double max_value, const std::vector<int>& axis) {
+Tensor max_norm(const Tensor& x, double max_value, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   check_number("max_norm", "max_value", Allowed::not_negative("max_value"), max_value);
   const Tensor w = wide(x, "max_norm"), length = lengths(w, axis);
   return cast(w * clip_by_value(length, 0, max_value) / (length + small), x.dtype());
 }
 
-Tensor min_max_norm(const Tensor& x, double min_value, double max_value, double rate, const std::vector<int>& axis) {
+Tensor min_max_norm(const Tensor& x, double min_value, double max_value, double rate, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   check_number("min_max_norm", "min_value", Allowed::not_negative("min_value"), min_value);
   check_number("min_max_norm", "max_value", Allowed::not_negative("max_value"), max_value);
   require(min_value <= max_value && rate >= 0 && rate <= 1,
@@ -96,7 +98,8 @@ Tensor min_max_norm(const Tensor& x, double min_value, double max_value, double 
 
 Tensor non_neg(const Tensor& x) { return maximum(x, 0); }
 
-Tensor unit_norm(const Tensor& x, const std::vector<int>& axis) {
+Tensor unit_norm(const Tensor& x, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   const Tensor w = wide(x, "unit_norm");
   return cast(w / (lengths(w, axis) + small), x.dtype());
 }

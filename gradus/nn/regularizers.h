@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -71,14 +72,24 @@ inline Tensor orthogonal(const Tensor& x, double factor = 0.01, OrthogonalMode m
 
 namespace constraints {
 /// Scales vectors along `axis` that are longer than max_value down to it.
-Tensor max_norm(const Tensor& x, double max_value = 2, const std::vector<int>& axis = {0});
+Tensor max_norm(const Tensor& x, double max_value, const NamedAxes& named);
+template <class = void> Tensor max_norm(const Tensor& x, double max_value = 2, const std::vector<int>& axis = {0}) {
+  return max_norm(x, max_value, NamedAxes{axis});
+}
 /// Moves lengths along `axis` towards [min_value, max_value], by a share `rate` of the way.
+Tensor min_max_norm(const Tensor& x, double min_value, double max_value, double rate, const NamedAxes& named);
+template <class = void>
 Tensor min_max_norm(const Tensor& x, double min_value = 0, double max_value = 1, double rate = 1,
-                    const std::vector<int>& axis = {0});
+                    const std::vector<int>& axis = {0}) {
+  return min_max_norm(x, min_value, max_value, rate, NamedAxes{axis});
+}
 /// max(x, 0).
 Tensor non_neg(const Tensor& x);
 /// Divides vectors along `axis` by their lengths.
-Tensor unit_norm(const Tensor& x, const std::vector<int>& axis = {0});
+Tensor unit_norm(const Tensor& x, const NamedAxes& named);
+template <class = void> Tensor unit_norm(const Tensor& x, const std::vector<int>& axis = {0}) {
+  return unit_norm(x, NamedAxes{axis});
+}
 }  // namespace constraints
 
 }  // namespace gradus

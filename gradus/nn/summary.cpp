@@ -32,7 +32,7 @@ void print(std::ostream& out, const std::vector<Row>& rows) {
         << width(parameters) << row.parameters << ' ' << width(bytes) << row.bytes << '\n';
 }
 
-/// Of a layer of several inputs and a result that is not known, what it is for.
+/// The shape of a layer's result, or why it is not known.
 std::string output_of(const Layer& layer) {
   if (const auto output = layer.output()) return text(output->shape);
   return layer.is_built() ? "of several inputs" : "not built";

@@ -199,7 +199,7 @@ std::string_view cut(std::string_view& rest, char separator) {
   return first;
 }
 
-/// Of "1-6" or "19-", whether it holds `opset`.
+/// True if "1-6" or "19-" holds `opset`.
 bool holds(std::string_view range, std::int64_t opset) {
   const auto number = [](std::string_view digits, std::int64_t otherwise) {
     std::from_chars(digits.data(), digits.data() + digits.size(), otherwise);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t written_opset = 23, written_ir_version = 11;
 
 using TensorFunction = std::function<Tensors(In)>;
-/// What a captured tensor is called in the file; empty: it has no name.
+/// The name of a captured tensor in the file; empty: it has none.
 using NameOfCapture = std::function<std::string(const Tensor&)>;
 
 /// Open dimensions become symbols, numbered in order.

@@ -47,7 +47,7 @@ Names write_cond(GraphWriter& out, const Cond& op, const Names& in) {
                       graph_attribute("else_branch", body_of(out, op.if_false, 0, captured, 0))});
 }
 
-/// The last carries, what is stacked, and the histories of the carries: these are stacked too.
+/// The last carries, the stacked results, and the histories of the carries: these are stacked too.
 Names write_scan(GraphWriter& out, const Scan& op, const Names& in) {
   require(
       !op.counted && op.chunks == 0 && op.body.outputs() == static_cast<std::size_t>(op.carries + op.stacked),

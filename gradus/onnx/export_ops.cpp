@@ -22,7 +22,7 @@ using Names = std::vector<std::string>;
 
 // ---------------------------------------------------------------- elementwise
 
-/// Ops that ONNX has too. What is not here is written as the arithmetic of its formula.
+/// Ops that ONNX has too. All others are written as the arithmetic of their formulas.
 struct SameOp {
   std::string_view ours, theirs;
 };

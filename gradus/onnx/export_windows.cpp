@@ -32,8 +32,8 @@ std::string kernel_last(GraphWriter& out, const std::string& w, int spatial, boo
   return reordered(out, w, order);
 }
 
-/// Windows over `input` as ONNX counts them: padding before, then after, each dimension. As many as there are fit, so
-/// what is left over behind the last one may be less than a stride.
+/// Windows over `input` as ONNX counts them: padding before, then after, each dimension. All of them fit, and fewer
+/// elements than a stride may remain behind the last one.
 Integers pads_of(const Shape& input, const Shape& window, const Shape& strides, const Shape& dilations,
                  const Shape& before, const Shape& size) {
   const int spatial = window.rank();

@@ -1,4 +1,4 @@
-/// Writes the values of a flat graph as ONNX nodes, one after the other.
+/// Writes the values of a flat graph as ONNX nodes, in order.
 #pragma once
 #include <string>
 #include <vector>

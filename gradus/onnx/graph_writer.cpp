@@ -40,7 +40,7 @@ std::vector<std::string> GraphWriter::node_of(std::string_view op, std::vector<s
   return outputs;
 }
 
-/// Constants go into the graph at the top; what was made within is not seen outside.
+/// Constants go into the graph at the top; names made within are not visible outside.
 GraphDefinition GraphWriter::body(const std::function<void()>& write) {
   const auto outer = std::exchange(graph.nodes, {});
   const auto dimensions = dimensions_;

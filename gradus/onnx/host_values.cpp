@@ -21,7 +21,7 @@ void expect_few(const Tensor& x, std::string_view what) {
            "it depends on the arguments of the function"));
 }
 
-/// What is known within a trace too: numbers, or extents of symbolic tensors.
+/// Values known within a trace too: numbers, or extents of symbolic tensors.
 std::vector<Extent> extents_of(const Tensor& x, std::string_view what) {
   const std::optional<std::vector<Extent>> values = symbolic_values(x);
   if (!values) fail_unknown(what);

@@ -20,7 +20,7 @@ struct Model::State {
   std::vector<NamedTensor> constants;
   Tensors run(In given) const;
   std::string name;            // opens the errors
-  bool keeps_history = false;  // a Gradient walks back over what was computed
+  bool keeps_history = false;  // a Gradient walks back over the computation
 };
 
 namespace {
@@ -162,7 +162,7 @@ std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tens
 
 namespace {
 
-/// A model of one input and one output behind a Module. Its variables are there from the beginning.
+/// A model of one input and one output behind a Module. Its variables exist from the beginning.
 struct ModelLayer final : Layer {
   explicit ModelLayer(std::shared_ptr<Model::State> s) : state(std::move(s)) {}
   ModelLayer(const ModelLayer& other) : Layer(other), state(std::make_shared<Model::State>(*other.state)) {}

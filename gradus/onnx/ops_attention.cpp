@@ -68,7 +68,7 @@ Results flex_attention(const Call& c) {
   return cast(weighted_values(weights, cast(v, weights.dtype())), c[2].dtype());
 }
 
-/// The inputs decay and beta are there as update_rule says: linear, gated, delta or gated_delta.
+/// The inputs decay and beta depend on update_rule: linear, gated, delta or gated_delta.
 Results linear_attention_node(const Call& c) {
   const std::string rule = c.word("update_rule", "gated_delta");
   c.require(rule == "linear" || rule == "gated" || rule == "delta" || rule == "gated_delta", "update_rule is `", rule,

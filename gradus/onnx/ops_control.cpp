@@ -16,15 +16,15 @@
 namespace gradus::onnx {
 namespace {
 
-/// A loop that is unrolled within a trace makes a program of so many bodies.
+/// A loop that is unrolled within a trace makes a program of at most this many bodies.
 constexpr std::int64_t most_unrolled = 1000;
 
 /// The body ends the loop by its condition.
 struct EndsEarly {};
 
-/// What `scan` gives; nothing if it cannot be one, but can be unrolled: its state changes its shape, or shapes follow
-/// from the number of the iteration. Short ones are scans too: what follows from a size is a number like any other
-/// where the size is known, and the program has to be the same where it is open.
+/// The result of `scan`; nothing if it cannot be one, but can be unrolled: its state changes its shape, or shapes
+/// follow from the number of the iteration. Short ones are scans too: a value that follows from a size is a number like
+/// any other where the size is known, and the program has to be the same where it is open.
 template <class F> std::optional<Tensors> if_scannable(std::int64_t count, F scan) {
   try {
     return scan();
@@ -43,7 +43,7 @@ template <class T> Tensor as_scalar(T value) {
   const Untraced outside;
   return from_values(std::vector<T>{value}, {});
 }
-/// Of a value that does not depend on a trace.
+/// The truth of a value that does not depend on a trace.
 bool holds(const Tensor& predicate) { return predicate.item() != 0; }
 
 Tensors if_then_else(const Call& c) {
@@ -63,7 +63,7 @@ class Stacks {
     for (std::size_t i = 0; i < stacks_.size(); ++i) stacks_[i].push_back(results[first_ + i]);
   }
   std::size_t size() const { return stacks_.size(); }
-  /// `backwards` where the last iteration comes first. Of no iteration: what the body declares.
+  /// `backwards` where the last iteration comes first. Without iterations: as the body declares.
   Tensor stacked(std::size_t i, std::int64_t axis, bool backwards, const Call& c) {
     Tensors& all = stacks_[i];
     if (backwards) std::ranges::reverse(all);
@@ -116,7 +116,7 @@ Tensors body_inputs(const Tensor& iteration, const Tensor& goes_on, In carried) 
   return in;
 }
 
-/// The rest of a loop whose end depends on what is traced.
+/// The rest of a loop whose end depends on the trace.
 Tensors loop_in_trace(const Call& c, const LoopState& state, std::int64_t done) {
   c.require(
       !state.stacks(),

@@ -92,7 +92,7 @@ Tensor numbers(const Call& c) {
   const DType t = c[0].dtype();
   if (is_integer(t)) return range(c.integer_of(0), c.integer_of(1), c.integer_of(2), t);
   const Tensor values = range(c.number_of(0), c.number_of(1), c.number_of(2), t);
-  // How many there are is fixed; what they are is start + index * delta, whose slopes hang on zeros.
+  // Their number is fixed; their values are start + index * delta, whose slopes hang on zeros.
   const auto slope_of = [](const Tensor& x) { return reshape(x - stop_gradient(x), {}); };
   return values + slope_of(c[0]) + cast(iota(values.shape()), t) * slope_of(c[2]);
 }

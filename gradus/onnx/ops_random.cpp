@@ -76,7 +76,7 @@ Results dropout(const Call& c) {
   return {ratio == 1 ? zeros_like(x) : where(kept, x / (1 - ratio), 0), kept};
 }
 
-/// A row that must be computed anew in every call of what is traced.
+/// A row that must be computed again in every call of a trace.
 Row drawing(Row row) {
   row.random = true;
   return row;

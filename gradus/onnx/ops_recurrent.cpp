@@ -58,7 +58,7 @@ std::vector<Nonlinearity> activations_of(const Call& c, std::vector<std::string>
   return all;
 }
 
-/// What a network is made of, as its op names it.
+/// The parts of a network, as its op names it.
 struct Network {
   std::int64_t gates;
   std::vector<int> order;          // gate k here is gate order[k] of ONNX

@@ -35,7 +35,7 @@ auto reduction_of(const Before& before, const Reduce& reduce, const After& after
 
 const auto same = [](const Tensor& x) { return x; };
 
-/// Of integers the result is that in f64, cut off: what has fractions on the way is defined on floats.
+/// For integers the result is that in f64, cut off: reductions with fractions on the way are defined on floats.
 template <class F> auto on_floats(const F& reduce) {
   return reduction([reduce](const Tensor& x, const ReduceOptions& options, bool none) {
     if (is_floating(x.dtype())) return reduce(x, options, none);

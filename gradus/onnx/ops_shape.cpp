@@ -33,7 +33,7 @@ Shape shape_in(const Call& c) {
   return Shape(std::span(extents));
 }
 
-/// 0 takes the extent of the input, -1 what is left over.
+/// 0 takes the extent of the input, -1 the rest.
 Tensor reshaped(const Call& c) {
   Shape shape = c.version() >= 5 ? c.shape_of(1) : shape_in(c);
   const bool zero_is_zero = c.flag("allowzero");

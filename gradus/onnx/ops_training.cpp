@@ -53,7 +53,7 @@ class Producers {
   std::vector<std::string> used_by(const NodeDefinition& node) const;
 
  private:
-  /// Those of the graphs around come first.
+  /// The nodes of the graphs around come first.
   void add(const Scope& scope, const std::function<bool(const NodeDefinition&)>& is_last) {
     const GraphDefinition& graph = scope.graph();
     const Scope* around = scope.outer();
@@ -106,7 +106,7 @@ std::vector<std::string> Producers::used_by(const NodeDefinition& node) const {
   return used;
 }
 
-/// The value of `y` when the values in `scope` take the place of those around it: what depends on them runs again.
+/// The value of `y` when the values in `scope` take the place of those around it: nodes that depend on them run again.
 Tensor run_again(const Call& c, Scope& scope, NameSet changed, const std::string& y) {
   const Producers producers(c.scope(), c.node());
   NameSet outside;
@@ -120,8 +120,8 @@ Tensor run_again(const Call& c, Scope& scope, NameSet changed, const std::string
 }
 
 /// The partial derivatives of the value named y by those named xs, at the inputs, which stand for xs and then for zs: a
-/// tape over the subgraph from them to y. Zeros where y does not depend on one. Of narrow floats all of it computes in
-/// f32, so that only the derivatives are rounded.
+/// tape over the subgraph from them to y. Zeros where y does not depend on one. With narrow floats all of it computes
+/// in f32, so that only the derivatives are rounded.
 Tensors gradient(const Call& c) {
   const std::vector<std::string> xs = c.words("xs", {}), zs = c.words("zs", {});
   const std::string y = c.word("y", "");
@@ -172,7 +172,7 @@ struct Update {
   int count;
 };
 
-/// What each variable gives, ordered as ONNX has it: all first results, then all second ones ...
+/// The results of each variable, ordered as in ONNX: all first results, then all second ones ...
 Tensors in_lists(const std::vector<Tensors>& of_each) {
   Tensors all;
   for (std::size_t k = 0; k < of_each.front().size(); ++k)

@@ -1,4 +1,4 @@
-/// Conversion from the wire format to our own types. Every size in the file is checked against the bytes that are there
+/// Conversion from the wire format to our own types. Every size in the file is checked against the existing bytes
 /// before anything is allocated.
 #include <climits>
 #include <cstring>

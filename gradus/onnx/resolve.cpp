@@ -11,7 +11,8 @@
 namespace gradus::onnx {
 namespace {
 
-/// Calls of functions within functions multiply: so many nodes may run for one call of the model, loops aside.
+/// Calls of functions within functions multiply: at most this many nodes may run for one call of the model, loops
+/// aside.
 constexpr std::int64_t most_nodes = 1'000'000;
 /// Functions that call functions: each call stands on the stack.
 constexpr int most_calls = 200;
@@ -118,7 +119,7 @@ void Resolver::resolve_subgraph(const NodeDefinition& node, const Attribute& att
   resolve_graph(*attribute.graph, opsets, std::move(inner));
 }
 
-/// `known`: names that are there before the graph's nodes.
+/// `known`: names that exist before the graph's nodes.
 void Resolver::resolve_graph(GraphDefinition& graph, const std::vector<OperatorSet>& opsets, Known known) {
   for (NodeDefinition& node : graph.nodes) {
     expect(!node.op.empty(), node.where(), ": a node without an op");
@@ -173,7 +174,7 @@ Resolver::Size Resolver::size_of(const FunctionDefinition& function) {
   const auto expect_flat = [&](int depth) {
     expect(depth <= most_calls, "functions call functions more than ", most_calls, " deep");
   };
-  expect_flat(++level_);  // before the walk goes deeper, and below for what was counted before
+  expect_flat(++level_);  // before the walk goes deeper, and below for nodes counted before
   Size size = size_of(function.body);
   --level_;
   size.add({1, size.depth + 1});

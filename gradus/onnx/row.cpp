@@ -37,7 +37,7 @@ std::vector<const Row*> all_rows() {
 
 Tensor wide(const Tensor& x) {
   if (x.is_symbolic()) return widened(x);
-  const Untraced outside;  // what is known on the host stays so
+  const Untraced outside;  // values known on the host stay so
   return widened(x);
 }
 

@@ -1,4 +1,4 @@
-/// Running a graph: the values by name that its nodes see, and its nodes one after the other.
+/// Running a graph: the values by name that its nodes see, and its nodes in order.
 #pragma once
 #include <string>
 #include <unordered_map>

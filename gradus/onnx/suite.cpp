@@ -94,7 +94,7 @@ Verdict run_case(const fs::path& directory) {
     const Model model = load(directory / "model.onnx");
     const std::vector<fs::path> sets = data_sets_of(directory);
     require<DataError>(!sets.empty(), "there is no test_data_set");
-    // Of small programs the processor computes the first run for a device: the second is the device's own.
+    // The processor computes the first run of small programs for a device: the second is the device's own.
     const int runs = default_device().kind == DeviceKind::cpu ? 1 : 2;
     for (const fs::path& data_set : sets)
       for (int run = 0; run < runs; ++run) run_data_set(model, data_set, tolerance);

@@ -201,7 +201,7 @@ class Interpreter {
     }
   }
 
-  /// Of a vector, or of rows: the last axis alone.
+  /// For a vector, or for rows: the last axis alone.
   void reduced(const Node& node, Values& result) {
     if (node.op.axis() != -1) throw NotKnown();
     const Values& source = of(*node.inputs[0]);

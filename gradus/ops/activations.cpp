@@ -157,7 +157,7 @@ Tensor squareplus(const Tensor& x, SquareplusOptions options) {
   require(options.b > 0, "squareplus: b must be positive, got ", options.b);
   return in_computed_dtype(x, [&](const Tensor& wide) {
     const Tensor root = root_of_square(wide, options.b);
-    // Of negative x the sum would cancel.
+    // For negative x the sum would cancel.
     return where(wide >= zeros_like(wide), wide * 0.5 + root * 0.5, options.b / 2 / (root - wide));
   });
 }

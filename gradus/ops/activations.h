@@ -4,6 +4,7 @@
 #include <optional>
 #include "gradus/base/ranges.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -85,6 +86,7 @@ Tensor gelu(const Tensor& x, GeluOptions options);
 /// Gated linear unit: a sigmoid(b), with a and b the two halves of x along `axis`. InvalidArgument if the size of
 /// `axis` is odd.
 Tensor glu(const Tensor& x, int axis = -1);
+inline Tensor glu(const Tensor& x, NamedAxis named) { return glu(x, named.axis); }
 /// Options of squareplus.
 struct SquareplusOptions {
   double b = 4;  // width of the bend at 0
@@ -100,6 +102,7 @@ Tensor sparse_sigmoid(const Tensor& x);
 /// Projection onto the simplex: max(x - t, 0) along `axis`, with the t that makes the sum 1 (Martins and Astudillo
 /// 2016). Memory grows with the square of the size of `axis`.
 Tensor sparsemax(const Tensor& x, int axis = -1);
+inline Tensor sparsemax(const Tensor& x, NamedAxis named) { return sparsemax(x, named.axis); }
 /// Options of relu.
 struct ReluOptions {
   double negative_slope = 0;             // slope below the threshold

@@ -67,7 +67,7 @@ Tensor with_grouped_rows(const Tensor& x, std::int64_t groups) {
   return reshape(x, {s[0], groups, dimension::multiply(s[1] / groups, s[2]), s[3]});
 }
 
-/// Which key each query may look at: two masks, either of which may be empty.
+/// The keys that each query may look at: two masks, either of which may be empty.
 struct Masks {
   Tensor allowed;  // booleans, broadcast to [batch, heads, queries, keys]
   Tensor added;    // numbers, the same
@@ -122,7 +122,7 @@ Tensor allowed_by_place(const Options& options, const Shape& scores) {
   return allowed;
 }
 
-/// Whether a query may be left without any key: causality alone leaves each the first one.
+/// True if a query may be left without any key: causality alone leaves each the first one.
 bool may_leave_none(const Options& options) {
   return options.mask.defined() || options.key_lengths.defined() || options.left_window >= 0 ||
          options.right_window >= 0;
@@ -209,7 +209,7 @@ Tensor weighted_values(const Tensor& weights, const Tensor& value) {
 
 namespace {
 
-/// Whether nothing but masks stands between the products and the softmax.
+/// True if nothing but masks stands between the products and the softmax.
 bool is_plain(const Options& options, DType t) {
   return options.softcap == 0 && options.dropout == 0 &&
          options.softmax_dtype.value_or(computed_in(t)) == computed_in(t);

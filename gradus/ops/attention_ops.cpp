@@ -76,7 +76,7 @@ Tensor softmax_by_reciprocal(const Tensor& scores) {
   return powers * (1 / reduce_sum(powers, along_keys));
 }
 
-/// Of bf16: [batch, heads, queries, keys] in f32.
+/// For bf16: [batch, heads, queries, keys] in f32.
 template <class Op>
 Tensor narrow_weights(const Op& op, const Tensor& q, const Tensor& k, const Tensor& mask, SumOrder order) {
   const Shape scores{q.shape()[0], q.shape()[2], q.shape()[1], k.shape()[1]};
@@ -131,7 +131,7 @@ Tensors taken_apart(const Tensor& joined, In sources) {
   return parts;
 }
 
-/// Of bf16. Chains over the queries of heads that share keys are those of one head after the other.
+/// For bf16. Chains over the queries of heads that share keys are those of one head after the other.
 Tensor composed_narrow_gradient(const AttentionGradient& op, In in, SumOrder order) {
   const Tensor &q = in[query], &k = in[key], &v = in[value], &dy = in[3];
   const std::int64_t groups = k.shape()[2];

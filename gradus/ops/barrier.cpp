@@ -8,7 +8,7 @@ Spec Barrier::infer(Specs in) const {
   return in[0];
 }
 Tensors Barrier::vjp(In, const Tensor&, const Tensor& dy) const { return {dy, {}}; }
-/// What is the same for all rows stays so, whatever comes before it: a recomputation under vmap is done once.
+/// A value that is the same for all rows stays so, whatever comes before it: a recomputation under vmap is done once.
 Tensor Barrier::batch(In in, std::uint32_t, std::int64_t) const { return barrier(in[0], in[1]); }
 Tensor barrier(const Tensor& x, const Tensor& after) { return apply(Barrier{}, x, after); }
 

@@ -10,7 +10,7 @@ using scalar::Opcode;
 using scalar::Real;
 
 int width_of(DType t) { return static_cast<int>(8 * size_of(t)); }
-/// Whether x cannot be shifted by `by`.
+/// True if x cannot be shifted by `by`.
 auto is_out_of_width(auto by, int width) { return (by < 0) | (by >= width); }
 
 scalar::Value shifted_left(const scalar::Value& x, const scalar::Value& by) {

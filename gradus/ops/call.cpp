@@ -5,6 +5,7 @@
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/barrier.h"
 #include "gradus/ops/body_masks.h"
+#include "gradus/ops/constant.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/views.h"
@@ -134,7 +135,7 @@ struct CustomCall {
   }
 
  private:
-  /// What the function captured has its ordinary gradient.
+  /// Captured values have their ordinary gradient.
   void add_captured(In in, const Cotangents& dy, Tensors& terms) const {
     Tensors held, sources;
     std::vector<std::size_t> places;
@@ -150,12 +151,12 @@ struct CustomCall {
   }
 };
 
-void check_gradients(In in, In gradients) {
+/// An empty gradient is one of zeros.
+void check_gradients(In in, Tensors& gradients) {
   require(gradients.size() == in.size(), "custom_gradient: the pullback gives ", gradients.size(), " gradients for ",
-          in.size(), " arguments; give one for each, zeros_like(x) where there is none");
+          in.size(), " arguments; give one for each, Tensor() where there is none");
   for (std::size_t i = 0; i < in.size(); ++i) {
-    require(gradients[i].defined(), "custom_gradient: the pullback gives an empty tensor for argument ", i,
-            "; give zeros_like(x) where there is no gradient");
+    if (!gradients[i].defined()) gradients[i] = fill(in[i].shape(), 0, in[i].dtype());
     require(gradients[i].spec() == in[i].spec(), "custom_gradient: the pullback gives ", gradients[i].spec(),
             " for argument ", i, ", which is ", in[i].spec(), "; a gradient has the spec of its argument");
   }
@@ -193,7 +194,7 @@ Tensor with_gradient(In in, const std::function<WithPullback(In)>& f) {
     const WithPullback made = f(x);
     require(made.value.defined(), "custom_gradient: the function gives an empty tensor");
     const Tensor dy = Tensor::parameter(made.value.spec(), Context::current()->id());
-    const Tensors gradients = made.pullback(dy);
+    Tensors gradients = made.pullback(dy);
     check_gradients(in, gradients);
     return concatenated({Tensors{made.value, dy}, gradients});
   });

@@ -100,7 +100,7 @@ class ScanOnRows {
     std::copy(carries.begin(), carries.end(), flags.begin());
     return flags;
   }
-  /// Which carries vary after an iteration: found out by a trace that is thrown away.
+  /// The carries that vary after an iteration, found by a trace that is thrown away.
   Flags varied_after(const Flags& carries) const {
     const Flags flags = flags_of_body(carries);
     std::vector<Spec> specs = scan_.body.input_specs();

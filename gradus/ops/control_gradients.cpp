@@ -285,9 +285,9 @@ Tensors run_counted(std::int64_t level, const While& loop, const Tensor& count, 
 
 }  // namespace
 
-/// Of a loop whose bound is known: that of a scan over as many iterations as there were. Otherwise the number of
-/// iterations is looked at, and the loop runs again with a bound; where it cannot be looked at, the loop runs again as
-/// scans of scans.
+/// The gradient of a loop whose bound is known is that of a scan over as many iterations as were run. Otherwise the
+/// number of iterations is looked at, and the loop runs again with a bound; where it cannot be looked at, the loop runs
+/// again as scans of scans.
 Tensors While::vjp(In in, const Cotangents& dy) const {
   if (max_iterations > 0) return bounded_vjp(in, dy);
   While counting = *this;

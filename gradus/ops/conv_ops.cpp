@@ -12,7 +12,7 @@ const bool convolutions_have_extents =
 
 std::int64_t times(std::int64_t a, std::int64_t b) { return dimension::multiply(a, b); }
 
-/// What all three require; returns the number of spatial dimensions.
+/// Requirements of all three; returns the number of spatial dimensions.
 template <class Op> int check_operands(const Op& op, Specs in) {
   require(in.size() == 2, op.name, ": expected 2 operands, got ", in.size());
   const int count = in[0].shape.rank() - 2;

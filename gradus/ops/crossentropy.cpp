@@ -40,7 +40,7 @@ Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& lo
   require_floating(logits, pos_weight, op);
   const Tensor weight = cast(pos_weight, computed_in(logits.dtype()));
   return in_computed_dtype(labels, logits, [&](const Tensor& z, const Tensor& x) {
-    // Of very large x only the part that disagrees counts: the other one is 0, which infinity would make NaN.
+    // For very large x only the part that disagrees counts: the other one is 0, which infinity would make NaN.
     const Tensor is_large = abs(x) > 1e30, a = where(is_large, fill_like(x, 0), x);
     const Tensor limit = multiply_no_nan(abs(x), where(x > 0, 1 - z, weight * z));
     return where(is_large, limit, (1 - z) * a + (1 + (weight - 1) * z) * softplus(-a));

@@ -2,6 +2,7 @@
 /// say otherwise. Narrow floats are computed in f32 and rounded once.
 #pragma once
 #include <cstdint>
+#include "gradus/ops/named_axis.h"
 #include "gradus/ops/number_or_tensor.h"
 
 namespace gradus {
@@ -14,6 +15,9 @@ Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& lo
 /// -sum(labels * log_softmax(logits)) along `axis`, which is removed. Labels are probabilities in the shape of logits,
 /// and get a gradient, too.
 Tensor softmax_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, int axis = -1);
+inline Tensor softmax_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, NamedAxis named) {
+  return softmax_cross_entropy_with_logits(labels, logits, named.axis);
+}
 /// -log_softmax(logits)[label]. Labels are integers in the shape of logits without its last axis. A label outside of
 /// the classes is an OutOfRange when the value is observed.
 Tensor sparse_softmax_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits);
@@ -27,6 +31,7 @@ Tensor l2_loss(const Tensor& x);
 Tensor bias_add(const Tensor& value, const Tensor& bias);
 /// relu(x) and relu(-x), concatenated along `axis`.
 Tensor crelu(const Tensor& x, int axis = -1);
+inline Tensor crelu(const Tensor& x, NamedAxis named) { return crelu(x, named.axis); }
 /// Rows of a table [n, ...], chosen by `ids`, integers of any shape. With max_norm > 0, rows of a larger Euclidean norm
 /// are scaled down to it.
 Tensor embedding_lookup(const Tensor& params, const Tensor& ids, double max_norm = 0);

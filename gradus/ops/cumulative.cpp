@@ -18,7 +18,7 @@
 namespace gradus {
 namespace {
 
-/// Whether an element is the first along `axis` (`reverse`: the last): bool of the shape of x.
+/// True where an element is the first along `axis` (`reverse`: the last): bool of the shape of x.
 Tensor is_first(const Tensor& x, int axis, bool reverse) {
   Shape along;
   for (int i = 0; i < x.shape().rank(); ++i) along.push_back(i == axis ? x.shape()[i] : 1);

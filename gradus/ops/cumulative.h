@@ -1,6 +1,7 @@
 /// Running sums, products, maxima: each element is made of those up to it along an axis.
 #pragma once
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -22,7 +23,9 @@ Tensor cumulative_logsumexp(const Tensor& x, int axis = 0);
 Tensor cumulative_logsumexp(const Tensor& x, CumulativeOptions options);
 /// Running maximum; NaN from the first NaN on. The gradient at a tie goes to the earlier element.
 Tensor cummax(const Tensor& x, int axis = 0);
+inline Tensor cummax(const Tensor& x, NamedAxis named) { return cummax(x, named.axis); }
 /// Running minimum; NaN from the first NaN on. The gradient at a tie goes to the earlier element.
 Tensor cummin(const Tensor& x, int axis = 0);
+inline Tensor cummin(const Tensor& x, NamedAxis named) { return cummin(x, named.axis); }
 
 }  // namespace gradus

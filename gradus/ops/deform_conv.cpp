@@ -44,7 +44,7 @@ SampleNeighbour sample_neighbour(const Tensor& position, std::int64_t n, bool up
   return {cast(minimum(maximum(at, zero), last), i64), where(inside, upper ? part : 1 - part, zero)};
 }
 
-/// What is to do, in numbers.
+/// The problem in numbers.
 struct Deformable {
   Windows windows;
   std::int64_t batch, rows, columns, channels;  // of x
@@ -102,7 +102,7 @@ SamplePositions positions(const Deformable& d, const Tensor& offsets) {
   return {row, column};
 }
 
-/// What stands at these positions, between four pixels each: [grid..., width].
+/// The values at these positions, between four pixels each: [grid..., width].
 Tensor interpolated(const Deformable& d, const Tensor& x, const SamplePositions& at) {
   // Pixels of all examples and parts one after the other, each with its channels.
   const std::int64_t area = d.rows * d.columns;

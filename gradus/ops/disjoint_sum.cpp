@@ -22,7 +22,7 @@ class SumParts {
   }
   bool done() const { return next_ == parts_.size(); }
   bool in_zeros() const { return zeros_; }
-  /// Whether the rest of the part is all of it.
+  /// True if the rest of the part is all of it.
   bool at_begin() const { return rest_ == part().shape()[axis_]; }
   const Tensor& part() const { return parts_[next_]; }
   std::int64_t rest() const { return rest_; }

@@ -208,7 +208,7 @@ std::pair<std::size_t, std::size_t> next_pair(const std::vector<Labelled>& opera
   return best;
 }
 
-/// Whether there is no more to do than one product, or one sum: no operand of several is summed for itself.
+/// True if one product, or one sum, is all there is to do: no operand of several is summed for itself.
 bool is_one_product(const std::vector<Labelled>& operands, const Labels& output) {
   if (operands.size() < 2) return true;
   return operands.size() == 2 &&
@@ -286,7 +286,7 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& inputs) {
   const Labels output = expand(parsed.has_output ? parsed.output : implied_output(operands), most_dots);
   check_output(output, extents, equation);
   for (Labelled& t : operands) t = without_broadcast(without_repetitions(t), extents);
-  // What one product does not finish is not rounded between.
+  // Results between several products are not rounded.
   const DType t = operands[0].x.dtype();
   const auto agrees = [t](const Labelled& operand) { return operand.x.dtype() == t; };
   if (!is_one_product(operands, output) && std::ranges::all_of(operands, agrees))

@@ -37,7 +37,8 @@ Tensor mod(Scalar a, const Tensor& b);
 Tensor floor_divide(const Tensor& a, const Tensor& b);
 Tensor floor_divide(const Tensor& a, Scalar b);
 Tensor floor_divide(Scalar a, const Tensor& b);
-/// a^b of floats, as IEEE 754 defines it. The gradient at a = 0, b = 0 is 0.
+/// a^b of floats, as IEEE 754 defines it. The gradient at a = 0, b = 0 is 0. Of integers it is integer_pow: they wrap
+/// around, without a gradient; a negative exponent is an OutOfRange when the value is observed.
 Tensor pow(const Tensor& a, const Tensor& b);
 /// a^b. An integral exponent of at most 64 is an attribute: a is multiplied by itself. That works for integers, too;
 /// they wrap around, and the exponent must not be negative. Other exponents are data, for floats alone.

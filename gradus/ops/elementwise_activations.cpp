@@ -226,7 +226,7 @@ struct Selu {
   }
 };
 
-/// Of x and a scalar alpha.
+/// Takes x and a scalar alpha.
 struct LeakyRelu {
   static constexpr auto name = "leaky_relu";
   Tensor expand(In in) const { return where(in[0] > zeros_like(in[0]), in[0], in[0] * in[1]); }

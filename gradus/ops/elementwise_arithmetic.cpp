@@ -4,9 +4,12 @@
 #include <limits>
 #include <unordered_set>
 #include "gradus/base/ranges.h"
+#include "gradus/graph/scope.h"
 #include "gradus/scalar/formulas_special.h"
 #include "gradus/ops/elementwise_parts.h"
+#include "gradus/ops/gather_ops.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/special.h"
 #include "gradus/ops/summands.h"
 
 namespace gradus {
@@ -83,7 +86,7 @@ struct GuardedCotangent {
   }
 };
 
-/// Of x and the weight. Of weight 0 the gradient is 0 as a product: what is finite stays what it is, so that
+/// Takes x and the weight. For weight 0 the gradient is 0 as a product: finite values stay as they are, so that
 /// derivatives by the weight go through it.
 struct GuardZeroWeight {
   static constexpr auto name = "guard_zero_weight";
@@ -108,7 +111,7 @@ struct Negative {
 bool is_real(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_real(const scalar::Real& x) { return is_floating(x.type); }
 
-/// Whether the remainder r of a truncating division by b lies on the other side of zero.
+/// True if the remainder r of a truncating division by b lies on the other side of zero.
 auto is_wrong_side(auto r, auto b) { return ((r < 0) ^ (b < 0)) & (!(r == 0)); }
 
 struct FloorDivide {
@@ -203,7 +206,7 @@ struct ClipByValue {
   }
 };
 
-/// Of x and a scalar bound.
+/// Takes x and a scalar bound.
 struct ClipByNorm {
   static constexpr auto name = "clip_by_norm";
   Tensor expand(In in) const {
@@ -282,7 +285,12 @@ Tensor floor_divide(const Tensor& a, const Tensor& b) { return broadcasting(Floo
 Tensor floor_divide(const Tensor& a, Scalar b) { return floor_divide(a, beside(a, b, FloorDivide::name)); }
 Tensor floor_divide(Scalar a, const Tensor& b) { return floor_divide(beside(b, a, FloorDivide::name), b); }
 
-Tensor pow(const Tensor& a, const Tensor& b) { return broadcasting_wide(Pow{}, a, b); }
+Tensor pow(const Tensor& a, const Tensor& b) {
+  if (!is_integer(a.dtype()) || a.dtype() != b.dtype()) return broadcasting_wide(Pow{}, a, b);
+  if (!is_signed(b.dtype())) return integer_pow(a, b);
+  const NameScope scope("pow of integers, whose exponents must not be negative (cast to a float for fractions)");
+  return integer_pow(a, check_range(b, std::numeric_limits<std::int64_t>::max(), false));
+}
 Tensor pow(Scalar a, const Tensor& b) { return pow(beside(b, a, Pow::name), b); }
 Tensor pow(const Tensor& a, Scalar b) {
   const double exponent = b.literal().real();

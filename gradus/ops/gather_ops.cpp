@@ -25,7 +25,7 @@ int inner_rank(std::string_view op, int axis, int rank, const Spec& spec) {
   return -1 - axis;
 }
 
-/// Of an attribute, which may come from a text.
+/// For an attribute, which may come from a text.
 bool is_dimension(std::int64_t d) { return d >= 0 || dimension::symbols_in(d) > 0; }
 
 /// The last `rank` dimensions.
@@ -85,7 +85,7 @@ Tensor Gather::batch(In in, std::uint32_t mask, std::int64_t) const {
   return apply(*this, reshape(in[0], merged(x, inner)), places);
 }
 
-/// Of x: inner dimensions stay, outer ones have the places behind them. Of the indices: places have the inner ones
+/// For x: inner dimensions stay, outer ones have the places behind them. For the indices: places have the inner ones
 /// behind them.
 int Gather::carries(Specs in, int operand, int along) const {
   if (operand == 1) return along + 1 + axis;
@@ -125,7 +125,7 @@ Tensor ScatterAdd::batch(In in, std::uint32_t mask, std::int64_t n) const {
   return reshape(apply(ScatterAdd{axis, blocks}, places, updates), shape);
 }
 
-/// Of the updates.
+/// For the updates.
 int ScatterAdd::carries(Specs in, int operand, int along) const {
   const int places = in[0].shape.rank(), inner = -1 - axis;
   if (operand != 1) return 0;

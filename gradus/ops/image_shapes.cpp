@@ -281,7 +281,7 @@ Tensor crop_and_resize(const Tensor& image, const Tensor& boxes, const Tensor& b
   const auto corner = [&](std::int64_t i) { return squeeze(slice_within(corners, 1, i, 1), {1}); };
   const Tensor y = positions(corner(0), corner(2), height, crop_size[0]);
   const Tensor x = positions(corner(1), corner(3), width, crop_size[1]);
-  // Which image is read through a gather of its own, so that an index out of range is told at the run.
+  // The image's number is read through a gather of its own, so that an index out of range is reported at the run.
   const Tensor first = gather(iota({image.shape()[0]}, i64), box_indices);
   const std::int64_t pixels = dimension::multiply(dimension::multiply(image.shape()[0], height), width);
   const BoxReader read{cast(reshape(image, {pixels, image.shape()[3]}), t), first, height, width};

@@ -4,6 +4,7 @@
 #pragma once
 #include <vector>
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -12,12 +13,6 @@ namespace gradus {
 /// an OutOfRange at once. InvalidArgument for indices of another type and for a scalar x. The gradient adds up where an
 /// index is repeated.
 Tensor gather(const Tensor& x, const Tensor& indices, int axis = 0);
-namespace detail {
-struct NamedAxis {
-  int axis;
-};
-}  // namespace detail
-Tensor gather(const Tensor&, const Tensor&, detail::NamedAxis) = delete;  // by place: gather(x, indices, 1)
 /// indices: integers [places..., k], each a position in the first k dimensions of x: [n1 ... nk, inner...] ->
 /// [places..., inner...]. Ranges as for gather. InvalidArgument for indices of another type, and unless k is 1 to the
 /// number of dimensions of x.
@@ -26,11 +21,22 @@ Tensor gather_nd(const Tensor& x, const Tensor& indices);
 /// outer..., places..., inner...]. Each element of the first `batch_dims` dimensions, which must agree, has its own
 /// indices. batch_dims <= axis.
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims);
+/// Options of gather.
+struct GatherOptions {
+  int axis = 0;        // axis of n
+  int batch_dims = 0;  // leading dimensions whose elements have indices of their own
+};
+inline Tensor gather(const Tensor& x, const Tensor& indices, GatherOptions options) {
+  return gather(x, indices, options.axis, options.batch_dims);
+}
 /// Batched gather_nd. indices: [batch..., places..., k], each a position in the k dimensions of x: [batch..., n1 ...
 /// nk, inner...] that follow the first `batch_dims` -> [batch..., places..., inner...].
 Tensor gather_nd(const Tensor& x, const Tensor& indices, int batch_dims);
 /// out[i, j, k] = x[i, indices[i, j, k], k] for axis 1, as NumPy's. The other dimensions broadcast.
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int axis = -1);
+inline Tensor take_along_axis(const Tensor& x, const Tensor& indices, NamedAxis named) {
+  return take_along_axis(x, indices, named.axis);
+}
 
 // For the rooms of the library.
 

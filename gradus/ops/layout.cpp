@@ -28,7 +28,7 @@ Tensor piece(const Tensor& x, int axis, std::int64_t begin, std::int64_t count, 
   return reversed ? reverse(part, {axis}) : part;
 }
 
-/// What stands before and after dimension `axis` of x.
+/// The elements before and after dimension `axis` of x.
 struct Margins {
   std::int64_t before, after;
 };
@@ -186,7 +186,8 @@ Tensor repeat(const Tensor& x, std::int64_t repeats, int axis) {
 
 Tensor repeat(const Tensor& x, std::int64_t repeats) { return repeat(reshape(x, {x.shape().size()}), repeats, 0); }
 
-Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shift, const std::vector<int>& axis) {
+Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shift, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   require(shift.size() == axis.size(), "roll: ", shift.size(), " shifts along ", axis.size(), " axes");
   Tensor out = x;
   for (std::size_t i = 0; i < shift.size(); ++i) out = roll(out, shift[i], axis[i]);
@@ -217,7 +218,8 @@ Tensor rot90(const Tensor& image, std::int64_t k) {
   return quarters == 1 ? reverse(transpose(image, order), {-3}) : transpose(reverse(image, {-3}), order);
 }
 
-Tensor flip(const Tensor& x, const std::vector<int>& axis) {
+Tensor flip(const Tensor& x, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   std::vector<int> all = axis;
   for (int i = 0; axis.empty() && i < x.shape().rank(); ++i) all.push_back(i);
   return reverse(x, all);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 #include "gradus/ops/windows.h"
 
 namespace gradus {
@@ -21,20 +22,39 @@ Tensor pad(const Tensor& x, const Paddings& paddings, const Tensor& value);
 
 /// Pieces of these sizes along `axis`. A size of -1 stands for the rest.
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
+inline std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, NamedAxis named) {
+  return split(x, sizes, named.axis);
+}
 /// Repeats every element along `axis` `repeats` times, one after the other. Without an axis x is flattened.
 Tensor repeat(const Tensor& x, std::int64_t repeats, int axis);
+inline Tensor repeat(const Tensor& x, std::int64_t repeats, NamedAxis named) { return repeat(x, repeats, named.axis); }
 Tensor repeat(const Tensor& x, std::int64_t repeats);
 /// roll along several axes, one shift each.
-Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shift, const std::vector<int>& axis);
+Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shift, const NamedAxes& named);
+template <class = void>
+Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shift, const std::vector<int>& axis) {
+  return roll(x, shift, NamedAxes{axis});
+}
 /// Mirrors images [..., height, width, channels] upside down.
 Tensor flip_up_down(const Tensor& image);
 /// Rotates images [..., height, width, channels] counter-clockwise by k quarter turns.
 Tensor rot90(const Tensor& image, std::int64_t k = 1);
 /// Reverses every dimension of `axis`, or all dimensions if none is named, as NumPy's flip.
-Tensor flip(const Tensor& x, const std::vector<int>& axis = {});
+Tensor flip(const Tensor& x, const NamedAxes& named);
+template <class = void> Tensor flip(const Tensor& x, const std::vector<int>& axis = {}) {
+  return flip(x, NamedAxes{axis});
+}
 /// Reverses the first seq_lengths[b] elements along seq_axis, for each row b of batch_axis; the others stay. A length
 /// outside [0, n] is an OutOfRange when the value is observed.
 Tensor reverse_sequence(const Tensor& x, const Tensor& seq_lengths, int seq_axis, int batch_axis = 0);
+/// Options of reverse_sequence.
+struct ReverseSequenceOptions {
+  int seq_axis;        // axis of the places that are reversed
+  int batch_axis = 0;  // axis of the rows, one length each
+};
+inline Tensor reverse_sequence(const Tensor& x, const Tensor& seq_lengths, ReverseSequenceOptions options) {
+  return reverse_sequence(x, seq_lengths, options.seq_axis, options.batch_axis);
+}
 /// lengths: integers [...] -> bool [..., maxlen]: true where the position is before the length.
 Tensor sequence_mask(const Tensor& lengths, std::int64_t maxlen);
 

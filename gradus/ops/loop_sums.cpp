@@ -17,7 +17,7 @@ namespace {
 
 using scalar::Opcode;
 
-/// What is kept of an iteration beside what it takes may be so many times as large.
+/// The residuals of an iteration may be this many times as large as its inputs.
 constexpr std::int64_t most_growth = 2;
 
 /// The elementwise formula of `node` is `op` of its operands, in order, without rounding to a narrow type between.

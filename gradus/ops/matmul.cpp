@@ -74,7 +74,7 @@ Tensor multiply_rows(const Tensor& a, bool transpose_a, const Tensor& b, bool tr
   return reshape(y, with_matrix(batches, m, y.shape()[-1]));
 }
 
-/// Whether a product with each matrix of `x` does better than one tall product, for which x would have to be copied:
+/// True if a product with each matrix of `x` does better than one tall product, for which x would have to be copied:
 /// its free dimension lies last, and fills the registers of a tile.
 bool keeps_its_matrices(const Tensor& x, bool free_is_last) {
   constexpr std::int64_t wide = 16;

@@ -206,7 +206,8 @@ Tensor local_response_normalization(const Tensor& x, LocalResponseOptions option
   return cast(w * pow(sum * options.alpha + options.bias, -options.beta), x.dtype());
 }
 
-Tensor mean_variance_normalization(const Tensor& x, const std::vector<int>& axis) {
+Tensor mean_variance_normalization(const Tensor& x, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   constexpr std::string_view op = "mean_variance_normalization";
   check_input(op, x, 0);
   const ReduceOptions over{.axis = normalized_axes(op, x, axis), .keepdims = true};
@@ -214,7 +215,8 @@ Tensor mean_variance_normalization(const Tensor& x, const std::vector<int>& axis
   return cast((w - reduce_mean(w, over)) / (reduce_std(w, over) + 1e-9), x.dtype());
 }
 
-Tensor l2_normalize(const Tensor& x, const std::vector<int>& axis, double epsilon) {
+Tensor l2_normalize(const Tensor& x, const L2NormalizeOptions& options) {
+  const auto& [axis, epsilon] = options;
   check_input("l2_normalize", x, epsilon);
   const Tensor w = widened(x);
   return cast(w * rsqrt(maximum(reduce_sum(square(w), {.axis = axis, .keepdims = true}), epsilon)), x.dtype());

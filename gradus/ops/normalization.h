@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 #include "gradus/base/ranges.h"
+#include "gradus/ops/named_axis.h"
 #include "gradus/ops/reduce.h"
 
 namespace gradus {
@@ -63,12 +64,32 @@ Tensor local_response_normalization(const Tensor& x, LocalResponseOptions option
 
 /// (x - mean) / (standard deviation + 1e-9) over the axes, as ONNX's MeanVarianceNormalization. Where the deviation is
 /// 0, its gradient is 0.
-Tensor mean_variance_normalization(const Tensor& x, const std::vector<int>& axis = {0, 2, 3});
+Tensor mean_variance_normalization(const Tensor& x, const NamedAxes& named);
+template <class = void> Tensor mean_variance_normalization(const Tensor& x, const std::vector<int>& axis = {0, 2, 3}) {
+  return mean_variance_normalization(x, NamedAxes{axis});
+}
 
+/// Options of l2_normalize.
+struct L2NormalizeOptions {
+  std::vector<int> axis = {};  // axes of the sum; none: all
+  double epsilon = 1e-12;      // the least sum of squares that counts
+};
 /// x / sqrt(max(sum(x^2), epsilon)) along the named axes, or along all.
-Tensor l2_normalize(const Tensor& x, const std::vector<int>& axis = {}, double epsilon = 1e-12);
+Tensor l2_normalize(const Tensor& x, const L2NormalizeOptions& options);
+template <class = void>
+Tensor l2_normalize(const Tensor& x, const std::vector<int>& axis = {}, double epsilon = 1e-12) {
+  return l2_normalize(x, L2NormalizeOptions{axis, epsilon});
+}
 /// x / |x|, where |x| is sum(|x|) (p = 1) or sqrt(sum(x^2)) (p = 2) along `axis`. Zeros where the norm is 0, with a
 /// gradient of 0. InvalidArgument for other p.
 Tensor lp_normalize(const Tensor& x, int p = 2, int axis = -1);
+/// Options of lp_normalize.
+struct LpNormalizeOptions {
+  int p = 2;      // order of the norm, 1 or 2
+  int axis = -1;  // axis of the norm
+};
+inline Tensor lp_normalize(const Tensor& x, LpNormalizeOptions options) {
+  return lp_normalize(x, options.p, options.axis);
+}
 
 }  // namespace gradus

@@ -51,7 +51,7 @@ Tensor gathered_last(const Tensor& x, const std::vector<int>& axis, std::string_
   return reshape(transpose(x, order), left);
 }
 
-/// What stands at a fractional place among `n` in order along the last axis.
+/// The value at a fractional place among `n` in order along the last axis.
 Tensor at_place(const Tensor& sorted, double place, QuantileMethod method) {
   const auto at = [&](double i) { return slice_within(sorted, sorted.shape().rank() - 1, std::llrint(i), 1); };
   const double below = std::floor(place), above = std::ceil(place);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 #include "gradus/base/ranges.h"
+#include "gradus/ops/named_axis.h"
 #include "gradus/ops/number_or_tensor.h"
 
 namespace gradus {
@@ -64,11 +65,26 @@ Tensor vander(const Tensor& x, std::optional<std::int64_t> n = {}, bool increasi
 
 /// Differences of neighbours along `axis`, taken `n` times; each time removes one element. Any number type.
 Tensor diff(const Tensor& x, int n = 1, int axis = -1);
+/// Options of diff.
+struct DiffOptions {
+  int n = 1;      // times that differences are taken
+  int axis = -1;  // axis of the neighbours
+};
+inline Tensor diff(const Tensor& x, DiffOptions options) { return diff(x, options.n, options.axis); }
 /// The integral by the trapezoidal rule, for points `dx` apart along `axis`, which is removed.
 Tensor trapezoid(const Tensor& y, double dx = 1, int axis = -1);
+/// Options of trapezoid.
+struct TrapezoidOptions {
+  double dx = 1;  // distance of points
+  int axis = -1;  // axis of the points
+};
+inline Tensor trapezoid(const Tensor& y, TrapezoidOptions options) { return trapezoid(y, options.dx, options.axis); }
 /// sum(x * weights) / sum(weights) along `axis`, or over all. Weights have the shape of x, or are one vector along
 /// `axis`.
 Tensor average(const Tensor& x, const Tensor& weights, std::optional<int> axis = {});
+inline Tensor average(const Tensor& x, const Tensor& weights, NamedAxis named) {
+  return average(x, weights, named.axis);
+}
 
 /// Value of a quantile that lies between two neighbours.
 enum class QuantileMethod { linear, lower, higher, midpoint, nearest };

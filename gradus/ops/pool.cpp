@@ -46,19 +46,19 @@ Windows pool_windows(std::string_view op, const Tensor& x, const Sizes& window, 
                        .ceil_mode = o.ceil_mode});
 }
 
-/// Whether window `o` along spatial dimension i sees an element.
+/// True if window `o` along spatial dimension i sees an element.
 bool sees_something(const Windows& w, int i, std::int64_t o, std::int64_t input) {
   const std::int64_t begin = o * w.strides[i] - w.before[i];
   const std::int64_t first = begin >= 0 ? 0 : (-begin + w.dilations[i] - 1) / w.dilations[i];
   return first < w.kernel[i] && begin + first * w.dilations[i] < input;
 }
 
-/// Whether `d` is at most `bound`, as far as that is known.
+/// True if `d` is known to be at most `bound`.
 bool is_at_most(std::int64_t d, std::int64_t bound) {
   return dimension::is_never_negative(dimension::subtract(bound, d));
 }
 
-/// Whether a window may be without elements: padding that is wide, or gaps that an input falls into.
+/// True if a window may be without elements: padding that is wide, or gaps that an input falls into.
 bool may_see_nothing(const Windows& w, const Shape& input) {
   for (int i = 0; i < w.kernel.rank(); ++i) {
     const std::int64_t most = w.kernel[i] - 1;
@@ -128,7 +128,7 @@ Tensor counts(const Windows& w, const Shape& input, bool include_padding, DType 
   return cast(all, t);
 }
 
-/// Whether every window averages over all of its taps.
+/// True if every window averages over all of its taps.
 bool counts_are_equal(const Windows& w, const Shape& input, bool include_padding) {
   for (int i = 0; i < w.kernel.rank(); ++i) {
     const std::int64_t before = w.before[i];

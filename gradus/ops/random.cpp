@@ -1,5 +1,6 @@
 /// Random tensors: from 53 random bits per element to distributions, by formulas alone.
 #include "gradus/ops/random.h"
+#include "gradus/ops/random_draws.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -112,10 +113,9 @@ struct Source {
   Tensor bits(int half) const { return philox(index, key, half); }
 };
 
-Source source(std::string_view op, const Shape& shape, std::optional<std::uint64_t> seed) {
-  for (std::int64_t d : shape)
-    require(d >= 0 || (dimension::is_symbolic(d) && Context::current()), op, ": expected a known shape, got ", shape);
-  return {iota(shape, i64), next_key(seed)};
+Source source(std::string_view op, const Shape& shape, const KeyOrigin& origin) {
+  require_known_shape(op, shape);
+  return {iota(shape, i64), origin.take()};
 }
 
 void require_floats(std::string_view op, DType dtype) {
@@ -125,9 +125,10 @@ void require_floats(std::string_view op, DType dtype) {
 
 /// Narrow floats are f32 rounded, so that no draw is worth less for them.
 template <class Options>
-Tensor drawn_in_f32(Tensor (*draw)(const Shape&, Options), const Shape& shape, Options options) {
+Tensor drawn_in_f32(Tensor (*draw)(const Shape&, Options, const KeyOrigin&), const Shape& shape, Options options,
+                    const KeyOrigin& origin) {
   const DType narrow = std::exchange(options.dtype, f32);
-  return cast(draw(shape, options), narrow);
+  return cast(draw(shape, options, origin), narrow);
 }
 
 /// The largest number of `dtype`, a floating type, that is less than `x`.
@@ -160,23 +161,31 @@ void check_range_of(DType dtype, std::int64_t low, std::int64_t high) {
 
 }  // namespace
 
-Tensor normal(const Shape& shape, NormalOptions options) {
+void require_known_shape(std::string_view op, const Shape& shape) {
+  for (std::int64_t d : shape)
+    require(d >= 0 || (dimension::is_symbolic(d) && Context::current()), op, ": expected a known shape, got ", shape);
+}
+
+Tensor positive_unit(const Tensor& bits, DType dtype) { return apply(PositiveUnit{dtype}, bits); }
+Tensor half_open_unit(const Tensor& bits, DType dtype) { return apply(HalfOpenUnit{dtype}, bits); }
+
+Tensor draw_normal(const Shape& shape, NormalOptions options, const KeyOrigin& origin) {
   const HostFloats floats;
   require_floats("random::normal", options.dtype);
   check_options("random::normal", options);
-  if (is_narrow(options.dtype)) return drawn_in_f32(normal, shape, options);
-  const Source from = source("random::normal", shape, options.seed);
+  if (is_narrow(options.dtype)) return drawn_in_f32(draw_normal, shape, options, origin);
+  const Source from = source("random::normal", shape, origin);
   const Tensor radius = from.bits(0), angle = options.dtype == f32 ? radius : from.bits(1);
   const Tensor u = apply(PositiveUnit{options.dtype}, radius), v = apply(HalfOpenUnit{options.dtype}, angle);
   return scaled(sqrt(log(u) * fill_like(u, -2)) * cos(v * fill_like(v, 2 * std::numbers::pi)), options);
 }
 
-Tensor truncated_normal(const Shape& shape, NormalOptions options) {
+Tensor draw_truncated_normal(const Shape& shape, NormalOptions options, const KeyOrigin& origin) {
   const HostFloats floats;
   require_floats("random::truncated_normal", options.dtype);
   check_options("random::truncated_normal", options);
-  if (is_narrow(options.dtype)) return drawn_in_f32(truncated_normal, shape, options);
-  const Source from = source("random::truncated_normal", shape, options.seed);
+  if (is_narrow(options.dtype)) return drawn_in_f32(draw_truncated_normal, shape, options, origin);
+  const Source from = source("random::truncated_normal", shape, origin);
   // q + 1/2 is uniform between the normal distribution's values at -2 and 2.
   const Tensor u = apply(PositiveUnit{options.dtype}, from.bits(0)), half = fill_like(u, 0.5);
   const Tensor q = (u - half) * fill_like(u, std::erf(std::numbers::sqrt2));
@@ -184,17 +193,17 @@ Tensor truncated_normal(const Shape& shape, NormalOptions options) {
   return scaled(minimum(maximum(z, fill_like(z, -2)), fill_like(z, 2)), options);
 }
 
-Tensor uniform(const Shape& shape, UniformOptions options) {
+Tensor draw_uniform(const Shape& shape, UniformOptions options, const KeyOrigin& origin) {
   const HostFloats floats;
   require_floats("random::uniform", options.dtype);
   check_options("random::uniform", options);
   require(options.low < options.high && std::isfinite(options.high - options.low),
           "random::uniform: expected low < high, got ", options.low, " and ", options.high);
   if (is_narrow(options.dtype)) {
-    const Tensor drawn = drawn_in_f32(uniform, shape, options);
+    const Tensor drawn = drawn_in_f32(draw_uniform, shape, options, origin);
     return minimum(drawn, Scalar(largest_below(options.high, options.dtype)));
   }
-  const Source from = source("random::uniform", shape, options.seed);
+  const Source from = source("random::uniform", shape, origin);
   const Tensor u = apply(HalfOpenUnit{options.dtype}, from.bits(0));
   if (options.low == 0 && options.high == 1) return u;
   // Rounding may reach `high`, which is not in the range.
@@ -202,7 +211,7 @@ Tensor uniform(const Shape& shape, UniformOptions options) {
   return minimum(u * Scalar(options.high - options.low) + Scalar(options.low), Scalar(last));
 }
 
-Tensor integers(const Shape& shape, IntegerOptions options) {
+Tensor draw_integers(const Shape& shape, IntegerOptions options, const KeyOrigin& origin) {
   require(is_integer(options.dtype), "random::integers: expected an integer type, got ", options.dtype);
   require(options.low < options.high, "random::integers: expected low < high, got ", options.low, " and ",
           options.high);
@@ -210,13 +219,14 @@ Tensor integers(const Shape& shape, IntegerOptions options) {
   require(!__builtin_sub_overflow(options.high, options.low, &range) && range <= std::int64_t{1} << 53,
           "random::integers: [", options.low, ", ", options.high, ") has more than 2^53 numbers");
   check_range_of(options.dtype, options.low, options.high);
-  const Source from = source("random::integers", shape, options.seed);
+  const Source from = source("random::integers", shape, origin);
   const Tensor limit = from_values(std::vector{range}, Shape{});
   const Tensor below = apply(BitsBelow{}, from.bits(0), broadcast_to(limit, shape));
   return cast(options.low == 0 ? below : below + Scalar(options.low), options.dtype);
 }
 
-Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOptions options) {
+Tensor draw_categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOptions options,
+                        const KeyOrigin& origin) {
   Shape drawn = logits.shape();
   require(is_floating(logits.dtype()) && drawn.rank() > 0 && drawn.back() != 0,
           "random::categorical: expected logits of floats, [..., classes] with one class at least, got ",
@@ -225,7 +235,7 @@ Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOp
   require(is_integer(options.dtype), "random::categorical: expected an integer type, got ", options.dtype);
   const DType dtype = is_narrow(logits.dtype()) ? f32 : logits.dtype();
   drawn.insert(drawn.rank() - 1, num_samples);  // [..., num_samples, classes]
-  const Tensor u = apply(PositiveUnit{dtype}, source("random::categorical", drawn, options.seed).bits(0));
+  const Tensor u = apply(PositiveUnit{dtype}, source("random::categorical", drawn, origin).bits(0));
   // Exponential numbers; where u is 1, as a number that stands for all that are rounded to 1.
   const Tensor waiting = maximum(-log(u), fill_like(u, dtype == f32 ? 0x1p-26 : 0x1p-54));
   const Tensor sizes = expand_dims(cast(logits, dtype), -2), drawn_sizes = sizes - log(waiting);
@@ -235,10 +245,21 @@ Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOp
   return argmax(noisy, {.axis = -1, .output_type = options.dtype});
 }
 
-Tensor shuffle(const Tensor& x, ShuffledOptions options) {
+Tensor draw_shuffled(const Tensor& x, const KeyOrigin& origin) {
   require(x.shape().rank() > 0, "random::shuffle: expected rows, got the scalar ", x.spec());
-  return gather(x, argsort(source("random::shuffle", {x.shape()[0]}, options.seed).bits(0)));
+  return gather(x, argsort(source("random::shuffle", {x.shape()[0]}, origin).bits(0)));
 }
+
+Tensor normal(const Shape& shape, NormalOptions options) { return draw_normal(shape, options, options.seed); }
+Tensor truncated_normal(const Shape& shape, NormalOptions options) {
+  return draw_truncated_normal(shape, options, options.seed);
+}
+Tensor uniform(const Shape& shape, UniformOptions options) { return draw_uniform(shape, options, options.seed); }
+Tensor integers(const Shape& shape, IntegerOptions options) { return draw_integers(shape, options, options.seed); }
+Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOptions options) {
+  return draw_categorical(logits, num_samples, options, options.seed);
+}
+Tensor shuffle(const Tensor& x, ShuffledOptions options) { return draw_shuffled(x, options.seed); }
 
 }  // namespace random
 }  // namespace gradus

@@ -1,10 +1,12 @@
 /// Random tensors. They are counter-based: an element depends on (key, index) alone, so numbers do not depend on
 /// threads, devices or on other work. A call without a seed takes the next key after set_seed. A call with a seed
-/// always gives the same numbers. None has a gradient. InvalidArgument for a shape that is not known, and for a dtype
-/// of another kind than the function names.
+/// always gives the same numbers. A stateless one follows from a seed that is a tensor: integers, a scalar or [2],
+/// known or not while a function is traced. Only gamma and beta have a gradient. InvalidArgument for a shape that is
+/// not known, and for a dtype of another kind than the function names.
 #pragma once
 #include <optional>
 #include "gradus/base/ranges.h"
+#include "gradus/ops/number_or_tensor.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus::random {
@@ -45,6 +47,20 @@ struct ShuffledOptions {
   static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
 };
 
+/// Options of gamma.
+struct GammaOptions {
+  Tensor beta = {};                        // rate, the inverse of the scale, of the type of alpha; none: 1
+  std::optional<DType> dtype = {};         // a floating type; none: that of alpha, or f32 if alpha is a number
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
+  static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
+};
+/// Options of beta.
+struct BetaOptions {
+  std::optional<DType> dtype = {};         // a floating type; none: that of alpha and beta, or f32 if they are numbers
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
+  static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
+};
+
 /// Normally distributed numbers (Box and Muller 1958), of a floating type.
 Tensor normal(const Shape& shape, NormalOptions options = {});
 /// Normally distributed numbers within two standard deviations of the mean, of a floating type.
@@ -62,5 +78,37 @@ Tensor integers(const Shape& shape, IntegerOptions options = {});
 Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOptions options = {});
 /// The rows of x along axis 0, of any dtype, in a random order. InvalidArgument for a scalar.
 Tensor shuffle(const Tensor& x, ShuffledOptions options = {});
+/// Numbers of the gamma distribution x^(alpha-1) exp(-beta x), with `shape` of them for each element of alpha and beta,
+/// which broadcast: [shape..., alpha and beta...], as in TensorFlow. By rejection (Marsaglia and Tsang 2000), in f64,
+/// rounded once. The gradient by alpha and beta is that of the number with its probability held (implicit
+/// reparameterization, Figurnov et al. 2018), up to order 5. NaN unless alpha > 0 and beta > 0.
+Tensor gamma(const Shape& shape, const NumberOrTensor& alpha, const GammaOptions& options = {});
+/// Numbers of the beta distribution x^(alpha-1) (1-x)^(beta-1), as gamma: a share of two gamma numbers.
+Tensor beta(const Shape& shape, const NumberOrTensor& alpha, const NumberOrTensor& beta,
+            const BetaOptions& options = {});
+
+/// normal, by a seed that is a tensor. The options have no seed, here and in all that follow.
+Tensor stateless_normal(const Shape& shape, const Tensor& seed, NormalOptions options = {});
+/// truncated_normal, by a seed that is a tensor.
+Tensor stateless_truncated_normal(const Shape& shape, const Tensor& seed, NormalOptions options = {});
+/// uniform, by a seed that is a tensor.
+Tensor stateless_uniform(const Shape& shape, const Tensor& seed, UniformOptions options = {});
+/// integers, by a seed that is a tensor.
+Tensor stateless_integers(const Shape& shape, const Tensor& seed, IntegerOptions options = {});
+/// categorical, by a seed that is a tensor.
+Tensor stateless_categorical(const Tensor& logits, std::int64_t num_samples, const Tensor& seed,
+                             CategoricalOptions options = {});
+/// shuffle, by a seed that is a tensor.
+Tensor stateless_shuffle(const Tensor& x, const Tensor& seed);
+/// gamma, by a seed that is a tensor. As in TensorFlow, `shape` is that of the result: alpha and beta broadcast to it.
+Tensor stateless_gamma(const Shape& shape, const Tensor& seed, const NumberOrTensor& alpha,
+                       const GammaOptions& options = {});
+/// beta, by a seed that is a tensor. `shape` is that of the result: alpha and beta broadcast to it.
+Tensor stateless_beta(const Shape& shape, const Tensor& seed, const NumberOrTensor& alpha, const NumberOrTensor& beta,
+                      const BetaOptions& options = {});
+/// A seed [2] of the type of `seed`, independent of it and of those for other `data`, an integer scalar.
+Tensor stateless_fold_in(const Tensor& seed, const NumberOrTensor& data);
+/// `num` independent seeds [num, 2] of the type of `seed`. InvalidArgument unless num is positive.
+Tensor stateless_split(const Tensor& seed, std::int64_t num = 2);
 
 }  // namespace gradus::random

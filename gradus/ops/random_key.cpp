@@ -30,7 +30,7 @@ SeedState& seeds() {
   static SeedState only;
   return only;
 }
-/// What `work` gives of the state that this thread draws from.
+/// The result of `work` on the state that this thread draws from.
 template <class Work> auto with_state(Work work) {
   if (std::uint64_t* const own = CallContext::here().random_state) return work(*own);
   std::lock_guard lock(seeds().guard);

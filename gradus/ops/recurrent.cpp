@@ -63,7 +63,7 @@ Nonlinearity clipping(const Nonlinearity& given, Tensor (*otherwise)(const Tenso
   return [f, clip](const Tensor& x) { return f(clip_by_value(x, -clip, clip)); };
 }
 
-/// Which rows of the batch a place counts for, and what stands where it does not: the place is carried.
+/// The rows of the batch that a place counts for, and the values where it does not: the place is carried.
 struct Places {
   Tensor lengths;  // i64 [batch, 1]
   Tensor mask;     // bool [time, batch]

@@ -107,7 +107,7 @@ struct All {
 };
 
 /// A dimension as a number: known only at each call if it is symbolic.
-struct Extent {
+struct ExtentNumber {
   static constexpr auto name = "extent";
   std::int64_t dimension = 0;
   DType dtype = f32;
@@ -125,9 +125,9 @@ struct Extent {
 
 namespace {
 
-const bool extent_has_extents = Extents::are<Extent>(&Extent::dimension);
+const bool extent_has_extents = Extents::are<ExtentNumber>(&ExtentNumber::dimension);
 
-/// Which axes: bit i for axis i.
+/// Axes as a mask: bit i for axis i.
 std::uint32_t mask_of(std::string_view op, const Tensor& x, const std::vector<int>& axis) {
   std::uint32_t mask = 0;
   for (int a : axis) {
@@ -262,7 +262,7 @@ Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options) {
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor shift = where(equal(largest, fill_like(largest, -infinity)), zero, largest);
   const Tensor sum = reduce_sum(exp(minus_largest(x, shift)), keeping(options));
-  // Of -inf alone the sum is 0, and 1 / 0 * 0 would be the gradient.
+  // The sum over -inf alone is 0, and 1 / 0 * 0 would be the gradient.
   const Tensor none = equal(sum, zero);
   const Tensor logarithm = where(none, fill_like(sum, -infinity), log(where(none, fill_like(sum, 1), sum)));
   return without(options, x, logarithm + shift);
@@ -323,10 +323,10 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   return reshape(reduce_mask<Sum>(x, mask), shape);
 }
 
-AnyOp extent_op(std::int64_t dimension, DType dtype) { return AnyOp::of(Extent{dimension, dtype}); }
+AnyOp extent_op(std::int64_t dimension, DType dtype) { return AnyOp::of(ExtentNumber{dimension, dtype}); }
 
 Tensor extent(std::int64_t dimension, DType dtype) {
-  return dimension >= 0 ? fill({}, dimension, dtype) : apply(Extent{dimension, dtype});
+  return dimension >= 0 ? fill({}, dimension, dtype) : apply(ExtentNumber{dimension, dtype});
 }
 
 Tensor element_count(const Tensor& x, DType dtype) { return extent(x.shape().size(), dtype); }

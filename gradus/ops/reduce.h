@@ -5,6 +5,7 @@
 #pragma once
 #include <vector>
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -67,6 +68,7 @@ Tensor argmax(const Tensor& x, ArgOptions options);
 Tensor argmin(const Tensor& x, ArgOptions options);
 /// 1 at the first of the largest elements along `axis`, 0 elsewhere.
 Tensor hardmax(const Tensor& x, int axis = -1);
+inline Tensor hardmax(const Tensor& x, NamedAxis named) { return hardmax(x, named.axis); }
 
 /// targets: integers [places...], predictions: floats [places..., classes] -> boolean [places...]: true if fewer than k
 /// classes have a larger prediction than the target. False for a target that is no class, or a prediction that is not

@@ -74,7 +74,7 @@ Samples samples_of(const Tensor& first, const Tensor& last, std::int64_t n, std:
 Tensor down(const Tensor& y) { return expand_dims(expand_dims(y, -1), -1); }
 Tensor across(const Tensor& x) { return expand_dims(expand_dims(x, 1), 1); }
 
-/// What stands at the four corners of every sample, weighted: [..., channels].
+/// The values at the four corners of every sample, weighted: [..., channels].
 std::vector<Tensor> corners(const Tensor& x, const Tensor& examples, const Samples& y, const Samples& z) {
   const Shape& shape = x.shape();
   const std::int64_t space = dimension::multiply(shape[2], shape[3]);
@@ -208,7 +208,8 @@ namespace {
 /// To the nearest whole number, halves away from zero.
 Tensor rounded(const Tensor& x) { return where(x < 0, ceil(x - 0.5), floor(x + 0.5)); }
 
-/// Which of n elements lie in each of `bins` parts of the regions from first to last: bool [regions, bins, n].
+/// True for those of n elements that lie in each of `bins` parts of the regions from first to last: bool [regions,
+/// bins, n].
 Tensor in_bins(const Tensor& first, const Tensor& last, std::int64_t bins, std::int64_t n) {
   const Tensor length = maximum(last - first + 1, 1), bin = length / static_cast<double>(bins);
   const Tensor i = iota({1, bins}, first.dtype());

@@ -56,8 +56,7 @@ struct Axis {
   double begin = 0, end = 1;
 };
 
-/// What the elements of the result are made of, `count` neighbours each: neighbour k of element i stands at i * count +
-/// k.
+/// The sources of the result's elements, `count` neighbours each: neighbour k of element i stands at i * count + k.
 struct Neighbours {
   std::size_t count;
   std::vector<std::int64_t> index;
@@ -272,7 +271,7 @@ bool is_unchanged(const Axis& axis, const ResampleOptions& options) {
   return axis.scale == 1 && axis.out == axis.n && options.coordinates != Coordinates::tf_crop_and_resize;
 }
 
-/// What integers, and floats of less precision, are interpolated in.
+/// The type in which integers, and floats of less precision, are interpolated.
 DType interpolated_in(DType t) { return t == f64 || (is_integer(t) && size_of(t) >= 4) ? f64 : f32; }
 
 /// The largest size within `size` that has the ratio of the images.
@@ -339,7 +338,8 @@ Tensor resize(const Tensor& images, std::array<std::int64_t, 2> size, ResizeOpti
   return resample_by(x, {how, kernel_of(method), is_area});
 }
 
-Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const std::vector<int>& axis) {
+Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   const HostFloats floats;
   std::vector<int> places = axis;
   for (int i = 0; axis.empty() && i < x.shape().rank(); ++i) places.push_back(i);

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -65,6 +66,10 @@ Tensor resample(const Tensor& x, const ResampleOptions& options);
 
 /// `x` cropped, or padded with zeros, to `sizes`, evenly at both ends of each axis. An odd element goes to the end. No
 /// axis means all of them.
-Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const std::vector<int>& axis = {});
+Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const NamedAxes& named);
+template <class = void>
+Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const std::vector<int>& axis = {}) {
+  return center_crop_pad(x, sizes, NamedAxes{axis});
+}
 
 }  // namespace gradus

@@ -18,7 +18,7 @@ constexpr int as_kind(Reduction reduction) { return static_cast<int>(reduction);
 
 Tensor zeros_of(const Tensor& x) { return fill_like(x, 0); }
 
-/// Which update is the last one at its place: [places].
+/// True for the last update at its place: [places].
 Tensor is_last(const Tensor& indices, std::int64_t n) {
   const Tensor order = iota(indices.shape(), i64);
   const Tensor last = apply(Scatter{-1, as_kind(Reduction::none)}, fill({n}, -1, i64), indices, order);
@@ -42,7 +42,7 @@ Tensor shifted(const Tensor& x, std::int64_t by, bool up, std::int64_t filler) {
   return up ? concat({edge, slice_within(x, 1, 0, kept)}, 1) : concat({slice_within(x, 1, by, kept), edge}, 1);
 }
 
-/// Of x: [outer, P, inner] the products of those before (or behind) each element that are of its own segment;
+/// For x: [outer, P, inner] the products of those before (or behind) each element that are of its own segment;
 /// `segment`: [1, P, 1], equal numbers stand together. By doubling, without a division, so it can be differentiated
 /// where factors are 0.
 Tensor product_before(const Tensor& x, const Tensor& segment, bool up) {
@@ -239,7 +239,7 @@ Spec UpdateRows::infer(Specs in) const {
   return Scatter{-in[0].shape.rank(), as_kind(Reduction::none)}.infer(in);
 }
 
-/// What is replaced gets none, of the rows at one place only the last one does, and those outside none.
+/// Replaced elements get none, of the rows at one place only the last one does, and those outside none.
 Tensors UpdateRows::vjp(In in, const Tensor&, const Tensor& dy) const {
   const Tensor &x = in[0], &indices = in[1], &rows = in[2];
   const std::int64_t n = x.shape()[0];

@@ -8,6 +8,7 @@
 #pragma once
 #include <array>
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -32,5 +33,8 @@ Tensor tensor_scatter_nd(const Tensor& x, const Tensor& indices, const Tensor& u
 /// x with x[i, indices[i, j, k], k] replaced by values[i, j, k] for axis 1. As NumPy's, which changes x in place.
 /// Indices and values broadcast to each other and to the other dimensions of x.
 Tensor put_along_axis(const Tensor& x, const Tensor& indices, const Tensor& values, int axis = -1);
+inline Tensor put_along_axis(const Tensor& x, const Tensor& indices, const Tensor& values, NamedAxis named) {
+  return put_along_axis(x, indices, values, named.axis);
+}
 
 }  // namespace gradus

@@ -61,7 +61,7 @@ Tensor counts_of(const Routed& to, DType dtype, int rank, std::int64_t least) {
   return least ? maximum(counts, fill_like(counts, least)) : counts;
 }
 
-/// Of f16 and bf16 in f32: products are rounded once.
+/// For f16 and bf16 in f32: products are rounded once.
 Tensor combined(Routed to, scalar::Literal start, Reduction reduction) {
   if (is_narrow(to.x.dtype())) {
     const DType t = std::exchange(to.x, widened(to.x)).dtype();

@@ -4,6 +4,7 @@
 #pragma once
 #include <optional>
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -14,8 +15,14 @@ Tensor nonzero(const Tensor& x);
 /// Elements where a mask holds. x: [outer..., n1 ... nk, inner...], mask: boolean [n1 ... nk], n1 at `axis` ->
 /// [outer..., found, inner...].
 Tensor boolean_mask(const Tensor& x, const Tensor& mask, int axis = 0);
+inline Tensor boolean_mask(const Tensor& x, const Tensor& mask, NamedAxis named) {
+  return boolean_mask(x, mask, named.axis);
+}
 /// Elements along `axis` where the vector `condition`, which may be shorter, holds. Without an axis x is flattened.
 Tensor compress(const Tensor& x, const Tensor& condition, std::optional<int> axis = {});
+inline Tensor compress(const Tensor& x, const Tensor& condition, NamedAxis named) {
+  return compress(x, condition, named.axis);
+}
 
 /// Result of unique.
 struct Unique {
@@ -45,5 +52,6 @@ Tensor histogram_fixed_width(const Tensor& x, double low, double high, std::int6
 
 /// x with element i along `axis` repeated `repeats[i]` times; `repeats` is a vector of integers.
 Tensor repeat(const Tensor& x, const Tensor& repeats, int axis);
+inline Tensor repeat(const Tensor& x, const Tensor& repeats, NamedAxis named) { return repeat(x, repeats, named.axis); }
 
 }  // namespace gradus

@@ -84,7 +84,8 @@ Tensors as_arguments(In tensors) {
   return result;
 }
 
-Tensor squeeze(const Tensor& x, const std::vector<int>& axis) {
+Tensor squeeze(const Tensor& x, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   std::uint32_t dropped = 0;
   for (int a : axis) {
     const int at = x.shape().normalized(a);
@@ -111,6 +112,13 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   require_sizes("broadcast_to", shape);
   return apply(Broadcast{shape}, x);
+}
+
+bool broadcasts_to(const Shape& shape, const Shape& wanted) {
+  if (shape.rank() > wanted.rank()) return false;
+  for (int i = -shape.rank(); i < 0; ++i)
+    if (shape[i] != 1 && shape[i] != wanted[i]) return false;
+  return true;
 }
 
 Tensor repeat_rows(const Tensor& x, std::int64_t n) {
@@ -252,7 +260,8 @@ std::vector<Tensor> unstack(const Tensor& x, int axis) {
   return out;
 }
 
-Tensor reverse(const Tensor& x, const std::vector<int>& axis) {
+Tensor reverse(const Tensor& x, const NamedAxes& named) {
+  const std::vector<int>& axis = named.axis;
   int dimensions = 0;
   for (int a : axis) {
     const int bit = 1 << (-1 - from_end(x, a));

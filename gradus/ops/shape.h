@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -11,9 +12,13 @@ namespace gradus {
 /// of elements differ.
 Tensor reshape(const Tensor& x, const Shape& shape);
 /// Removes the dimensions `axis`, which must be 1; removes all that are 1 if none is named.
-Tensor squeeze(const Tensor& x, const std::vector<int>& axis = {});
+Tensor squeeze(const Tensor& x, const NamedAxes& named);
+template <class = void> Tensor squeeze(const Tensor& x, const std::vector<int>& axis = {}) {
+  return squeeze(x, NamedAxes{axis});
+}
 /// Inserts a dimension of 1 at position `axis` of the result.
 Tensor expand_dims(const Tensor& x, int axis);
+inline Tensor expand_dims(const Tensor& x, NamedAxis named) { return expand_dims(x, named.axis); }
 /// Repeats along dimensions of size 1, and along new leading ones, to the shape `shape`.
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 /// Exchanges the last two dimensions.
@@ -26,16 +31,24 @@ Tensor slice(const Tensor& x, const std::vector<std::int64_t>& begin, const std:
 Tensor tile(const Tensor& x, const std::vector<std::int64_t>& multiples);
 /// Concatenates tensors along `axis`. The other dimensions and the dtypes must agree.
 Tensor concat(const std::vector<Tensor>& parts, int axis = 0);
+inline Tensor concat(const std::vector<Tensor>& parts, NamedAxis named) { return concat(parts, named.axis); }
 /// Stacks tensors of one shape along a new dimension at position `axis` of the result.
 Tensor stack(const std::vector<Tensor>& parts, int axis = 0);
+inline Tensor stack(const std::vector<Tensor>& parts, NamedAxis named) { return stack(parts, named.axis); }
 /// Splits into `parts` pieces of equal size along `axis`.
 std::vector<Tensor> split(const Tensor& x, int parts, int axis = 0);
+inline std::vector<Tensor> split(const Tensor& x, int parts, NamedAxis named) { return split(x, parts, named.axis); }
 /// One tensor per index along `axis`, without that dimension, whose size must be known.
 std::vector<Tensor> unstack(const Tensor& x, int axis = 0);
+inline std::vector<Tensor> unstack(const Tensor& x, NamedAxis named) { return unstack(x, named.axis); }
 /// Reverses every dimension in `axis`.
-Tensor reverse(const Tensor& x, const std::vector<int>& axis);
+Tensor reverse(const Tensor& x, const NamedAxes& named);
+template <class = void> Tensor reverse(const Tensor& x, const std::vector<int>& axis) {
+  return reverse(x, NamedAxes{axis});
+}
 /// Moves elements by `shift` places towards higher indices. Elements that leave at the end come in at the front.
 Tensor roll(const Tensor& x, std::int64_t shift, int axis);
+inline Tensor roll(const Tensor& x, std::int64_t shift, NamedAxis named) { return roll(x, shift, named.axis); }
 /// Adds paddings[i][0] elements before and paddings[i][1] after dimension i, all equal to `value`.
 Tensor pad(const Tensor& x, const std::vector<std::array<std::int64_t, 2>>& paddings, Scalar value = 0);
 /// Mirrors images [..., height, width, channels] from left to right.
@@ -54,6 +67,8 @@ Tensor slice_within(const Tensor& x, int axis, std::int64_t begin, std::int64_t 
 /// Requires that `dimension` is not negative at any call. This is proven now, or checked for the sizes of each call of
 /// the function that is being traced. Else an OutOfRange says `otherwise`.
 void require_not_negative(std::int64_t dimension, const std::string& otherwise);
+/// True if `shape` broadcasts to `wanted` and no further.
+bool broadcasts_to(const Shape& shape, const Shape& wanted);
 /// n rows that are all `x`: [n, x...].
 Tensor repeat_rows(const Tensor& x, std::int64_t n);
 

@@ -30,7 +30,7 @@ Tensor rows_from(const Tensor& x, const Tensor& begin, std::int64_t count, int a
   return apply(Gather{axis}, x, begin + iota({count}, i64));
 }
 
-/// Of what all shards have gathered the rows of this one.
+/// The rows of this shard among those that all shards have gathered.
 Tensor own_rows(const Tensor& all, const auto& gather) {
   const ShardPlace* const at = shard_place();
   if (!at) return all;
@@ -93,7 +93,7 @@ Tensors OnShard::vjp(In, const Tensor&, const Tensor& dy) const { return {dy}; }
 Tensor OnShard::batch(In in, std::uint32_t, std::int64_t) const { return apply(*this, in[0]); }
 
 Spec AllReduce::infer(Specs in) const { return same_as_operand(name, in); }
-/// What every shard makes of the sum counts.
+/// Every shard's use of the sum counts.
 Tensors AllReduce::vjp(In, const Tensor&, const Tensor& dy) const { return {sum_of_all(dy)}; }
 Tensor AllReduce::batch(In in, std::uint32_t, std::int64_t) const { return sum_of_all(in[0]); }
 

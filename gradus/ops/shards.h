@@ -2,6 +2,7 @@
 /// change nothing.
 #pragma once
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/named_axis.h"
 
 namespace gradus {
 
@@ -17,10 +18,12 @@ Tensor all_reduce_mean(const Tensor& x);
 /// dtype. Outside of such a step: `x`. InvalidArgument for a scalar, and within the body of a branch or loop. The
 /// gradient of a shard's x is its part of the sum of the cotangents of all shards.
 Tensor all_gather(const Tensor& x, int axis = 0);
+inline Tensor all_gather(const Tensor& x, NamedAxis named) { return all_gather(x, named.axis); }
 /// x: T[..., n, ...] -> T[..., n / shards, ...]: the sum of `x` over the shards that have rows, of which each gets its
 /// part along `axis`, by the shards' numbers. InvalidArgument unless n is a multiple of their count; otherwise as
 /// all_reduce_sum. The gradient is that of the parts, gathered. (JAX: psum_scatter with tiled=True.)
 Tensor reduce_scatter(const Tensor& x, int axis = 0);
+inline Tensor reduce_scatter(const Tensor& x, NamedAxis named) { return reduce_scatter(x, named.axis); }
 /// `x` of shard number `root` of those that have rows, on every shard, bit for bit; any dtype. OutOfRange if there is
 /// no such shard; otherwise as all_gather. The gradient of the root's x is the sum of the cotangents of all shards;
 /// that of others is 0. (JAX: pbroadcast.)

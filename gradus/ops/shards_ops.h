@@ -5,8 +5,8 @@
 
 namespace gradus {
 
-/// What argument number `argument` of the call is on the shard that computes. Shards of a batch have one of two
-/// lengths, each of which has arguments, and so values, of its own.
+/// Argument number `argument` of the call on the shard that computes. Shards of a batch have one of two lengths; each
+/// length has arguments, and so values, of its own.
 struct OfShard {
   static constexpr auto name = "of_shard";
   static constexpr auto takes = Takes::anything;
@@ -51,7 +51,7 @@ struct JoinIn {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
-/// What a step assigns to the state of an optimizer, which ranks may divide among themselves
+/// A value that a step assigns to the state of an optimizer, which ranks may divide among themselves
 /// (backend/divided_state.h).
 struct Divisible {
   static constexpr auto name = "divisible";

@@ -12,6 +12,13 @@ enum class Direction { ascending, descending };
 Tensor sort(const Tensor& x, int axis = -1, Direction direction = Direction::ascending);
 /// The i32 indices along `axis` that sort x.
 Tensor argsort(const Tensor& x, int axis = -1, Direction direction = Direction::ascending);
+/// Options of sort and argsort.
+struct SortOptions {
+  int axis = -1;                               // axis to sort along
+  Direction direction = Direction::ascending;  // NaN stands last in either
+};
+inline Tensor sort(const Tensor& x, SortOptions options) { return sort(x, options.axis, options.direction); }
+inline Tensor argsort(const Tensor& x, SortOptions options) { return argsort(x, options.axis, options.direction); }
 
 /// Result of top_k.
 struct TopK {

@@ -323,7 +323,7 @@ struct IntegerPow {
       if (k > 0) square = square * square;
       result = select(bit_of(b, k), result * square, result);
     }
-    // Of negative exponents only 1 and -1 have another power than 0.
+    // For negative exponents only 1 and -1 have another power than 0.
     const auto odd = select(bit_of(b, 0), a, one);
     return select(b < 0, select(a == 1, one, select(a == one - 2, odd, one - one)), result);
   }

@@ -162,8 +162,8 @@ Tensor irfft(const Tensor& x, std::int64_t fft_length) {
           ", expected [..., m, 2], real and imaginary parts");
   return squeeze(dft(x, {.dft_length = fft_length, .inverse = true, .onesided = true}), {-1});
 }
-Tensor fftshift(const Tensor& x, const std::vector<int>& axis) { return shifted(x, axis, false, "fftshift"); }
-Tensor ifftshift(const Tensor& x, const std::vector<int>& axis) { return shifted(x, axis, true, "ifftshift"); }
+Tensor fftshift(const Tensor& x, const NamedAxes& named) { return shifted(x, named.axis, false, "fftshift"); }
+Tensor ifftshift(const Tensor& x, const NamedAxes& named) { return shifted(x, named.axis, true, "ifftshift"); }
 
 Tensor frame(const Tensor& signal, std::int64_t frame_length, std::int64_t frame_step, FrameOptions options) {
   const int axis = checked_axis(signal, options.axis, "frame");

@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include "gradus/ops/named_axis.h"
 #include "gradus/ops/signal.h"
 
 namespace gradus {
@@ -31,9 +32,15 @@ Tensor rfft(const Tensor& x, std::int64_t fft_length = 0);
 /// Inverse of rfft: [..., m, 2] -> real [..., fft_length], by default 2 (m - 1).
 Tensor irfft(const Tensor& x, std::int64_t fft_length = 0);
 /// Moves frequency 0 to the middle along `axis` (none: all).
-Tensor fftshift(const Tensor& x, const std::vector<int>& axis = {});
+Tensor fftshift(const Tensor& x, const NamedAxes& named);
+template <class = void> Tensor fftshift(const Tensor& x, const std::vector<int>& axis = {}) {
+  return fftshift(x, NamedAxes{axis});
+}
 /// Inverse of fftshift.
-Tensor ifftshift(const Tensor& x, const std::vector<int>& axis = {});
+Tensor ifftshift(const Tensor& x, const NamedAxes& named);
+template <class = void> Tensor ifftshift(const Tensor& x, const std::vector<int>& axis = {}) {
+  return ifftshift(x, NamedAxes{axis});
+}
 
 /// Options of frame.
 struct FrameOptions {

@@ -16,7 +16,7 @@ namespace {
 
 const bool strided_slices_have_extents = Extents::are<StridedSlice>(&StridedSlice::begin, &StridedSlice::size);
 
-/// Whether a dimension is positive: of a symbolic one whether it is for large sizes.
+/// True if a dimension is positive; a symbolic one, if it is for large sizes.
 bool is_positive(std::int64_t d) {
   const std::vector<std::int64_t> large(static_cast<std::size_t>(std::max(dimension::symbols_in(d), 0)), 1000);
   return dimension::evaluate(d, large) > 0;
@@ -37,7 +37,7 @@ Tensor with_zeros(const Tensor& x, int axis, std::int64_t before, std::int64_t a
   return concat(parts, axis);
 }
 
-/// Of [outer, m, inner] the m rows at begin, begin + step ... of [outer, extent, inner], zeros elsewhere.
+/// The m rows of [outer, m, inner] at begin, begin + step ... of [outer, extent, inner], zeros elsewhere.
 Tensor spread(const Tensor& dy, int axis, std::int64_t begin, std::int64_t step, std::int64_t extent) {
   const Shape& shape = dy.shape();
   Shape result = shape;
@@ -62,7 +62,7 @@ Tensor spread(const Tensor& dy, int axis, std::int64_t begin, std::int64_t step,
   return reshape(with_zeros(rows, 1, begin, is_positive(over) ? 0 : dimension::subtract(rest, length)), result);
 }
 
-/// What x[begin:end:step] is along one dimension: the box of a StridedSlice.
+/// The box of x[begin:end:step] along one dimension, for a StridedSlice.
 struct Stretch {
   std::int64_t begin = 0, size = 0, step = 1;
   bool backwards = false;
@@ -88,14 +88,18 @@ Stretch stretch_of_known(const Range& range, std::int64_t n) {
 /// Nothing is clamped: that the range lies within the dimension is proven, or checked at every call.
 Stretch stretch_of_symbolic(const Tensor& x, int axis, const Range& range, std::string_view op) {
   const std::int64_t n = x.shape()[axis];
-  const auto from_start = [&](std::int64_t at) { return at < 0 ? dimension::subtract(n, -at) : at; };
+  const auto from_start = [&](std::int64_t at, bool is_dimension) {
+    return at < 0 && !is_dimension ? dimension::subtract(n, -at) : at;
+  };
   std::int64_t first = 0, end = n;
   if (range.step > 0) {
-    if (range.begin) first = from_start(*range.begin);
-    if (range.end && *range.end < std::int64_t{1} << 31) end = from_start(*range.end);
+    if (range.begin) first = from_start(*range.begin, range.begin_is_dimension);
+    if (range.end && *range.end < std::int64_t{1} << 31) end = from_start(*range.end, range.end_is_dimension);
   } else {
-    if (range.begin && *range.begin < std::int64_t{1} << 31) end = dimension::add(from_start(*range.begin), 1);
-    if (range.end && *range.end > -(std::int64_t{1} << 31)) first = dimension::add(from_start(*range.end), 1);
+    if (range.begin && *range.begin < std::int64_t{1} << 31)
+      end = dimension::add(from_start(*range.begin, range.begin_is_dimension), 1);
+    if (range.end && *range.end > -(std::int64_t{1} << 31))
+      first = dimension::add(from_start(*range.end, range.end_is_dimension), 1);
   }
   const std::int64_t length = dimension::subtract(end, first), step = range.step < 0 ? -range.step : range.step;
   if (length < 0 && dimension::symbols_in(length) == 0) return {};
@@ -155,32 +159,46 @@ Tensor StridedSlice::batch(In in, std::uint32_t, std::int64_t n) const {
                        in);
 }
 
-Tensor slice_ranges(const Tensor& x, const std::vector<Range>& ranges, std::string_view op) {
+namespace {
+
+Stretch stretch_of(const Tensor& x, int axis, const Range& range, std::string_view op) {
+  require(range.step != 0, op, ": the step along dimension ", axis, " of ", x.spec(), " is 0");
+  require(range.step > -(std::int64_t{1} << 62) && range.step < std::int64_t{1} << 62, op, ": the step ", range.step,
+          " along dimension ", axis, " of ", x.spec(), " is too large");
+  const std::int64_t n = x.shape()[axis];
+  const bool is_known = n >= 0 && !range.begin_is_dimension && !range.end_is_dimension;
+  Stretch s = is_known ? stretch_of_known(range, n) : stretch_of_symbolic(x, axis, range, op);
+  const bool is_short = s.size == 0 || s.size == 1;
+  if (SizeChoice::choose(is_short) && is_short) s.step = 1, s.backwards = false;
+  if (s.size == 0) s.begin = 0;
+  return s;
+}
+
+}  // namespace
+
+StridedSlice box_of_ranges(const Tensor& x, const std::vector<Range>& ranges, std::string_view op) {
   const int rank = x.shape().rank();
   internal_check(static_cast<int>(ranges.size()) == rank, "slice_ranges needs one range a dimension");
   StridedSlice box;
-  bool whole = true, dense = true;
   for (int i = 0; i < rank; ++i) {
-    const Range& range = ranges[static_cast<std::size_t>(i)];
-    require(range.step != 0, op, ": the step along dimension ", i, " of ", x.spec(), " is 0");
-    require(range.step > -(std::int64_t{1} << 62) && range.step < std::int64_t{1} << 62, op, ": the step ", range.step,
-            " along dimension ", i, " of ", x.spec(), " is too large");
-    const std::int64_t n = x.shape()[i];
-    Stretch s = n >= 0 ? stretch_of_known(range, n) : stretch_of_symbolic(x, i, range, op);
-    const bool is_short = s.size == 0 || s.size == 1;
-    if (SizeChoice::choose(is_short) && is_short) s.step = 1, s.backwards = false;
-    if (s.size == 0) s.begin = 0;
+    const Stretch s = stretch_of(x, i, ranges[static_cast<std::size_t>(i)], op);
     box.begin.push_back(s.begin);
     box.size.push_back(s.size);
     box.step.push_back(s.step);
     if (s.backwards) box.backwards |= 1 << (rank - 1 - i);
-    whole = whole && s.begin == 0 && s.size == n && s.step == 1 && !s.backwards;
-    dense = dense && s.step == 1 && !s.backwards;
   }
-  if (whole) return x;
-  if (dense) return apply(Slice{box.begin, box.size}, x);
-  if (box.size == x.shape() && box.step == Shape(std::vector<std::int64_t>(static_cast<std::size_t>(rank), 1)))
-    return apply(Reverse{box.backwards}, x);
+  return box;
+}
+
+Tensor slice_ranges(const Tensor& x, const std::vector<Range>& ranges, std::string_view op) {
+  return slice_box(x, box_of_ranges(x, ranges, op));
+}
+
+Tensor slice_box(const Tensor& x, const StridedSlice& box) {
+  const bool steps = std::ranges::any_of(box.step, [](std::int64_t step) { return step != 1; });
+  const bool starts = std::ranges::all_of(box.begin, [](std::int64_t begin) { return begin == 0; });
+  if (!steps && !box.backwards) return starts && box.size == x.shape() ? x : apply(Slice{box.begin, box.size}, x);
+  if (box.size == x.shape() && !steps) return apply(Reverse{box.backwards}, x);
   return apply(box, x);
 }
 

@@ -8,13 +8,20 @@ namespace gradus {
 
 /// One dimension of x[begin:end:step]. An empty begin or end is where the step begins or ends.
 struct Range {
-  std::optional<std::int64_t> begin = {}, end = {};  // elements [begin, end)
-  std::int64_t step = 1;                             // distance between elements, may be negative
+  std::optional<std::int64_t> begin = {}, end = {};           // elements [begin, end)
+  std::int64_t step = 1;                                      // distance between elements, may be negative
+  bool begin_is_dimension = false, end_is_dimension = false;  // a negative one is symbolic: it counts from the front
 };
 /// One range per dimension of x. `op` opens errors.
 Tensor slice_ranges(const Tensor& x, const std::vector<Range>& ranges, std::string_view op);
 /// Elements begin, begin + step, begin + 2*step ... along `axis`, `size` of them, which must lie within x.
 Tensor every(const Tensor& x, int axis, std::int64_t begin, std::int64_t size, std::int64_t step);
+
+struct StridedSlice;
+/// The view that slice_ranges takes. `op` opens errors.
+StridedSlice box_of_ranges(const Tensor& x, const std::vector<Range>& ranges, std::string_view op);
+/// `box` of x, by the simplest view that has it: x itself, a Slice or a Reverse.
+Tensor slice_box(const Tensor& x, const StridedSlice& box);
 
 /// A strided view: element i of dimension d is element begin[d] + i * step[d] of the input. In dimensions whose bit is
 /// set in `backwards` (bit 0: the last) it is element begin[d] + (size[d] - 1 - i) * step[d]. The numbers are

@@ -45,6 +45,14 @@ struct Normalized {
 };
 /// x / norm, and the norm of order `ord` along `axis`, kept as 1.
 Normalized normalize(const Tensor& x, double ord = 2, const std::vector<int>& axis = {});
+/// Options of normalize.
+struct NormalizeOptions {
+  double ord = 2;              // order of the norm
+  std::vector<int> axis = {};  // axes of the norm; none: all
+};
+inline Normalized normalize(const Tensor& x, const NormalizeOptions& options) {
+  return normalize(x, options.ord, options.axis);
+}
 
 /// Mean and variance of x with `weights` that broadcast to it: sums of weighted elements over the sum of weights.
 Moments weighted_moments(const Tensor& x, const Tensor& weights, ReduceOptions options = {});

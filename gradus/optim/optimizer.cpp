@@ -1,4 +1,4 @@
-/// What an optimizer has for its variables, and changes to it between steps.
+/// An optimizer's state for its variables, and changes to it between steps.
 #include "gradus/optim/optimizer.h"
 #include <algorithm>
 #include <cmath>

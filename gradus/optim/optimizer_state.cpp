@@ -13,7 +13,7 @@
 namespace gradus {
 namespace {
 
-/// Which Variables were read, as which nodes.
+/// The Variables that were read, and the nodes of the reads.
 struct Readings final : ReadListener {
   struct Reading {
     Tensor value;  // so that no other node gets its address
@@ -34,7 +34,7 @@ struct Formula {
   bool is_comparable;
 };
 
-/// What `f` makes of so many scalars.
+/// The formula that `f` makes from `scalars` scalars.
 Formula formula(std::string_view of, std::size_t scalars, DType t, const std::function<Tensors(In)>& f) {
   const std::vector<Spec> specs(scalars, Spec{t, {}});
   Readings readings;
@@ -46,7 +46,7 @@ Formula formula(std::string_view of, std::size_t scalars, DType t, const std::fu
   return made;
 }
 
-/// What a formula makes of numbers of its own is another tensor each time that it is traced.
+/// Numbers that a formula creates are another tensor each time that it is traced.
 bool same_numbers(const Tensor& a, const Tensor& b) {
   return a.node() == b.node() || (!a.is_symbolic() && !b.is_symbolic() && bitwise_equal(a, b));
 }

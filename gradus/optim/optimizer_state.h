@@ -75,7 +75,7 @@ struct Optimizer::State : OptimizerSetup, OptimizerValues {
   void find_places();
   /// Makes what belongs to this variable, if it is new.
   void take_in(const Variable& variable);
-  /// Of its slots, and of its average. Those that ranks will divide take no memory yet.
+  /// The first values of its slots, and of its average. Those that ranks will divide take no memory yet.
   Tensors first_values(const Variable& variable, bool is_divided = false) const;
 
   std::size_t group_of(const Variable& variable) const;
@@ -99,7 +99,7 @@ struct Optimizer::State : OptimizerSetup, OptimizerValues {
   void settle(const Variables& variables) const;
 };
 
-/// What a step writes: all of it or nothing. Everything that may fail, as memory may be short, comes before commit().
+/// The writes of a step: all of them or none. Everything that may fail, as memory may be short, comes before commit().
 class VariableChanges {
  public:
   void add(Variable& variable, Tensor next) { all_.emplace_back(&variable, std::move(next)); }

@@ -38,7 +38,7 @@ class NumbersByType {
   std::map<DType, Tensors> by_type_;
 };
 
-/// What a step computes once, whatever the variable.
+/// Values that a step computes once, whatever the variable.
 struct StepParts {
   Tensor finite;         // empty unless gradients that are not finite are to be skipped
   Tensor average, rest;  // of the moving averages: f64 scalars
@@ -54,7 +54,7 @@ class StepFormulas {
   StepFormulas(OptimizerSetup& setup, OptimizerValues& values, const Tensor& finite)
       : setup_(setup), values_(values), step_(parts_of(finite)) {}
 
-  /// What the update of one variable depends on beside its values and its gradient.
+  /// The inputs of one variable's update beside its values and its gradient.
   struct OneUpdate {
     Tensor decay;  // empty: it does not
     In shared;

@@ -18,7 +18,7 @@ Tensor one_minus_power(double beta, const Tensor& t) {
   return beta == 0 ? number(1) : -expm1(t * number(std::log(beta)));
 }
 
-/// Whether zero / sqrt(what is at least x) is 0, in f32 too.
+/// True if 0 / sqrt(a number of at least x) is 0, in f32 too.
 bool divides_zero(double x) { return x >= std::numeric_limits<float>::min(); }
 
 Tensor moving_mean(const Tensor& mean, const Tensor& x, double beta) { return mean * beta + x * (1 - beta); }
@@ -64,7 +64,7 @@ struct AdamRule final : UpdateRule {
   }
 };
 
-/// What Nadam, Adamax and Lamb take of Adam's options.
+/// Adam's options that Nadam, Adamax and Lamb take.
 struct Betas {
   double beta_1, beta_2, epsilon;
   Betas(std::string_view optimizer, const AdamOptions& o) : beta_1(o.beta_1), beta_2(o.beta_2), epsilon(o.epsilon) {
@@ -226,7 +226,7 @@ std::shared_ptr<const UpdateRule> adam(std::string_view name, const auto& o) {
   return std::make_shared<AdamRule>(name, o.beta_1, o.beta_2, o.epsilon, o.amsgrad);
 }
 
-/// What all options have in common; InvalidArgument unless each of them is in its range.
+/// The common part of all options; InvalidArgument unless each of them is in its range.
 OptimizerSettings settings_of(std::string_view optimizer, const auto& o) {
   check_options(optimizer, o);
   NamedOptions said{{"optimizer", std::string(optimizer)}};

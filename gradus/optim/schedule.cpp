@@ -30,8 +30,8 @@ Tensor cosine_decay(const Tensor& step, const CosineDecayOptions& o) {
   return where(t < number(o.warmup_steps), warming, decayed);
 }
 
-/// Which period it is and how much of it is done, in units of the first one. The logarithm may round to the neighbour
-/// of the period where one ends; comparing with the periods' true beginnings mends that.
+/// The number of the period and the part of it that is done, in units of the first one. The logarithm may round to the
+/// neighbour of the period where one ends; comparing with the periods' true beginnings mends that.
 Tensor cosine_decay_restarts(const Tensor& step, const CosineDecayRestartsOptions& o) {
   const Tensor time = cast(step, f64) / number(o.first_decay_steps);
   Tensor period = floor(time), done = time - period;

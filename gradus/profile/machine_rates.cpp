@@ -1,4 +1,4 @@
-/// Memory by the best of a few rounds, so that what else runs on the machine counts little.
+/// Memory by the best of a few rounds, so that other work on the machine counts little.
 #include "gradus/profile/machine_rates.h"
 #include <algorithm>
 #include <cstddef>

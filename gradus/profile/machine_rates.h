@@ -1,4 +1,4 @@
-/// MachineRates: what one thread of this machine can do at most: thread_rates(), and memory, measured once.
+/// MachineRates: the most that one thread of this machine can do: thread_rates(), and memory, measured once.
 #pragma once
 
 namespace gradus {

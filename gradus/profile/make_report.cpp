@@ -101,12 +101,12 @@ void add_others(Rows& rows, const ProfileTimeline& timeline, int threads) {
         rows.add_least(row, sum.flops / rates.flops / threads, static_cast<double>(sum.bytes) / rates.bytes / threads);
       }
     }
-  for (const ActivityEvent& event : timeline.tracks.front().kept.events)  // readers wait for what is made ahead
+  for (const ActivityEvent& event : timeline.tracks.front().kept.events)  // readers wait for prefetched elements
     if (event.kind == Kind::fetch && event.part == 1)
       rows.row(ProfileKind::stage, timeline.name(event.name)).waiting += seconds(event.end - event.begin);
 }
 
-/// Bytes of batches that are ready and of what datasets hold, at each time at which that changed.
+/// Bytes of batches that are ready and of those that datasets hold, at each time at which that changed.
 std::vector<std::pair<std::int64_t, std::int64_t>> bytes_of_queues(const ProfileTimeline& timeline) {
   std::vector<const ActivityEvent*> samples;
   for (const ProfileTimeline::Track& track : timeline.tracks)

@@ -1,4 +1,4 @@
-/// A report of what was written down.
+/// Makes a report of a timeline.
 #pragma once
 #include "gradus/profile/report.h"
 #include "gradus/profile/timeline.h"
@@ -8,7 +8,7 @@ namespace gradus {
 /// Parts and rows of the timeline, the suggestions included.
 ProfileReport make_report(ProfileTimeline timeline, std::size_t peak_bytes, int threads);
 
-/// What could be changed, dearest first.
+/// Possible changes, dearest first.
 std::vector<Suggestion> suggestions_of(const ProfileReport& report, const ProfileTimeline& timeline);
 
 }  // namespace gradus

@@ -14,9 +14,9 @@ namespace gradus {
 class ActivityLog;
 class ProfileListener;
 
-/// In its lifetime what this thread does is a row of the report of the profile that is taken of it. Without a profile
-/// it does nothing. Scopes nest. It ends on the thread that it began on, before the profile and before the scopes
-/// around it; otherwise profile() throws InvalidArgument.
+/// In its lifetime this thread's work is a row of the report of its profile. Without a profile it does nothing. Scopes
+/// nest. It ends on the thread that it began on, before the profile and before the scopes around it; otherwise
+/// profile() throws InvalidArgument.
 class ProfileScope {
  public:
   /// Rows of one name are one row.
@@ -35,7 +35,7 @@ namespace detail {
 ProfileReport profile_of(const std::function<void()>& work);
 }
 
-/// Does the work and reports where its time went. What it throws is thrown on. The report is of this thread and of the
+/// Does the work and reports where its time went. Its errors are rethrown. The report is of this thread and of the
 /// threads that work for it: the pool, the threads of its datasets, those of its devices. Threads that the work starts
 /// by itself may take profiles of their own. InvalidArgument if this thread is within a profile already, or traces.
 template <std::invocable F> ProfileReport profile(F&& work) {

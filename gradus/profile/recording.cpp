@@ -1,4 +1,4 @@
-/// Taking entries, and working out who waited for whom.
+/// Taking entries, and finding out which thread waited for which.
 #include "gradus/profile/recording.h"
 #include <algorithm>
 #include <span>

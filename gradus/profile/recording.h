@@ -1,4 +1,4 @@
-/// ProfileRecording: who takes a profile.
+/// ProfileRecording: takes a profile.
 #pragma once
 #include <deque>
 #include <map>
@@ -18,7 +18,7 @@ class ProfileRecording final : public ProfileListener {
   ProfileRecording();
   /// The log of the thread that is profiled.
   ActivityLog& main() { return main_; }
-  /// What was written. From now on nothing is.
+  /// The recorded timeline. From now on nothing is recorded.
   ProfileTimeline finish();
   /// A mistake in the use of scopes, which the end of the profile tells.
   void note_problem(std::string problem);
@@ -45,7 +45,7 @@ class ProfileRecording final : public ProfileListener {
 
   ActivityLog main_;
   std::atomic<std::uint64_t> flows_{0};
-  mutable std::mutex guard_;  // of what follows
+  mutable std::mutex guard_;  // guards the members below
   std::deque<Other> others_;
   std::map<std::string, std::uint64_t, std::less<>> numbers_;
   ProfileTimeline timeline_;

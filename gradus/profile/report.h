@@ -1,4 +1,4 @@
-/// ProfileReport: where the time of some work went, and what would make it faster.
+/// ProfileReport: the parts of the time of some work, and changes that would make it faster.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace gradus {
 
-/// What a row of a report is about.
+/// The subject of a row of a report.
 enum class ProfileKind : std::uint8_t {
   kernel,  // ops that are computed together
   layer,   // all kernels of a layer, those of its gradient included
@@ -24,15 +24,15 @@ std::string_view name_of(ProfileKind kind);
 struct ProfileRow {
   std::string name;        // "matmul+add+relu", "sequential/dense_1", "batch(32)", "step"
   std::int64_t calls = 0;  // runs of a kernel or a layer, elements of a stage, times that a scope was entered
-  double seconds = 0;  // of all threads together; of a scope: on the clock; of a stage: of those that make its elements
+  double seconds = 0;  // of all threads together; a scope's: on the clock; a stage's: of the threads that make elements
   std::size_t bytes = 0;                   // read and written by kernels; of a stage: of its elements
-  ProfileKind kind = ProfileKind::kernel;  // what it is about
+  ProfileKind kind = ProfileKind::kernel;  // its subject
   double flops = 0;                        // operations, as the cost model counts them
-  double of_peak = 0;           // its operations a second, as a share of what its threads can do; 0: not known
-  double of_bandwidth = 0;      // its bytes a second, likewise; more than 1 where a cache holds them
-  double waiting = 0;           // seconds that other threads waited for it
-  double gradient_seconds = 0;  // of a layer: the part of its seconds that its gradient takes
-  std::string stage = {};       // of a kernel or layer: the dataset stage for which it ran; empty: none
+  double of_peak = 0;                      // its operations a second, as a share of its threads' most; 0: not known
+  double of_bandwidth = 0;                 // its bytes a second, as a share of it; more than 1 where a cache holds them
+  double waiting = 0;                      // seconds that other threads waited for it
+  double gradient_seconds = 0;             // of a layer: the part of its seconds that its gradient takes
+  std::string stage = {};                  // of a kernel or layer: the dataset stage for which it ran; empty: none
 };
 
 /// A change that would make the work faster.
@@ -44,13 +44,13 @@ struct Suggestion {
   std::string remedy = {};  // the way to write it where the reason does not give it; may be empty
 };
 
-/// The memory of tensors at a moment, by what holds it, in bytes.
+/// The memory of tensors at a moment, by its holders, in bytes.
 struct ProfileMemory {
   double seconds = 0;           // since the work began
   std::size_t weights = 0;      // Variables, but for
   std::size_t optimizer = 0;    // those of an optimizer
-  std::size_t activations = 0;  // what a program keeps for gradients
-  std::size_t temporaries = 0;  // what else it has while it runs
+  std::size_t activations = 0;  // values that a program keeps for gradients
+  std::size_t temporaries = 0;  // its other values while it runs
   std::size_t data = 0;         // batches that are ready, and arrays that datasets are made of
   std::size_t others = 0;       // all else that lives
 };
@@ -65,7 +65,7 @@ struct ProfileReport {
   double compile = 0;                   // tracing and compiling
   double communication = 0;             // with other processes
   double host = 0;                      // all else: the program's own C++
-  std::size_t peak_bytes = 0;           // of tensors, above what was live at the start
+  std::size_t peak_bytes = 0;           // of tensors, above those live at the start
   std::vector<ProfileRow> rows;         // kernels, layers, stages and scopes, dearest first
   std::vector<Suggestion> suggestions;  // dearest first; none if nothing is worth 5 % of the time
   std::vector<ProfileMemory> memory;    // one for each program that ran, in order; at most 200,000

@@ -149,7 +149,7 @@ class TraceWriter {
     if (!phase || !has_arrow) return;
     out_ << "{\"ph\": \"" << phase << "\", \"pid\": 1, \"tid\": " << track
          << ", \"cat\": \"batch\", \"name\": \"batch\", \"bp\": \"e\", \"id\": " << event.flow;
-    // It is taken when it is there.
+    // It is taken when it is ready.
     const bool is_taken_there = event.kind == Kind::fetch && is_made && event.end > event.begin;
     put_time("ts", (is_taken_there ? event.end - 1 : event.begin) - timeline_.begin);
     out_ << "},\n";

@@ -1,6 +1,6 @@
-/// XPlane files, by the schema of xplane.proto: one plane for the host, one line for a track; what the profiled thread
-/// compiles and exchanges with other processes has lines of its own. Scopes are the steps of TensorBoard's overview; a
-/// profile without scopes has its programs as steps.
+/// XPlane files, by the schema of xplane.proto: one plane for the host, one line for a track; compilations and
+/// exchanges of the profiled thread have lines of their own. Scopes are the steps of TensorBoard's overview; a profile
+/// without scopes has its programs as steps.
 #include <unistd.h>
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ class Steps {
     const std::vector<ActivityEvent>& events = timeline.tracks.front().kept.events;
     const Kind kind =
         std::ranges::find(events, Kind::scope, &ActivityEvent::kind) != events.end() ? Kind::scope : Kind::run;
-    // Of two with the same times the outer one ends, and is written down, last.
+    // If two have the same times, the outer one ends, and is written down, last.
     for (const ActivityEvent& event : std::views::reverse(events))
       if (event.kind == kind) steps_.push_back({&event, event.begin, event.end});
     std::ranges::stable_sort(steps_, {}, [](const Step& step) { return std::pair(step.begin, -step.end); });
@@ -62,8 +62,8 @@ class Steps {
     const ActivityEvent* event;
     std::int64_t begin, end, outer = -1;  // outer: the number of the last one before it that ends later, or -1
   };
-  /// The last step up to `last` that ends after `time`, or -1. Those between a step and its outer one end no later than
-  /// it: they are passed over at once, so that a long row of steps within another costs no more than a short one.
+  /// The last step up to `last` that ends after `time`, or -1. Steps between a step and its outer one end no later than
+  /// it: they are skipped at once, so that a long row of steps within another costs no more than a short one.
   std::int64_t ending_after(std::int64_t time, std::int64_t last) const {
     while (last >= 0 && steps_[at(last)].end <= time) last = steps_[at(last)].outer;
     return last;
@@ -93,7 +93,7 @@ class PlaneWriter {
   }
 
  private:
-  /// Of the profiled thread, as in save_trace.
+  /// True for kinds with a line of their own on the profiled thread, as in save_trace.
   static bool has_own_line(Kind kind) { return kind == Kind::compile || kind == Kind::communication; }
 
   void write_line(const ProfileTimeline::Track& track, std::int64_t number, std::string_view name,

@@ -1,4 +1,4 @@
-/// Levers: each rests on a number of the report. What gains less than 5 % of the time is not worth a line.
+/// Levers: each rests on a number of the report. A gain of less than 5 % of the time is not worth a line.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -227,7 +227,7 @@ class Advisor {
     }
   }
 
-  /// What a step takes whatever its batch: starting it, and waiting at barriers.
+  /// The part of a step's time that does not depend on its batch: starting it, and waiting at barriers.
   void suggest_batch_size() {
     if (runs_ < many_runs || report_.compute <= 0 || run_seconds_ / static_cast<double>(runs_) > short_step) return;
     const double waits = std::min(report_.waiting / std::max(1, report_.threads), report_.compute);

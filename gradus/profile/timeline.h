@@ -15,7 +15,7 @@ struct KernelSum {
 
 class ProfileTimeline {
  public:
-  /// What a track is of.
+  /// The owner of a track.
   enum class TrackKind { pool, data, device };
   struct Track {
     TrackKind kind = TrackKind::pool;
@@ -42,7 +42,7 @@ class ProfileTimeline {
   const ProfiledKernel& kernel(const ActivityEvent& event) const {
     return programs.at(event.name).described.kernels[static_cast<std::size_t>(event.part)];
   }
-  /// What an entry is called in a trace.
+  /// The name of an entry in a trace.
   std::string label(const ActivityEvent& event) const;
 
   std::int64_t begin = 0, end = 0;  // nanoseconds of the steady clock

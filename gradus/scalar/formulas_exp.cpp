@@ -12,7 +12,7 @@ Value within(double low, double high, const Value& x) { return min(high, max(low
 struct Reduced {
   Value r, r_low;  // their sum is the argument less n log(2)
   Value power;     // 2^n, or 2^exponent_limit if n is one more
-  Value overflow;  // whether it is
+  Value overflow;  // true if it overflows
 };
 
 /// 2^n, where `rounded` holds n in its low bits and n is no more than the exponent's limit.

@@ -43,7 +43,7 @@ Value stirling_series(const Value& z) {
 }
 
 struct LogGamma {
-  Value small;    // whether the argument lies below 0.75
+  Value small;    // true if the argument lies below 0.75
   Value shifted;  // there log(gamma(u + 1))
   Value y;        // log(gamma(u)) anywhere
 };

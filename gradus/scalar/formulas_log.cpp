@@ -7,7 +7,7 @@
 namespace gradus::scalar {
 namespace {
 
-/// log(1 + f) + low for 1 + f in [sqrt(1/2), sqrt(2)) and a small `low`, as f + what is returned.
+/// log(1 + f) + low for 1 + f in [sqrt(1/2), sqrt(2)) and a small `low`, as f + the result.
 Value log1p_less_argument(const Value& f, const Value& low) {
   const Value square = f * f;
   if (f.type() == f32) {

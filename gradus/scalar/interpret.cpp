@@ -1,4 +1,4 @@
-/// Compiles a formula to a list of loops: dead instructions are dropped, registers are reused once nobody reads them.
+/// Compiles a formula to a list of loops: dead instructions are dropped, registers are reused after their last read.
 #include "gradus/scalar/interpret.h"
 #include <cstring>
 #include "gradus/scalar/rare_parts.h"
@@ -12,7 +12,7 @@ using scalar::Opcode;
 
 const scalar::Instruction& at(const Code& code, int i) { return code.instructions[static_cast<std::size_t>(i)]; }
 
-/// Per instruction the last one that reads it; -1: nobody, so it is dead.
+/// Per instruction the last one that reads it; -1: none, so it is dead.
 std::vector<int> last_readers(const Code& code) {
   std::vector<int> last(code.instructions.size(), -1);
   last[static_cast<std::size_t>(code.result)] = code.result;

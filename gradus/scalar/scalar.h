@@ -51,7 +51,7 @@ enum class Opcode : std::uint8_t {
 
 /// One instruction of a formula.
 struct Instruction {
-  Opcode op = Opcode::input;   // what it computes
+  Opcode op = Opcode::input;   // the operation
   DType type = f32;            // of the result
   int a = -1, b = -1, c = -1;  // operands: numbers of earlier instructions; -1: none
   std::uint64_t bits = 0;      // of a constant, as its type lies in memory; dimension of an extent; 1: rare select

@@ -5,13 +5,15 @@
 #include <limits>
 #include <new>
 #include "gradus/base/error.h"
+#include "gradus/tensor/borrowed.h"
 #include "gradus/tensor/heap.h"
 
 namespace gradus {
 
-/// What it holds is not ours.
+/// Borrowed memory, which others own.
 struct BorrowedBuffer : Buffer {
   BorrowedBuffer(void* data, std::int64_t bytes, std::shared_ptr<const void> kept);
+  static bool is_of_host(const Buffer& buffer);
   std::shared_ptr<const void> owner;
   std::shared_ptr<DeviceMemory> device;
 };
@@ -174,6 +176,12 @@ void discharge(Cache* own, int device, std::int64_t bytes) noexcept {
 
 BorrowedBuffer::BorrowedBuffer(void* data, std::int64_t bytes, std::shared_ptr<const void> kept)
     : Buffer(data, bytes, borrowed_kind), owner(std::move(kept)) {}
+
+bool BorrowedBuffer::is_of_host(const Buffer& buffer) {
+  return buffer.kind_ == borrowed_kind && !buffer.device_memory();
+}
+
+bool is_borrowed(const Buffer& buffer) { return BorrowedBuffer::is_of_host(buffer); }
 
 Ref<Buffer> Buffer::allocate(std::int64_t bytes, const char* what) {
   internal_check(bytes >= 0, "a buffer of ", bytes, " bytes");

@@ -9,11 +9,11 @@
 
 namespace gradus {
 
-/// Memory of a device that the host cannot read. What is in it may still be on its way.
+/// Memory of a device that the host cannot read. Its content may still be on its way.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  /// Returns when it is there. Throws what has kept it from being computed.
+  /// Returns when it is complete. Throws the error that kept it from being computed.
   virtual void wait() const = 0;
   /// Its bytes for the host, copied at the first call, which waits. Valid while this lives.
   virtual const void* host() = 0;

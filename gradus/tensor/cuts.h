@@ -9,8 +9,8 @@ namespace gradus {
 using Cuts = std::vector<std::int64_t>;
 /// Parts of nearly the same size, cut at multiples of `grain`.
 Cuts even_cuts(std::int64_t count, int ranks, std::int64_t grain = 16);
-/// Blocks of `grain` elements, the last one shorter, for ranks one after the other: each gets as many, and those that
-/// remain go to the ranks `first`, first + 1, ... (modulo ranks), one each.
+/// Blocks of `grain` elements, the last one shorter, for ranks in order: each gets as many, and the remaining ones go
+/// to the ranks `first`, first + 1, ... (modulo ranks), one each.
 Cuts block_cuts(std::int64_t count, int ranks, std::int64_t grain, int first);
 
 }  // namespace gradus

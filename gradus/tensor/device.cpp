@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, device_kinds.size()> kind_names{"cpu", "gpu", "tpu", "plugin"};
 
-constexpr int unknown = -1;  // nobody has looked yet
+constexpr int unknown = -1;  // not looked for yet
 constinit std::array<std::atomic<int>, device_kinds.size()> counts{1, unknown, unknown, unknown};
 constinit std::atomic<DeviceFinder*> finder{nullptr};
 
@@ -20,7 +20,7 @@ int count_of(DeviceKind kind) {
   return std::max(0, place_of(kind).load(std::memory_order_acquire));
 }
 
-/// Those that were found; nothing is loaded for a message.
+/// The devices found; nothing is loaded for a message.
 std::string present() {
   std::string all;
   for (const DeviceKind kind : device_kinds)
@@ -29,7 +29,7 @@ std::string present() {
   return all;
 }
 
-/// While GRADUS_DEVICE is read: whether its device is there is found out when that is first used.
+/// While GRADUS_DEVICE is read: the device is looked for when it is first used.
 constinit bool is_starting = false;
 
 Device present_device(DeviceKind kind, int index) {
@@ -130,7 +130,7 @@ const bool has_read_environment = [] {
   for (const DeviceKind kind : device_kinds)
     if (name == kind_names[static_cast<std::size_t>(kind)]) device.kind = kind, is_kind = true;
   if (name == "cuda") device.kind = DeviceKind::gpu, is_kind = true;
-  if (index < 0) device = {DeviceKind::plugin, Device::most - 1};  // it is told when that is looked for
+  if (index < 0) device = {DeviceKind::plugin, Device::most - 1};  // reported when that is looked for
   if (index < 0 || !is_kind) asked() = {std::string(index < 0 ? all : name), std::max(0, index)};
   is_starting = true;
   set_default_device(device);

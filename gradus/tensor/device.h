@@ -17,7 +17,7 @@ inline constexpr std::array device_kinds{DeviceKind::cpu, DeviceKind::gpu, Devic
 /// Prints the kind, such as "cpu".
 std::ostream& operator<<(std::ostream& out, DeviceKind kind);
 
-/// The name of a device, such as cpu:0. The device need not be there: using it is then an Unavailable.
+/// The name of a device, such as cpu:0. The device need not exist: using it is then an Unavailable.
 struct Device {
   static constexpr int most = 63;     // devices of a kind
   DeviceKind kind = DeviceKind::cpu;  // its kind
@@ -114,7 +114,7 @@ class DeviceScope {
 
 /// Sets how many devices of this kind there are.
 void set_device_count(DeviceKind kind, int count);
-/// Unavailable, which lists the devices that there are, unless this one is there.
+/// Unavailable, which lists the existing devices, unless this one is present.
 void require_present(const Device& device);
 
 }  // namespace gradus

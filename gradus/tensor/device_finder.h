@@ -10,7 +10,7 @@ class DeviceFinder {
   virtual ~DeviceFinder() = default;
   /// Looks for devices of this kind, once, and sets their number.
   virtual void find(DeviceKind kind) = 0;
-  /// Why there may be fewer devices of this kind than somebody expects; empty: nothing went wrong.
+  /// Why there may be fewer devices of this kind than expected; empty: nothing went wrong.
   virtual std::string problems(DeviceKind kind) const = 0;
 
   virtual MemoryUse memory_use(const Device& device) = 0;
@@ -18,7 +18,7 @@ class DeviceFinder {
   virtual void set_memory_limit(const Device& device, std::size_t bytes) = 0;
 };
 
-/// Whom to ask, from now on; it stays to the end of the process.
+/// Sets the finder from now on; it stays to the end of the process.
 void set_device_finder(DeviceFinder& finder);
 /// Null if there is none.
 DeviceFinder* device_finder();
@@ -26,7 +26,7 @@ DeviceFinder* device_finder();
 /// Looks for devices of this kind, unless that was done.
 void find_devices(DeviceKind kind);
 
-/// What GRADUS_DEVICE says, if it names a plugin rather than a kind: until that is loaded, the default device is
+/// The content of GRADUS_DEVICE, if it names a plugin rather than a kind: until that is loaded, the default device is
 /// plugin:INDEX.
 struct AskedDevice {
   std::string name;  // empty: it names a kind, or is not set

@@ -130,7 +130,7 @@ std::optional<Polynomial> product_of(const Polynomial& a, const Polynomial& b) {
 
 bool is_proven_positive(const Polynomial& p);
 
-/// Whether no factor of a term can be negative.
+/// True if no factor of a term can be negative.
 bool are_never_negative(const Monomial& m) {
   return std::ranges::all_of(m, [](int factor) {
     if (factor < first_derived) return true;
@@ -189,7 +189,7 @@ bool is_proven_positive(const Polynomial& given) {
   return false;
 }
 
-/// a divided by b > 0: what divides, and the rest, whose coefficients are in [0, b).
+/// a divided by b > 0: the divisible part, and the rest, whose coefficients are in [0, b).
 struct Split {
   Polynomial whole, rest;
 };

@@ -46,7 +46,7 @@ template <class Key> struct Entry {
   }
 };
 
-/// From so many entries on a sort by digits is faster than one by comparisons.
+/// From this many entries on a sort by digits is faster than one by comparisons.
 constexpr std::size_t worth_digits = 256;
 
 /// Puts entries in order by digits of 8 bits from `first` up, and leaves out those in which all keys agree. Entries
@@ -97,7 +97,7 @@ template <class Key> void sort_entries(std::span<Entry<Key>> entries, std::span<
 /// The entries that select_first keeps while it looks for `count` ones.
 constexpr std::size_t room_to_select(std::size_t count) { return 2 * count + 1024; }
 
-/// The first entries of those that were added, found while they are added by place.
+/// The first entries of the added ones, found while they are added by place.
 template <class Key> class FirstEntries {
  public:
   /// Finds `count` > 0 entries, in `room` of room_to_select(count) entries.

@@ -12,8 +12,8 @@
 namespace gradus {
 namespace detail {
 
-/// The bits of `value`, a float or double, rounded to a format with so many bits of exponent and mantissa. It consists
-/// of selections alone, so that loops of it become vector code. Additions of floats are exact or round to nearest even.
+/// The bits of `value`, a float or double, rounded to a format with `exponent` and `mantissa` bits. It consists of
+/// selections alone, so that loops of it become vector code. Additions of floats are exact or round to nearest even.
 template <int exponent, int mantissa, class Real> constexpr std::uint16_t rounded_bits(Real value) {
   using Bits = std::conditional_t<sizeof(Real) == 8, std::uint64_t, std::uint32_t>;
   constexpr int width = static_cast<int>(sizeof(Real)) * 8, own = std::numeric_limits<Real>::digits - 1;

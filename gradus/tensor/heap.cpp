@@ -85,7 +85,7 @@ constexpr auto span_pages = [] {
 
 std::byte* address_of(const Span& span) { return span.arena->base + span.first * page_bytes; }
 
-/// Trivially destructible: buffers may be freed by the destructors of anybody's statics.
+/// Trivially destructible: buffers may be freed by the destructors of other statics.
 class Heap {
  public:
   Block* take(int size_class, int count) {
@@ -218,7 +218,7 @@ class Heap {
     if (end - first == arena.pages) unmap_down_to(std::max(kept_always, std::max(earlier_peak_, recent_peak_) / 4 * 5));
   }
 
-  /// A free span of at least so many pages, near the smallest such.
+  /// A free span of at least `pages` pages, near the smallest such.
   Span* find(std::uint32_t pages) {
     int bin = bin_of(pages);
     for (Span* span = free_[static_cast<std::size_t>(bin)].head; span; span = span->next)

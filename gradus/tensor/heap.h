@@ -48,7 +48,7 @@ void give_span(Block* block) noexcept;
 /// system does so, and takes 1 to 10 ms for each huge page; once all are joined it costs one load. Memory that was
 /// never touched is left alone, and comes in huge pages when it is touched. Before the first call, the first 256 MiB
 /// are small pages. A process that computes once is faster with those, above all in a virtual machine whose host takes
-/// huge pages back as soon as they are free, and has to find memory anew for each. Returns the bytes that it has
+/// huge pages back as soon as they are free, and has to find memory again for each. Returns the bytes that it has
 /// treated; 0: no small page is left. The environment's GRADUS_HUGE_PAGES=0 keeps all memory in the pages that the
 /// system chooses.
 std::int64_t settle(std::int64_t bytes = huge_page_bytes) noexcept;

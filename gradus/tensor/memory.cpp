@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t holders_named = 5;
 
-/// Of an account whose every allocation is looked at; far from overflowing where bytes are taken from it.
+/// The limit of an account whose every allocation is checked; far from overflowing where bytes are subtracted.
 constexpr std::int64_t below_all = std::numeric_limits<std::int64_t>::min() / 4;
 
 std::int64_t machine_bytes() {
@@ -34,7 +34,7 @@ std::string size_text(std::int64_t bytes) {
   return text(bytes, " bytes (", std::fixed, std::setprecision(1), scaled, ' ', units[unit], ')');
 }
 
-/// Trivially destructible: buffers may be freed by the destructors of anybody's statics.
+/// Trivially destructible: buffers may be freed by the destructors of other statics.
 struct Ledger {
   std::mutex mutex;
   memory::Account* accounts = nullptr;
@@ -106,7 +106,7 @@ constinit std::array<Ledger, Device::most> ledgers{};
 int Ledger::device() const { return static_cast<int>(this - ledgers.data()); }
 
 Ledger& ledger_of(int device) { return ledgers[static_cast<std::size_t>(device)]; }
-/// Whoever keeps the account of `device`; null: it is a logical device of the processor.
+/// The keeper of the account of `device`; null: it is a logical device of the processor.
 DeviceFinder* keeper_of(const Device& device) {
   require_present(device);
   return device.kind == DeviceKind::cpu ? nullptr : device_finder();

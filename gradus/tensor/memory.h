@@ -19,7 +19,7 @@ struct MemoryUse {
 /// The memory that tensors use on a device. It is exact while no other thread allocates or frees. Each logical device
 /// of the processor has an account and a limit of its own. Unavailable if the device is not there.
 MemoryUse memory_use(Device device = default_device());
-/// Starts to look for the peak anew: peak_bytes becomes live_bytes.
+/// Starts to look for the peak again: peak_bytes becomes live_bytes.
 void reset_peak_memory(Device device = default_device());
 /// Limits the memory of a device. It grows on demand up to the limit; past that, a ResourceExhausted names the largest
 /// holders. 0 brings back the default, the memory of the machine.
@@ -53,7 +53,7 @@ class PeakWatch {
 
 /// From this size on a buffer has a label, by which errors and reports name it.
 inline constexpr std::int64_t labelled_bytes = 1 << 20;
-/// A thread may allocate or free so many bytes before its account is looked at.
+/// Bytes that a thread may allocate or free before its account is looked at.
 inline constexpr std::int64_t account_step = 64 << 10;
 
 /// Bytes that a thread allocated, less those that it freed. Only that thread writes it, except when the peak or the

@@ -62,7 +62,7 @@ class Measuring {
   }
 
  private:
-  /// Whether there are batches of that size.
+  /// True if there are batches of that size.
   bool measure(BatchSizeRow& row) {
     const MemoryLimit limit(options_.memory_limit);
     reset_peak_memory();
@@ -80,7 +80,7 @@ class Measuring {
     return true;
   }
 
-  /// Whether the batches are as large as they shall be.
+  /// True if the batches are as large as they shall be.
   bool time_steps(const Pipeline& dataset, BatchSizeRow& row) {
     FunctionOptions function = with_signature(options_.function, dataset.specs());
     if (function.name.empty()) function.name = "tune_batch_size";

@@ -34,8 +34,9 @@ class EarlyStopping {
   }
 
   void on_epoch_end(const EpochLog& log) {
-    const double now = monitor_.value(log);
-    if (log.epoch < options_.start_from_epoch) return;
+    const std::optional<double> number = monitor_.value(log);
+    if (!number || log.epoch < options_.start_from_epoch) return;
+    const double now = *number;
     const bool better = monitor_.is_better(now, best_);
     if (better || has_weights_ == 0) remember(log.model);
     waited_ = waited_ + 1;

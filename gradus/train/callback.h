@@ -30,6 +30,8 @@ struct EpochLog {
   Module& model;                                        // being trained
   Optimizer& optimizer;                                 // the optimizer in use
   bool& stop;                                           // set it to end the training
+  std::vector<std::string> absent = {};                 // numbers that only epochs with a validation have
+  bool has_loss = true;                                 // false: a training step of one's own gives no "loss"
 };
 
 /// Data of on_train_begin, which is called once, before anything is restored from a checkpoint.
@@ -52,6 +54,13 @@ struct TrainEnd {
   Optimizer& optimizer;  // the optimizer in use
 };
 
+/// Data of on_test_begin and on_test_end, which are called before and after the validation set is read, also if that
+/// fails.
+struct TestLog {
+  Module& model;         // being trained
+  Optimizer& optimizer;  // the optimizer in use
+};
+
 /// A set of functions, each of which may be left out. A callback with state resets it in on_train_begin, so that it
 /// serves several trainings. The Variables that `variables` lists are saved in checkpoints, and restored when a
 /// training resumes, by the callback of the same name; of callbacks with one name the first is the first, and so on.
@@ -62,6 +71,8 @@ class Callback {
   std::function<void(TrainBegin)> on_train_begin = {};  // before the first epoch
   std::function<void(EpochBegin)> on_epoch_begin = {};  // before each epoch
   std::function<void(TrainEnd)> on_train_end = {};      // after the last epoch
+  std::function<void(TestLog)> on_test_begin = {};      // before the validation set is read
+  std::function<void(TestLog)> on_test_end = {};        // after it
   /// Called if the loss was not finite. With such a callback the training ends here, and the error is not thrown.
   std::function<void(const Diverged&)> on_diverged = {};
   std::function<Variables()> variables = {};  // called after on_train_begin

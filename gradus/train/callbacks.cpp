@@ -25,7 +25,9 @@ class ReduceOnPlateau {
   }
 
   void on_epoch_end(const EpochLog& log) {
-    const double now = monitor_.value(log);
+    const std::optional<double> number = monitor_.value(log);
+    if (!number) return;
+    const double now = *number;
     if (cooling_ > 0) {
       cooling_ = cooling_ - 1;
       waited_ = 0;
@@ -74,9 +76,9 @@ class BestWeights {
   }
 
   void on_epoch_end(const EpochLog& log) {
-    const double now = monitor_.value(log);
-    const bool better = monitor_.is_better(now, best_);
-    if (better) best_ = now;
+    const std::optional<double> now = monitor_.value(log);
+    const bool better = now && monitor_.is_better(*now, best_);
+    if (better) best_ = *now;
     if (writes_ && (better || !options_.save_best_only)) save_safetensors(file_of(log.epoch), log.model);
   }
 
@@ -121,6 +123,27 @@ Callback model_checkpoint(const std::filesystem::path& file, ModelCheckpointOpti
           .on_train_begin = [state](const TrainBegin& log) { state->on_train_begin(log); },
           .variables = [state] { return state->variables(); },
           .name = state->name()};
+}
+
+Callback swap_ema_weights() {
+  const auto kept = std::make_shared<Tensors>();
+  return {.on_test_begin =
+              [kept](const TestLog& log) {
+                require(log.optimizer.averages().size() > 0,
+                        "swap_ema_weights: the optimizer keeps no averages; give it {.use_ema = true}");
+                const Variables variables = log.model.trainable_variables();
+                Tensors now;
+                for (const Variable& each : variables) now.push_back(each.value());
+                log.optimizer.finalize_variable_values(variables);
+                *kept = std::move(now);
+              },
+          .on_test_end =
+              [kept](const TestLog& log) {
+                const Tensors before = std::exchange(*kept, {});
+                const Variables variables = log.model.trainable_variables();
+                for (std::size_t i = 0; i < before.size(); ++i) variables[i].assign(before[i]);
+              },
+          .name = "swap_ema_weights"};
 }
 
 Callback time_limit(std::chrono::duration<double> limit) {

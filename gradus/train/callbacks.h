@@ -47,6 +47,11 @@ Callback csv_logger(const std::filesystem::path& file, char separator = ',');
 /// csv_logger with one JSON object per line. A number that is not finite is null.
 Callback json_lines_logger(const std::filesystem::path& file);
 
+/// Validates with the moving averages of an optimizer with {.use_ema = true}: they are in the model's variables while
+/// the validation set is read, and not after it (Keras's SwapEMAWeights). InvalidArgument for an optimizer without
+/// them.
+Callback swap_ema_weights();
+
 /// Ends the training with the step in which the time is up, counted from the begin of fit. InvalidArgument for a
 /// negative time.
 Callback time_limit(std::chrono::duration<double> limit);

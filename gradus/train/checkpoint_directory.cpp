@@ -103,7 +103,7 @@ void remove(const fs::path& directory, const Found& found) {
   for (const fs::path& file : found.others) fs::remove(file, ignored);
 }
 
-/// What is left of a checkpoint that could not be written.
+/// Removes the rest of a checkpoint that could not be written.
 void remove_if_found(const fs::path& directory, std::uint64_t serial) noexcept {
   try {
     const auto all = find_all(directory);

@@ -24,7 +24,7 @@ struct Entry {
   Variable* variable;
   bool optional = false;
 
-  /// What its mask is called, if it has one.
+  /// The name of its mask, if it has one.
   std::string mask_name() const { return "mask/" + name; }
 };
 
@@ -135,7 +135,7 @@ void check_fit(const std::vector<Entry>& entries, const Arrays& arrays, const st
             where, " has `", name, "`, which this model and optimizer do not have");
 }
 
-/// Whether the checkpoint was saved before the first step, which makes `made_by_steps`: then it may lack them.
+/// True if the checkpoint was saved before the first step, which makes `made_by_steps`: then it may lack them.
 bool let_lack(std::vector<Entry>& entries, const Variables& made_by_steps, const Arrays& arrays) {
   std::vector<Entry*> made;
   for (Entry& entry : entries)
@@ -170,7 +170,7 @@ struct Checkpoints::State {
     return all;
   }
 
-  /// What an optimizer that is not built will have of the model.
+  /// The variables that an unbuilt optimizer will have of the model.
   Variables optimizer_variables() const {
     const auto scale = optimizer.is_built() ? nullptr : model.layer_behind().loss_scale();
     return scale ? optimizer.variables() + scale->variables() : optimizer.variables();
@@ -362,7 +362,9 @@ std::optional<Checkpoints::Resumed> Checkpoints::restore(const TrainingFacts& sa
   resumed.differences = differences(said, resumed.said);
   check_agreement(resumed.differences, where);
   check(resumed);
-  if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0)
+  const auto is_optimizer = [](const auto& part) { return part.first.starts_with("optimizer_"); };
+  const bool is_of_part = std::ranges::any_of(state_->further, is_optimizer);  // others have state for the rest
+  if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0 && !is_of_part)
     state_->optimizer.prepare(trainable);
   state_->match_callbacks(arrays, resumed);
   std::vector<Entry> entries = state_->entries();

@@ -100,7 +100,7 @@ class Checkpoints {
   void note(Notes notes);
   /// Throws as save() would, if the directory cannot be made or written, or has no room.
   void require_writable() const;
-  /// What is saved from now on says so of the shards of a batch.
+  /// Later saves record this number of a batch's shards.
   void set_micro_shards(std::int64_t count);
   /// Values are read by `read`, such as that of a variable of which each process has a part.
   void read_by(std::function<Tensor(const Variable&)> read);

@@ -44,9 +44,41 @@ std::optional<std::string> first_odd_op(std::span<const Tensor> results, const c
   return {};
 }
 
+/// Puts back what a step changes.
+class PutBack {
+ public:
+  explicit PutBack(const Module& model, const Task& task, Optimizer& optimizer)
+      : variables_(model.variables() + optimizer.variables()) {
+    for (Optimizer& each : task.optimizers) variables_ = variables_ + each.variables();
+    for (const Variable& each : variables_) values_.push_back(each.value());
+  }
+  ~PutBack() {
+    for (std::size_t i = 0; i < values_.size(); ++i) variables_[i].assign(values_[i]);
+  }
+  PutBack(const PutBack&) = delete;
+
+ private:
+  Variables variables_;
+  Tensors values_;
+};
+
+constexpr std::string_view not_again =
+    "it did not come again when the step was repeated, so it hangs on random numbers, such as a dropout's";
+
+/// As find_divergence, for a step of the user's own: "the output of layer dense: `exp` gives inf".
+std::string find_in_own_step(const Module& model, const Task& task, Optimizer& optimizer, const Tensors& batch) {
+  const PutBack afterwards(model, task, optimizer);
+  const Logs logs = task.train(batch);
+  for (const Logs::Entry& each : logs.entries()) {
+    const Tensor value = each.value.value();
+    if (auto found = first_odd_op({&value, 1}, "the output ")) return text("log `", each.name, "`, in ", *found);
+  }
+  return std::string(not_again);
+}
+
 }  // namespace
 
-std::string find_divergence(const Module& model, const Task& task, const Tensors& batch) {
+std::string find_divergence(const Module& model, const Task& task, Optimizer& optimizer, const Tensors& batch) {
   for (std::size_t i = 0; i < batch.size(); ++i)
     if (is_floating(batch[i].dtype()))
       if (const auto value = odd_value(batch[i])) return text("field ", i, " of this batch holds ", *value);
@@ -56,6 +88,7 @@ std::string find_divergence(const Module& model, const Task& task, const Tensors
                   ": the update of the step before gave it, so its gradient there was not finite or too large");
   const OpByOp steps;
   const ModeScope mode(CallMode::training);
+  if (task.train) return find_in_own_step(model, task, optimizer, batch);
   GradientTape tape;
   const Examined examined = task.examine(batch);
   const Loss total = examined.total();
@@ -65,7 +98,7 @@ std::string find_divergence(const Module& model, const Task& task, const Tensors
   Tensors all;
   for (std::size_t i = 0; i < gradients.size(); ++i) all.push_back(gradients[i]);
   if (auto found = first_odd_op(all, "the gradient ")) return *found;
-  return "it did not come again when the step was repeated, so it hangs on random numbers, such as a dropout's";
+  return std::string(not_again);
 }
 
 }  // namespace gradus

@@ -2,6 +2,7 @@
 /// moment.
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include "gradus/base/input_file.h"
@@ -16,11 +17,15 @@ namespace {
 
 using Numbers = std::vector<std::pair<std::string, double>>;
 
-/// What one epoch says, besides its number.
+/// The figures of one epoch, besides its number.
 Numbers numbers_of(const EpochLog& log) {
   Numbers numbers{{"loss", log.loss}};
-  if (log.validation_loss) numbers.emplace_back("validation_loss", *log.validation_loss);
+  constexpr double no_number = std::numeric_limits<double>::quiet_NaN();  // so that all lines have the same columns
+  if (log.validation_loss || !log.absent.empty())
+    numbers.emplace_back("validation_loss", log.validation_loss.value_or(no_number));
   numbers.insert(numbers.end(), log.metrics.begin(), log.metrics.end());
+  for (const std::string& name : log.absent)
+    if (name != "validation_loss") numbers.emplace_back(name, no_number);
   numbers.emplace_back("learning_rate", log.optimizer.learning_rate());
   numbers.emplace_back("seconds", log.seconds);
   return numbers;

@@ -5,15 +5,16 @@
 #include <chrono>
 #include <limits>
 #include "gradus/base/notice.h"
-#include "gradus/data/batch_readers.h"
+#include "gradus/data/split.h"
 #include "gradus/function/mode.h"
-#include "gradus/function/pending.h"
-#include "gradus/ops/masked_rows.h"
 #include "gradus/ops/random_state.h"
 #include "gradus/train/build.h"
 #include "gradus/train/checkpoint_writer.h"
 #include "gradus/train/diagnosis.h"
+#include "gradus/train/fit_checks.h"
+#include "gradus/train/history_record.h"
 #include "gradus/train/progress.h"
+#include "gradus/train/shared_pass.h"
 #include "gradus/train/step.h"
 #include "gradus/train/training_place.h"
 
@@ -23,87 +24,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// More steps are not counted exactly in f64.
-constexpr std::int64_t most_steps = std::int64_t{1} << 53;
-
 /// How often the host looks whether the loss is still finite.
 constexpr auto look_every = std::chrono::milliseconds(200);
 constexpr std::int64_t look_every_steps = 64;  // of several processes, which look at the same steps
 
-/// How many elements there are may be found out by reading them; that there is an end must be known.
-void check_length(const Pipeline& dataset, std::string_view what, std::string_view remedy) {
-  require(!dataset.is_endless(), what, " has no end; say how much is to be read, with ", remedy);
-  require<DataError>(dataset.cardinality() != 0, what, " is empty");
-}
-
-void check(const FitOptions& options, const Task& task, const Pipeline& dataset) {
-  check_options("fit", options);
-  require(options.initial_epoch <= options.epochs, "fit: initial_epoch must be within 0 and epochs, ", options.epochs,
-          ", got ", options.initial_epoch);
-  require(options.steps_per_epoch <= most_steps / options.epochs, "fit: ", options.epochs, " epochs of ",
-          options.steps_per_epoch, " steps are more than 2^53");
-  for (std::size_t i = 0; i < options.metrics.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      require(options.metrics[i].name() != options.metrics[j].name(), "fit: two metrics are called ",
-              options.metrics[i].name(), "; give one of them another name");
-  if (options.steps_per_epoch == 0) check_length(dataset, "fit: the data set", ".steps_per_epoch or .take(steps)");
-  else require<DataError>(dataset.cardinality() != 0, "fit: the data set is empty");
-  check_batched("fit: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
-  if (!options.validation) return;
-  require(options.validation->fields() == task.fields, "fit: the validation set has ", options.validation->fields(),
-          " fields, the training set ", task.fields);
-  const Pipeline& validation = options.validation->pipeline();
-  check_length(validation, "fit: the validation set", ".take(steps)");
-  check_batched("fit: the validation set", validation.specs(), validation.batchings(), options.unbatched);
-}
-
-/// The first steps of the first epoch, and none of what is on the disk.
-FitOptions for_trial(FitOptions options) {
-  options.epochs = options.initial_epoch + 1;
-  options.steps_per_epoch = 0;
-  options.checkpoints = detail::not_given<CheckpointOptions>();
-  return options;
-}
-
-/// Checks that ranks have the same options; otherwise they would wait for each other in vain.
-void check_alike(const FitOptions& options) {
-  if (!options.strategy) return;
-  const bool hears =
-      std::ranges::any_of(options.callbacks, [](const Callback& callback) { return bool(callback.on_step_end); });
-  const std::vector<NamedNumber> numbers{
-      {"epochs", options.epochs},
-      {"initial_epoch", options.initial_epoch},
-      {"steps_per_epoch", options.steps_per_epoch},
-      {"micro_batch", options.micro_batch},
-      {"fast_dev_run", options.fast_dev_run},
-      {"the number of validation sets", options.validation.has_value()},
-      {"the number of metrics", static_cast<std::int64_t>(options.metrics.size())},
-      {"whether a callback has on_step_end (1: one has)", hears},
-  };
-  options.strategy->check_same(numbers, "fit");
-}
-
-/// What all epochs are read from. Where steps are counted that is one stream of rounds.
+/// The data of all epochs. Where steps are counted that is one stream of rounds.
 Pipeline source_of(const Pipeline& given, const FitOptions& options) {
   if (options.strategy) options.strategy->check_data(given);  // a stream has no length to compare
   const Pipeline dataset = options.prefetch ? given.prefetch(options.prefetch) : given;
   if (options.fast_dev_run > 0) return dataset.take(options.fast_dev_run);
   return options.steps_per_epoch > 0 ? dataset.repeat(-1) : dataset;
-}
-
-/// The rows of this process.
-Pipeline distributed(const Pipeline& dataset, const std::optional<Strategy>& strategy) {
-  return strategy ? strategy->distributed(dataset) : dataset;
-}
-
-/// What one process of several throws ends the work of all, which are told why. A loss that is not finite all have.
-template <class Work> auto told_to_all(const std::optional<Strategy>& strategy, Work work) {
-  try {
-    return work();
-  } catch (const Diverged&) { throw; } catch (const std::exception& error) {
-    if (strategy) strategy->give_up(error.what());
-    throw;
-  }
 }
 
 class Fitting {
@@ -122,17 +52,18 @@ class Fitting {
     validation_set_ = options_.validation->pipeline();
     if (options_.fast_dev_run > 0) validation_set_ = validation_set_->take(options_.fast_dev_run);
     validation_set_ = distributed(*validation_set_, options_.strategy);
-    validation_.emplace(task, options_.metrics, with_signature({.name = "validation"}, validation_set_->specs()),
-                        options_.strategy);
+    validation_.emplace(task, options_.metrics, options_.weighted_metrics,
+                        with_signature({.name = "validation"}, validation_set_->specs()), options_.strategy);
   }
 
   History run() {
     begin();
     optimizer_.begin_training();
+    for (Optimizer& each : task_.optimizers) each.begin_training();
     for (int epoch = static_cast<int>(place_.next.epoch); epoch < options_.epochs && !stop_; ++epoch) run_epoch(epoch);
     if (checkpoints_) checkpoints_->wait();
     if (options_.strategy) options_.strategy->gather(optimizer_.averages());
-    optimizer_.finalize_variable_values(model_.trainable_variables());
+    write_averages();
     tell(&Callback::on_train_end, TrainEnd{model_, optimizer_});
     return std::move(history_);
   }
@@ -146,7 +77,15 @@ class Fitting {
     if (function.name.empty()) function.name = "fit";
     if (options_.micro_batch == 0) function = with_signature(std::move(function), dataset_.specs());
     else function.fixes_sizes = true;
-    return {options_.metrics, options_.micro_batch, hears_of_steps_, std::move(function), options_.strategy};
+    return {options_.metrics, options_.weighted_metrics, options_.micro_batch,
+            hears_of_steps_,  std::move(function),       options_.strategy};
+  }
+
+  /// A step of the user's own may train a part of the model.
+  void write_averages() {
+    const Variables all = model_.trainable_variables();
+    if (!task_.train || (task_.optimizers.empty() && optimizer_.averages().size() == all.size()))
+      optimizer_.finalize_variable_values(all);
   }
 
   template <class Log> void tell(std::function<void(Log)> Callback::* what, const Log& log) const {
@@ -165,6 +104,8 @@ class Fitting {
       if (options_.strategy)
         checkpoints_->read_by([&](const Variable& each) { return options_.strategy->value_on_first_rank(each); });
       checkpoints_->include("epoch", [this] { return step_.totals().variables(); });
+      for (std::size_t i = 0; i < task_.optimizers.size(); ++i)
+        checkpoints_->include(text("optimizer_", i + 1), [this, i] { return task_.optimizers[i].get().variables(); });
       for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
         if (const Callback& callback = options_.callbacks[i]; callback.variables)
           checkpoints_->include_callback(callback.name, callback.variables, text("callback_", i));
@@ -173,7 +114,8 @@ class Fitting {
       if (writes()) checkpoints_->require_writable();
     }
     begin_place_ = place_;
-    steps_before_ = steps_so_far() - place_.next.index;
+    begun_with_ = steps_so_far();
+    steps_before_ = begun_with_ - place_.next.index;
     if (!options_.strategy) return;
     const NamedNumber every_steps{"the every_steps of .checkpoints (-1: there are none)",
                                   saves() ? options_.checkpoints.every_steps : -1};
@@ -279,23 +221,17 @@ class Fitting {
   }
 
   /// Fills in NaN for metrics that the recorded epochs do not have.
-  History completed(History history) const {
-    const std::size_t epochs = history.loss.size();
-    const auto unknown = std::vector<double>(epochs, std::numeric_limits<double>::quiet_NaN());
-    history.seconds.assign(epochs, 0);  // seconds belong to the current call only
-    if (!options_.validation) history.validation_loss.clear();
-    else if (history.validation_loss.size() != epochs) history.validation_loss = unknown;
-    auto before = std::exchange(history.metrics, {});
-    for (const std::string prefix : {"", "validation_"}) {
-      if (!prefix.empty() && !options_.validation) continue;
-      for (const Metric& metric : options_.metrics)
-        for (const std::string& each : metric.result_names()) {
-          const auto found = std::ranges::find(before, prefix + each, [](const auto& known) { return known.first; });
-          const bool is_known = found != before.end() && found->second.size() == epochs;
-          history.metrics.emplace_back(prefix + each, is_known ? found->second : unknown);
-        }
-    }
-    return history;
+  History completed(History history) {
+    RecordedNames names{.training = step_.totals().names(), .keeps_others = static_cast<bool>(task_.train)};
+    if (validation_) names.validation = validation_names();
+    names.validates_every_epoch = options_.validation_freq.is_every_epoch();
+    return completed_history(std::move(history), names);
+  }
+  /// "validation_loss", "validation_mean_absolute_error"
+  std::vector<std::string> validation_names() const {
+    std::vector<std::string> names{"validation_loss"};
+    for (const std::string& each : validation_->totals().names()) names.push_back("validation_" + each);
+    return names;
   }
 
   /// The division of batches decides about bits. A program that states a number has to keep to it.
@@ -315,7 +251,7 @@ class Fitting {
     return shards == 0 ? "whole batches" : text("batches in ", shards, shards == 1 ? " shard" : " shards");
   }
 
-  /// Of several processes one writes.
+  /// One of several processes writes.
   bool writes() const { return !options_.strategy || options_.strategy->own_rank() == 0; }
   bool is_alone() const { return !options_.strategy || options_.strategy->ranks() == 1; }
   /// Any process may ask all to stop.
@@ -350,22 +286,38 @@ class Fitting {
     if (saves() && !whole) save(next);  // as stopped, before callbacks count the partial epoch
     const double seconds = seconds_since(begin), loss = epoch_loss(optimizer_.skipped_steps() > skipped);
     NamedNumbers numbers = step_.totals().metrics();
-    std::optional<double> validation_loss;
-    if (validation_) {
-      validation_->run(*validation_set_);
-      validation_loss = validation_->totals().loss();
-      for (const auto& [name, value] : validation_->totals().metrics())
-        numbers.emplace_back("validation_" + name, value);
-    }
-    record(loss, validation_loss, seconds, numbers);
+    const std::optional<double> validation_loss = validate(epoch, numbers);
+    for (History* history : {&history_, &recorded_}) add_epoch(*history, {loss, validation_loss, seconds, numbers});
     show_epoch(steps, whole, seconds, loss, validation_loss, numbers);
-    tell(&Callback::on_epoch_end, EpochLog{epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_});
+    EpochLog log{epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_};
+    if (validation_ && !options_.validation_freq.includes(epoch)) log.absent = validation_names();
+    log.has_loss = step_.totals().has_loss();
+    tell(&Callback::on_epoch_end, log);
     agree_to_stop();
     if (options_.strategy)
-      options_.strategy->check_variables(model_.variables() + optimizer_.variables(),
-                                         text("fit: at the end of epoch ", epoch + 1));
+      options_.strategy->check_variables(step_.optimized(), text("fit: at the end of epoch ", epoch + 1));
     if (saves() && whole) save(next);
     steps_before_ += steps;
+  }
+
+  /// The loss of the validation set, whose other numbers are added; empty where this epoch has none.
+  std::optional<double> validate(int epoch, NamedNumbers& numbers) {
+    if (!validation_ || !options_.validation_freq.includes(epoch)) return {};
+    const auto hears = [](const Callback& callback) { return bool(callback.on_test_begin); };
+    if (options_.strategy && std::ranges::any_of(options_.callbacks, hears))
+      options_.strategy->gather(optimizer_.averages());
+    const TestLog log{model_, optimizer_};
+    try {
+      tell(&Callback::on_test_begin, log);
+      validation_->run(*validation_set_);
+    } catch (...) {
+      tell(&Callback::on_test_end, log);
+      throw;
+    }
+    tell(&Callback::on_test_end, log);
+    for (const auto& [name, value] : validation_->totals().metrics()) numbers.emplace_back("validation_" + name, value);
+    if (!validation_->totals().has_loss()) return {};
+    return validation_->totals().loss();
   }
 
   /// Where loss scaling skipped every step there is none: 0 would be the best of all.
@@ -420,7 +372,7 @@ class Fitting {
     return left;
   }
 
-  /// Whether that is an epoch; where steps are not counted, the end of the data tells.
+  /// True at the end of an epoch; where steps are not counted, the end of the data tells.
   bool is_done(std::int64_t steps) const { return options_.steps_per_epoch > 0 && steps >= options_.steps_per_epoch; }
 
   /// The data of step number place.index of an epoch and those behind it.
@@ -433,7 +385,7 @@ class Fitting {
     const std::int64_t steps = (place.epoch - begin_place_.next.epoch) * options_.steps_per_epoch + place.index;
     return begin_place_.stream + steps - begin_place_.next.index;
   }
-  /// Of one stream there is one reading for all epochs.
+  /// One stream has one reading for all epochs.
   Reading& reading_at(Position place) {
     if (options_.steps_per_epoch == 0 || !reading_) reading_ = data_from(dataset_, place).begin();
     return *reading_;
@@ -447,10 +399,10 @@ class Fitting {
   /// A loss was not finite: throws, or stops where a callback takes care of it.
   void end_diverged(int epoch) {
     progress_.abandon();
-    const std::int64_t before = steps_so_far();
+    const std::int64_t before = task_.train ? begun_with_ + step_.taken() : steps_so_far();
     const Tensors batch = data_from(whole_dataset_, {epoch, before - steps_before_}).first();
     const Diverged error(text("training diverged: the loss of step ", before + 1, " (epoch ", epoch + 1,
-                              ") is not finite. It began with ", find_divergence(model_, task_, batch),
+                              ") is not finite. It began with ", find_divergence(model_, task_, optimizer_, batch),
                               ". The model and the optimizer are as they were before that step. Try a smaller learning "
                               "rate (it was ",
                               optimizer_.learning_rate(),
@@ -466,27 +418,16 @@ class Fitting {
     if (!expected) throw error;
   }
 
-  void record(double loss, std::optional<double> validation_loss, double seconds, const NamedNumbers& numbers) {
-    for (History* history : {&history_, &recorded_}) {
-      history->loss.push_back(loss);
-      history->seconds.push_back(seconds);
-      if (validation_loss) history->validation_loss.push_back(*validation_loss);
-      history->metrics.resize(numbers.size());
-      for (std::size_t i = 0; i < numbers.size(); ++i) {
-        history->metrics[i].first = numbers[i].first;
-        history->metrics[i].second.push_back(numbers[i].second);
-      }
-    }
-  }
-
   void show_step(std::int64_t steps) {
-    NamedNumbers numbers{{"loss", step_.totals().loss()}};
+    NamedNumbers numbers;
+    if (step_.totals().has_loss()) numbers.emplace_back("loss", step_.totals().loss());
     for (const auto& metric : step_.totals().metrics()) numbers.push_back(metric);
     progress_.show_step(steps, numbers);
   }
   void show_epoch(std::int64_t steps, bool whole, double seconds, double loss, std::optional<double> validation_loss,
                   const NamedNumbers& metrics) {
-    NamedNumbers numbers{{"loss", loss}};
+    NamedNumbers numbers;
+    if (step_.totals().has_loss()) numbers.emplace_back("loss", loss);
     if (validation_loss) numbers.emplace_back("validation_loss", *validation_loss);
     numbers.insert(numbers.end(), metrics.begin(), metrics.end());
     progress_.end_epoch(steps, whole, seconds, numbers);
@@ -508,89 +449,45 @@ class Fitting {
   std::optional<Checkpoints> checkpoints_;
   std::unique_ptr<Reading> reading_;
   TrainingPlace place_, begin_place_;  // the next place to train on, and the first one
+  std::int64_t begun_with_ = 0;        // steps of the optimizer before this training
   std::int64_t steps_before_ = 0;      // before this epoch
   bool stop_ = false;
 };
 
-/// A prediction is of all rows, so the data may not end in one process before they do in the others.
-void require_all_rows(const Tensors& batch) {
-  for (const Tensor& field : batch)
-    if (const auto part = batch_of_part(field); part && !part->has_ended.empty()) {
-      const auto rank = static_cast<int>(std::ranges::find(part->has_ended, true) - part->has_ended.begin());
-      throw DataError(text("predict: the data set has fewer batches on ", part->readers->name_of(rank),
-                           " than on others: all ranks read the same data"));
-    }
+}  // namespace
+
+namespace {
+
+/// Runs `work` such that the steps of all optimizers end with it.
+void with_steps_that_end(std::span<const std::reference_wrapper<Optimizer>> optimizers,
+                         const std::function<void()>& work) {
+  if (optimizers.empty()) return work();
+  optimizers[0].get().with_steps_that_end([&] { with_steps_that_end(optimizers.subspan(1), work); });
 }
 
 }  // namespace
 
 History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset,
                     FitOptions options) {
-  check(options, task, dataset);
+  check_fit_options(options, task, dataset);
+  if (options.validation_split > 0) {
+    const SplitPipeline parts = split_examples("fit: validation_split", dataset, options.validation_split);
+    options.validation = AnyDataset(parts.last);
+    options.validation_split = 0;
+    return detail::fit(model, optimizer, task, parts.first, std::move(options));
+  }
   build_for_elements(dataset, CallMode::training, task.build);
   History history;
   const std::optional<Strategy> strategy = options.strategy;
-  optimizer.with_steps_that_end([&] {
+  std::vector<std::reference_wrapper<Optimizer>> optimizers{optimizer};
+  optimizers.insert(optimizers.end(), task.optimizers.begin(), task.optimizers.end());
+  with_steps_that_end(optimizers, [&] {
     history = told_to_all(strategy, [&] {
       check_alike(options);
       return Fitting(model, optimizer, task, dataset, std::move(options)).run();
     });
   });
   return history;
-}
-
-Evaluation detail::evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options) {
-  check_length(dataset, "evaluate: the data set", ".take(steps)");
-  check_batched("evaluate: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
-  build_for_elements(dataset, CallMode::inference, task.build);
-  EvaluationStep step(task, std::move(options.metrics), with_signature({.name = "evaluate"}, dataset.specs()),
-                      options.strategy);
-  told_to_all(options.strategy, [&] { step.run(distributed(dataset, options.strategy)); });
-  return {step.totals().loss(), step.totals().metrics()};
-}
-
-Tensor detail::predict(const Module& model, const ElementFunction& call, const Pipeline& dataset,
-                       PredictOptions options, std::size_t inputs) {
-  check_options("predict", options);
-  check_length(dataset, "predict: the data set", ".take(steps)");
-  for (const Spec& spec : dataset.specs())
-    require(spec.shape.rank() > 0, "predict: an element of the data set is a scalar ", spec, ", expected [rows, ...]");
-  check_batched("predict: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
-  build_for_elements(dataset, CallMode::inference, [&](const std::vector<Spec>& specs, CallMode mode) {
-    return build_all(model.layer_behind(), std::span(specs).first(inputs), mode);
-  });
-  StepFunction function(with_signature({.name = "predict"}, dataset.specs()), options.strategy);
-  const ModeScope mode(CallMode::inference);
-  Tensors parts;
-  told_to_all(options.strategy, [&] {
-    const auto reading = distributed(dataset, options.strategy).epoch(0).begin();
-    for (; !reading->at_end(); reading->advance()) {
-      const Tensors& batch = reading->element();
-      require_all_rows(batch);
-      parts.push_back(function.result(batch, [&](In x) { return Called{call(x), nullptr}; }));
-    }
-  });
-  require<DataError>(!parts.empty(), "predict: the data set is empty");
-  return joined_rows(parts);
-}
-
-Tensor predict(const Module& model, const Tensor& x, PredictOptions options) {
-  check_options("predict", options);
-  require(x.shape().rank() > 0, "predict: x is a scalar, expected [rows, ...]");
-  const std::int64_t rows = x.shape()[0];
-  if (options.strategy && rows > 0) {
-    const MaskedRows masked({&x, 1});
-    const auto call = [&](In in) { return Tensors{model(masked.take(in)[0])}; };
-    const Pipeline batches = data::slices({masked.all().begin(), masked.all().end()}).batch(options.batch_size, {});
-    return detail::predict(model, call, batches, options, 1);
-  }
-  if (rows <= options.batch_size) return model(x, inference);
-  Tensors parts;
-  for (std::int64_t begin = 0; begin < rows; begin += options.batch_size) {
-    parts.push_back(model(masked_rows(x, begin, std::min(begin + options.batch_size, rows)), inference));
-    parts.back().observed();  // of one batch no more than its result stays in memory
-  }
-  return joined_rows(parts);
 }
 
 }  // namespace gradus

@@ -10,10 +10,28 @@
 #include "gradus/optim/optimizer.h"
 #include "gradus/train/callback.h"
 #include "gradus/train/checkpoints.h"
+#include "gradus/train/fit_metrics.h"
 #include "gradus/train/history.h"
 #include "gradus/train/task.h"
 
 namespace gradus {
+
+/// The epochs with a validation: every n-th, or a list of epochs, of which the first is 1, as in Keras.
+class ValidationFrequency {
+ public:
+  ValidationFrequency(int every = 1);                     // InvalidArgument unless it is positive
+  ValidationFrequency(std::initializer_list<int> epochs)  // InvalidArgument unless all are positive
+      : ValidationFrequency(std::vector<int>(epochs)) {}
+  ValidationFrequency(std::vector<int> epochs);
+
+  // For the rooms of the library.
+  bool includes(int epoch) const;  // from 0
+  bool is_every_epoch() const { return every_ == 1; }
+
+ private:
+  int every_ = 0;  // 0: the list
+  std::vector<int> epochs_;
+};
 
 /// Options of fit.
 struct FitOptions {
@@ -24,16 +42,25 @@ struct FitOptions {
   /// Each epoch continues in the data where the previous one ended, and after the end of a pass with the next one, as
   /// with repeat(). (Keras ends the training at the end of the data.)
   std::int64_t steps_per_epoch = 0;
-  std::vector<Metric> metrics = {};                 // for models with one output
-  std::optional<AnyDataset> validation = {};        // has as many fields as the training set
-  detail::NoValidationData validation_data = {};    // never given: the name is validation
-  detail::NoValidationSplit validation_split = {};  // never given: split the data set with take and skip
-  bool sample_weight = false;                       // the last field is the weight, the one before it y
-  detail::NoClassWeight class_weight = {};          // never given: give sample weights
-  detail::NoShuffle shuffle = {};                   // never given: shuffle the data set
-  detail::NoInputShape input_shape = {};            // never given: the first batch determines it
-  detail::NoLearningRate learning_rate = {};        // never given: it is the optimizer's
-  std::vector<Callback> callbacks = {};             // called in this order
+  /// A list, or lists by the names of outputs. They count sample weights, and no class weights.
+  FitMetrics metrics = {};
+  /// As metrics, with the class weights. One of a name that metrics have, too, is called weighted_<name>.
+  FitMetrics weighted_metrics = {};
+  std::optional<AnyDataset> validation = {};      // has as many fields as the training set
+  detail::NoValidationData validation_data = {};  // never given: the name is validation
+  /// This share of the examples, the last ones, is the validation set, and not trained on. They are taken where the
+  /// data set gives examples by index and in one order, so before a shuffle and a batch. InvalidArgument for a data set
+  /// that does not, as a generator or a filter. A cache in a file behind the batch becomes one in memory.
+  double validation_split = 0;
+  ValidationFrequency validation_freq = {};  // 2: after every second epoch; {1, 2, 10}: after these, the first being 1
+  bool sample_weight = false;                // the last field is the weight, the one before it y
+  /// A weight for each class, {{0, 1}, {1, 8}}: in training the loss of an example counts with that of its class. Not
+  /// beside sample_weight, and for models with one output alone.
+  ClassWeights class_weight = {};
+  detail::NoShuffle shuffle = {};             // never given: shuffle the data set
+  detail::NoInputShape input_shape = {};      // never given: the first batch determines it
+  detail::NoLearningRate learning_rate = {};  // never given: it is the optimizer's
+  std::vector<Callback> callbacks = {};       // called in this order
   /// 0: the whole batch at once. Else gradient accumulation over parts of so many rows, in the memory of one part.
   /// Losses and gradients add up to those of the batch, weights and a smaller last part included; clipping, decay and
   /// schedules act once, on the whole. Batch normalization differs from the whole batch: in training each part is
@@ -62,12 +89,14 @@ struct FitOptions {
   std::int64_t fast_dev_run = 0;  // a trial of so many steps of one epoch, which reads no checkpoint and writes no file
   static constexpr auto ranges() {
     return std::array{Allowed::positive("epochs"),
-                      Allowed::not_negative("initial_epoch steps_per_epoch micro_batch fast_dev_run")};
+                      Allowed::not_negative("initial_epoch steps_per_epoch micro_batch fast_dev_run"),
+                      Allowed::share_below_one("validation_split")};
   }
 };
 /// Options of evaluate.
 struct EvaluateOptions {
-  std::vector<Metric> metrics = {};       // for models with one output
+  FitMetrics metrics = {};                // as in fit
+  FitMetrics weighted_metrics = {};       // as in fit
   detail::NoBatchSize batch_size = {};    // never given: the data set has batches
   bool sample_weight = false;             // the last field is the weight, the one before it y
   bool unbatched = false;                 // as in fit
@@ -101,23 +130,30 @@ Tensor predict(const Module& model, const ElementFunction& call, const Pipeline&
 /// made by hand, or single examples, for which model and loss are written. A generator does not declare it: a scalar
 /// field shows it, or a last field with another number of rows than all others; otherwise a line says that its elements
 /// are taken for batches, unless the number of rows is any_size.
+///
+/// In place of a loss there may be Losses, for a model with several outputs, or a training step of one's own: a
+/// function of the fields of a batch that updates the model and gives Logs, or TrainingSteps (training_steps.h). Such a
+/// step is compiled as that of fit, in training mode; its logs are in the history, and if the log "loss", or without it
+/// any log, is not finite, nothing that the step did to the model and to the optimizers holds.
 template <class M, class O, class L, class D>
 History fit(M& model, O& optimizer, const L& loss, const D& dataset, FitOptions options = {}) {
   if constexpr (!std::derived_from<O, Optimizer>) {
     static_assert(std::is_void_v<O>, "the second argument is an optimizer: model, optimizer, loss, data");
   } else if constexpr (detail::fit_together<M, L, D>()) {
-    const Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight);
+    const Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight, options.class_weight);
     return detail::fit(model, optimizer, task, dataset.pipeline(), std::move(options));
   }
   return {};
 }
 
 /// Loss and metrics in inference mode. Reads epoch 0 to its end. DataError if it is empty, InvalidArgument if it is
-/// endless, and for options that do not fit.
+/// endless, and for options that do not fit. In place of the loss there may be Losses, a function of the fields of a
+/// batch that gives Logs, or TrainingSteps with a test step.
 template <class M, class L, class D>
 Evaluation evaluate(const M& model, const L& loss, const D& dataset, EvaluateOptions options = {}) {
   if constexpr (detail::fit_together<M, L, D>()) {
-    const Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight);
+    Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight);
+    if constexpr (detail::StepOn<L, detail::fields_of<D>>) task.test = std::exchange(task.train, nullptr);
     return detail::evaluate(task, dataset.pipeline(), std::move(options));
   }
   return {};

@@ -78,7 +78,7 @@ class Bracket {
     return score;
   }
 
-  /// What the others hold is free at once.
+  /// Memory of the others is free at once.
   void keep(std::size_t count) {
     const std::vector<std::size_t> kept = best_of(trials_, which_, count, maximize_);
     for (const std::size_t i : which_) {
@@ -99,7 +99,7 @@ class Bracket {
   std::vector<EpochTrainer> trainers_;
 };
 
-/// Of that bracket of hyperband, rounded up.
+/// The number of trials of that bracket of hyperband, rounded up.
 double trials_of(const HalvingSchedule& schedule, int bracket, int most) {
   const HostFloats floats;
   return std::ceil((most + 1.0) / (bracket + 1) * std::pow(schedule.factor, bracket));

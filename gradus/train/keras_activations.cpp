@@ -98,7 +98,7 @@ std::optional<std::string> name_of(const Activation& activation) {
 
 namespace {
 
-/// What a sum left behind the digits that were written is rounded away.
+/// Digits that a sum left behind the written ones are rounded away.
 double of_12_digits(double x) {
   const HostFloats floats;  // from_chars rounds as the caller does
   char digits[32];

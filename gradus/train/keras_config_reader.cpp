@@ -51,7 +51,7 @@ class ConfigReader {
     return name != config.end() && name->is_string() ? name->get<std::string>() : otherwise;
   }
 
-  /// Whether each layer is called once, with what the one before it gives; else a problem names the layer.
+  /// True if each layer is called once, with the result of the one before it; else a problem names the layer.
   bool is_chain(const Json& config) {
     const auto layers = config.find("layers");
     if (layers == config.end() || !layers->is_array() || layers->empty()) {
@@ -80,7 +80,7 @@ class ConfigReader {
         text("the Functional gives ", shown(outputs), ", expected what its last layer ", before, " gives; ", as_model));
     return false;
   }
-  /// What forbids that a layer of a Functional stands after `before` in a chain; empty: nothing.
+  /// The reason why a layer of a Functional cannot stand after `before` in a chain; empty: it can.
   static std::string wrong_input(const Json& written, const std::string& before) {
     if (!written.is_object()) return "no layer";
     const Json calls = written.value("inbound_nodes", Json());
@@ -120,7 +120,7 @@ class ConfigReader {
     return Sequential(std::move(layers), options);
   }
 
-  /// What `maker` makes of it, with its name, frozen if it says so; and its policy. `what`: a layer or a cell.
+  /// The result of `maker`, with its name, frozen if it says so; and its policy. `what`: a layer or a cell.
   template <class M, class Make>
   std::optional<std::pair<M, Policy>> named(const char* what, const Json& written, int depth, const Make& maker) {
     if (++count_ > most_layers) {
@@ -223,7 +223,7 @@ class ConfigReader {
     if (name.starts_with("forward_")) inner->first.set_name(name.substr(8));
     return Bidirectional(std::move(inner->first), {.merge_mode = modes.at(mode)});
   }
-  /// What two layers that are alike have in common.
+  /// The common part of two layers that are alike.
   Json plain(const Json& written) {
     Json config = config_of(written);
     for (const char* each : {"name", "seed", "dtype", "trainable", "zero_output_for_mask"}) config.erase(each);

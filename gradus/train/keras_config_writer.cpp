@@ -86,7 +86,7 @@ class ConfigWriter {
     }
   }
 
-  /// Of a layer that is shared, and has no name of its own: "dense", "dense_1", whichever is not `taken`.
+  /// For a layer that is shared, and has no name of its own: "dense", "dense_1", whichever is not `taken`.
   void name_by_kind(const Layer& layer, std::set<std::string>& taken) {
     if (!layer.name().empty() || given_.contains(&layer)) return;
     const std::string kind(layer.kind());
@@ -149,7 +149,7 @@ class ConfigWriter {
             text("it computes in ", policy.compute, " and keeps ", policy.variable, ", for which Keras has no policy"));
     return nullptr;
   }
-  /// Of variables that were frozen one by one: whether none is left that a layer has for training.
+  /// False if a layer, or each of its variables made for training, was frozen.
   static bool is_trained(const Layer& layer) {
     const Variables variables = layer.variables();
     if (variables.size() == 0 || layer.kind() == "normalization") return true;

@@ -4,6 +4,7 @@
 #include <set>
 #include "gradus/nn/activity_regularization.h"
 #include "gradus/nn/augmentation.h"
+#include "gradus/nn/category_encoding.h"
 #include "gradus/nn/convolutions.h"
 #include "gradus/nn/described.h"
 #include "gradus/nn/einsum_dense.h"
@@ -388,6 +389,11 @@ const std::map<std::string, MakeKerasLayer>& keras_layers() {
       {"Rescaling", [](KerasOptions& o) { return Rescaling(o.number("scale", 1), o.number("offset", 0)); }},
       {"Resizing", resizing},
       {"CenterCrop", [](KerasOptions& o) { return CenterCrop(o.integer("height"), o.integer("width")); }},
+      {"CategoryEncoding",
+       [](KerasOptions& o) {
+         const OutputMode mode = output_mode_of(o.word("output_mode", "multi_hot"), "CategoryEncoding");
+         return CategoryEncoding(o.integer("num_tokens"), {.output_mode = mode});
+       }},
       {"EinsumDense", einsum_dense},
       {"ConvLSTM1D", conv_lstm<ConvLSTM1D, Single>()},
       {"ConvLSTM2D", conv_lstm<ConvLSTM2D, Pair>()},

@@ -148,7 +148,6 @@ Spec spec_of(const KerasPlace& place) {
   return {variable.dtype(), variable.shape()};
 }
 
-/// Whether a value of type `from` may be kept as one of type `to`.
 /// "layers/dense/": the part of a path that names an object of the model.
 std::string top_of(const std::string& path) { return path.substr(0, path.find('/') + 1); }
 

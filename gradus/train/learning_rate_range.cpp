@@ -76,7 +76,7 @@ ResultTable LearningRateRange::table() const {
 std::vector<PlotPanel> LearningRateRange::picture() const {
   const HostFloats floats;
   PlotPanel panel{.title = "learning rate range test", .x_label = "learning rate", .y_label = "loss", .log_x = true};
-  // Of what exploded only the begin is of interest: the rest would flatten it.
+  // Only the beginning of an exploded loss is of interest: the rest would flatten the plot.
   double least = std::numeric_limits<double>::infinity(), first = least;
   for (const double value : smoothed_loss) least = std::min(least, value);
   if (!smoothed_loss.empty()) first = smoothed_loss.front();

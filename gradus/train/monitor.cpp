@@ -1,9 +1,11 @@
 /// Lookup of the watched number.
 #include "gradus/train/monitor.h"
+#include <algorithm>
 #include <cmath>
 #include "gradus/base/nearest.h"
 #include "gradus/base/ranges.h"
 #include "gradus/ops/constant.h"
+#include "gradus/train/history_record.h"
 
 namespace gradus {
 
@@ -12,21 +14,25 @@ Remembered::Remembered(std::string name, double value)
 void Remembered::operator=(double value) { variable_.assign(full({}, value, f64)); }
 
 Monitor::Monitor(std::string callback, std::string monitor, MonitorMode mode, double min_delta)
-    : callback_(std::move(callback)), monitor_(std::move(monitor)), mode_(mode), min_delta_(min_delta) {
+    : callback_(std::move(callback)), monitor_(long_name(monitor)), mode_(mode), min_delta_(min_delta) {
   check_number(callback_, "min_delta", Allowed::not_negative("min_delta"), min_delta);
 }
 
-double Monitor::value(const EpochLog& log) const {
-  if (monitor_.empty()) return log.validation_loss.value_or(log.loss);
-  if (monitor_ == "loss") return log.loss;
-  if (monitor_ == "validation_loss" && log.validation_loss) return *log.validation_loss;
-  std::vector<std::string> known{"loss"};
+std::optional<double> Monitor::value(const EpochLog& log) const {
+  const auto is_absent = [&](std::string_view name) { return std::ranges::find(log.absent, name) != log.absent.end(); };
+  if (is_absent(monitor_.empty() ? "validation_loss" : monitor_)) return {};
+  if (monitor_.empty() && log.validation_loss) return log.validation_loss;
+  if (log.has_loss && (monitor_.empty() || monitor_ == "loss")) return log.loss;
+  if (monitor_ == "validation_loss" && log.validation_loss) return log.validation_loss;
+  std::vector<std::string> known;
+  if (log.has_loss) known.push_back("loss");
   if (log.validation_loss) known.push_back("validation_loss");
   for (const auto& [name, number] : log.metrics) {
-    if (name == monitor_) return number;
+    if (!monitor_.empty() && long_name(name) == monitor_) return number;
     known.push_back(name);
   }
-  throw InvalidArgument(text(callback_, ": there is no `", monitor_, "` to watch", did_you_mean(monitor_, known)));
+  const std::string wanted = monitor_.empty() ? "loss" : monitor_;
+  throw InvalidArgument(text(callback_, ": there is no `", wanted, "` to watch", did_you_mean(wanted, known)));
 }
 
 bool Monitor::more_is_better() const {

@@ -27,8 +27,9 @@ class Monitor {
 
   /// The callback and the watched number: "early_stopping of accuracy".
   std::string name() const { return monitor_.empty() ? callback_ : callback_ + " of " + monitor_; }
-  /// The watched number. InvalidArgument lists the existing ones if it does not exist.
-  double value(const EpochLog& log) const;
+  /// The watched number; empty for one of the validation set in an epoch without a validation. InvalidArgument lists
+  /// the existing ones if it does not exist.
+  std::optional<double> value(const EpochLog& log) const;
   /// True if `now` is better than `best` by more than min_delta. NaN is never better.
   bool is_better(double now, double best) const;
   /// A number that everything is better than.

@@ -23,7 +23,7 @@ double least_normal(DType t) { return t == f16 ? 0x1p-14 : t == f64 ? 0x1p-1022 
 /// The operand as a leaf: what is computed of it is no history of the step.
 Tensor value_of(const Ref<Node>& operand) { return Tensor::of_buffer(operand->spec, Tensor(operand).host_buffer()); }
 
-/// What `node` would give in a wider type than its own; none where the op does not say.
+/// The result of `node` in a wider type than its own; none where the op does not say.
 std::optional<Tensor> widened(const Node& node) {
   if (node.spec.dtype == f64 || node.op.is_control()) return {};
   const DType wide = node.spec.dtype == f32 ? f64 : f32;
@@ -78,14 +78,14 @@ bool holds_odd(const Spec& spec, const Buffer& buffer) {
   });
 }
 
-/// Whether what is not finite begins here: no operand has any.
+/// True if values that are not finite begin here: no operand has any.
 bool overflows(const Node& node) {
   return holds_odd(node.spec, *node.value.get()) &&
          std::none_of(node.inputs.begin(), node.inputs.end(),
                       [](const Ref<Node>& operand) { return holds_odd(operand->spec, Tensor(operand).observed()); });
 }
 
-/// Whether the op makes numbers, and does not only move or repeat them.
+/// True if the op makes numbers, and does not only move or repeat them.
 bool makes_numbers(const Node& node) {
   return is_floating(node.spec.dtype) && node.value && !node.op.is_view() && !node.op.is_alias() && !node.op.is_index();
 }

@@ -12,7 +12,7 @@ namespace {
 
 bool is_terminal() {
   const char* kind = std::getenv("TERM");
-  return isatty(STDERR_FILENO) && kind && std::string_view(kind) != "dumb";
+  return shows_progress_on_stderr() && isatty(STDERR_FILENO) && kind && std::string_view(kind) != "dumb";
 }
 
 /// As much of a line as the terminal shows without a break, which could not be rewritten.
@@ -66,7 +66,8 @@ std::string Progress::line(std::int64_t done, double seconds, const NamedNumbers
 
 void Progress::show_step(std::int64_t done, const NamedNumbers& numbers) {
   shown_ = Clock::now();
-  rewrite(cut_to_terminal(line(done, std::chrono::duration<double>(shown_ - begin_).count(), numbers)));
+  show_progress(
+      rewritten(cut_to_terminal(line(done, std::chrono::duration<double>(shown_ - begin_).count(), numbers))));
   unfinished_ = true;
 }
 
@@ -74,19 +75,19 @@ void Progress::end_epoch(std::int64_t steps, bool whole, double seconds, const N
   if (whole) steps_ = steps;
   if (!verbose_) return;
   const double each = steps > 0 ? seconds / static_cast<double>(steps) : 0;
-  rewrite(text(head(), "  ", steps, " steps  ", short_number(seconds), " s  ", short_number(1000 * each), " ms/step",
-               spelt(numbers)));
-  notice("\n");
+  show_progress(rewritten(text(head(), "  ", steps, " steps  ", short_number(seconds), " s  ",
+                               short_number(1000 * each), " ms/step", spelt(numbers))) +
+                "\n");
   unfinished_ = false;
 }
 
 void Progress::abandon() {
-  if (unfinished_) notice("\n");
+  if (unfinished_) show_progress("\n");
   unfinished_ = false;
 }
 
-void Progress::rewrite(const std::string& line) {
-  notice(terminal_ ? "\r" + line + "\033[K" : line);  // clears what is left of a longer line
+std::string Progress::rewritten(const std::string& line) const {
+  return terminal_ ? "\r" + line + "\033[K" : line;  // clears what is left of a longer line
 }
 
 }  // namespace gradus

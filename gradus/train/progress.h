@@ -29,7 +29,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
   std::string head() const;
-  void rewrite(const std::string& line);
+  std::string rewritten(const std::string& line) const;
   bool verbose_, terminal_, unfinished_ = false;
   int epochs_, epoch_ = 0;
   std::optional<std::int64_t> steps_;

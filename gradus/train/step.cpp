@@ -14,9 +14,7 @@
 namespace gradus {
 namespace {
 
-Variable scalar_variable(DType dtype, const char* name) {
-  return Variable(zeros({}, dtype), name, {.trainable = false});
-}
+Variable flag(const char* name) { return Variable(zeros({}, boolean), name, {.trainable = false}); }
 
 Called called(Loss loss) {
   Called result;
@@ -38,7 +36,7 @@ class Before {
   explicit Before(const Variables& variables) : variables_(variables) {
     for (const Variable& variable : variables) values_.push_back(variable.value());
   }
-  /// What was assigned since then holds only where `ok`, a boolean scalar, does.
+  /// Later assignments hold only where `ok`, a boolean scalar, does.
   void keep_unless(const Tensor& ok) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const Tensor now = variables_[i].value();
@@ -51,58 +49,27 @@ class Before {
   Tensors values_;
 };
 
-}  // namespace
-
-PassTotals::PassTotals(std::vector<Metric> metrics)
-    : sum_(scalar_variable(f64, "loss_sum")),
-      weight_(scalar_variable(f64, "loss_weight")),
-      metrics_(std::move(metrics)) {}
-
-void PassTotals::reset() {
-  const HostFloats floats;
-  sum_.assign(zeros({}, f64));
-  weight_.assign(zeros({}, f64));
-  for (Metric& metric : metrics_) metric.reset();
-}
-
-void PassTotals::add(const Loss& loss, const Tensor& counts) {
-  const Tensor sum = sum_.value(), weight = weight_.value();
-  sum_.assign(where(counts, sum + cast(loss.sum(), f64), sum));
-  weight_.assign(where(counts, weight + cast(loss.weight(), f64), weight));
-}
-
-void PassTotals::update_metrics(const Examined& examined) {
-  if (metrics_.empty()) return;
-  require(examined.prediction.defined(), "metrics: this model has several outputs; metrics are of models with one");
-  for (Metric& metric : metrics_) metric.update_weighed(examined.y, examined.prediction, examined.sample_weight);
-}
-
-Variables PassTotals::metric_variables() const {
-  Variables all;
-  for (const Metric& metric : metrics_) all = all + metric.variables();
+std::vector<Optimizer*> optimizers_of(Optimizer& optimizer, const Task& task) {
+  std::vector<Optimizer*> all{&optimizer};
+  for (Optimizer& each : task.optimizers) all.push_back(&each);
   return all;
 }
 
-bool PassTotals::are_empty() const { return weight_.value().item() == 0; }
-
-double PassTotals::loss() const {
-  const HostFloats floats;
-  const double weight = weight_.value().item();
-  return weight == 0 ? 0 : sum_.value().item() / weight;
-}
-
-std::vector<std::pair<std::string, double>> PassTotals::metrics() const {
-  const HostFloats floats;
-  std::vector<std::pair<std::string, double>> results;
-  for (const Metric& metric : metrics_) {
-    const std::vector<double> all = metric.results();
-    const std::vector<std::string> names = metric.result_names();
-    for (std::size_t i = 0; i < all.size(); ++i) results.emplace_back(names[i], all[i]);
+/// Losses of outputs of another part of the batch.
+void add_parts(std::vector<ExaminedOutput>& all, const std::vector<ExaminedOutput>& part) {
+  if (all.empty()) {
+    all = part;
+    return;
   }
-  return results;
+  for (std::size_t i = 0; i < part.size(); ++i) all[i].loss += part[i].loss;
 }
 
-Variables PassTotals::variables() { return Variables{sum_, weight_} + metric_variables(); }
+Examined examined_for(const Logs::ForMetrics& given) {
+  const Tensor weight = joint_weight(given.sample_weight, SequenceMask::of(given.prediction), given.prediction.dtype());
+  return {.y = given.y, .prediction = given.prediction, .sample_weight = weight, .loss_weight = weight};
+}
+
+}  // namespace
 
 FunctionOptions with_signature(FunctionOptions options, const std::vector<Spec>& specs) {
   if (options.input_signature.empty()) options.input_signature = specs, options.fixes_sizes = true;
@@ -114,20 +81,35 @@ TrainStep::TrainStep(Module& model, Optimizer& optimizer, const Task& task, Opti
       optimizer_(optimizer),
       task_(task),
       options_(std::move(options)),
-      totals_(options_.metrics),
-      diverged_(scalar_variable(boolean, "diverged")),
+      totals_({options_.metrics, options_.weighted_metrics, task.outputs, static_cast<bool>(task.train)}),
+      diverged_(flag("diverged")),
+      taken_(zeros({}, f64), "taken", {.trainable = false}),
       function_(options_.function, options_.strategy) {
-  optimizer_.prepare(model_.trainable_variables());
+  const bool is_of_all = !task.train || (task.optimizers.empty() && !optimizer_.is_built());
+  if (is_of_all) optimizer_.prepare(model_.trainable_variables());
+  for (const Optimizer* each : optimizers_of(optimizer_, task))
+    require(each->is_built(), "fit: a step with several optimizers does not tell whose variables are whose; call ",
+            "optimizer.build(variables) of each before");
 }
 
 Loss TrainStep::operator()(const Tensors& fields) {
   const HostFloats floats;
   const ModeScope mode(CallMode::training);
+  totals_.read_names();
   const Called result = function_.call(fields, [this](In in) {
     Loss loss = run(in);
     return called(options_.gives_loss ? std::move(loss) : Loss());
   });
+  totals_.keep_names();
   return loss_of(result);
+}
+
+std::int64_t TrainStep::taken() const { return static_cast<std::int64_t>(taken_.value().item()); }
+
+Variables TrainStep::optimized() const {
+  Variables all = model_.variables();
+  for (const Optimizer* each : optimizers_of(optimizer_, task_)) all = all + each->variables();
+  return all;
 }
 
 bool TrainStep::has_diverged() const { return diverged_.value().item() != 0; }
@@ -149,9 +131,28 @@ std::vector<Tensors> TrainStep::parts_of(In fields) const {
 /// began, and the model is still of use. Under loss scaling such a step is an overflow, which the optimizer skips,
 /// until there is no smaller scale left to try. Neither loss nor metrics of the epoch count such a step.
 Loss TrainStep::run(In fields) {
-  const Before before(model_.variables() + optimizer_.variables()), metrics_before(totals_.metric_variables());
+  const Before before(optimized()), metrics_before(totals_.metric_variables());
+  const Taken step = task_.train ? take_own(fields) : take(fields);
+  const Tensor ok = logical_and(step.goes_on, logical_not(diverged_));
+  before.keep_unless(ok);
+  diverged_.assign(logical_not(ok));
+  const Tensor counts = logical_and(ok, step.finite);
+  (void)totals_.metric_variables();  // op by op what was gathered waits outside of them
+  metrics_before.keep_unless(counts);
+  if (!task_.train) {
+    totals_.add(step.total, counts);
+    totals_.add_outputs(step.outputs, counts);
+  } else {
+    totals_.add_logs(step.logs, counts);
+    taken_.assign_add(cast(ok, f64));
+  }
+  return step.total;
+}
+
+TrainStep::Taken TrainStep::take(In fields) {
   Loss total;
   Gradients gradients;
+  std::vector<ExaminedOutput> outputs;
   const std::vector<Tensors> parts = parts_of(fields);
   // Shards of two lengths may have one part and several: they go the same way.
   const bool is_whole = parts.size() == 1 && !(options_.strategy && options_.micro_batch > 0);
@@ -160,10 +161,13 @@ Loss TrainStep::run(In fields) {
     GradientTape tape({.persistent = !is_whole});
     const Examined examined = task_.examine(part);
     require(parts.size() == 1 || !examined.loss.is_sum_with_penalty(), "fit: micro_batch: ", penalty_of_parts);
+    require(is_whole || !examined.parts_differ, "fit: micro_batch: the losses of the model's outputs count different ",
+            "numbers of examples, so the parts of a batch do not add up to it; leave out micro_batch");
     const Loss loss = is_whole ? examined.total() : examined.loss;
     gradients += is_whole ? tape.gradient(loss, model_.trainable_variables())
                           : penalties.gradient(tape, examined, part[0].shape()[0]);
     total += loss;
+    add_parts(outputs, examined.outputs);
     totals_.update_metrics(examined);
   }
   if (!is_whole) penalties.add_to(total, gradients);
@@ -173,14 +177,21 @@ Loss TrainStep::run(In fields) {
   if (const auto scale = loss_scale_of(gradients.variables()))
     goes_on = logical_or(gradients.finite_under_scaling(), scale->now() > fill({}, LossScale::least, f32));
   optimizer_.apply_gradients(gradients);
-  const Tensor ok = logical_and(goes_on, logical_not(diverged_));
-  before.keep_unless(ok);
-  diverged_.assign(logical_not(ok));
-  const Tensor counts = logical_and(ok, finite);
-  (void)totals_.metric_variables();  // op by op what was gathered waits outside of them
-  metrics_before.keep_unless(counts);
-  totals_.add(total, counts);
-  return total;
+  return {.total = total, .finite = finite, .goes_on = goes_on, .outputs = std::move(outputs)};
+}
+
+/// The step applies its optimizers itself.
+TrainStep::Taken TrainStep::take_own(In fields) {
+  Taken step{.total = {}, .finite = fill({}, 1, boolean), .goes_on = {}, .logs = task_.train(fields)};
+  const Loss* const loss = step.logs.find("loss");
+  if (loss) step.total = loss->over_shards();
+  for (const Logs::Entry& each : step.logs.entries())
+    if (!loss || &each.value == loss) step.finite = logical_and(step.finite, is_finite(each.value.value()));
+  step.goes_on = step.finite;
+  if (const auto scale = loss_scale_of(model_.trainable_variables()))
+    step.goes_on = logical_or(step.finite, scale->now() > fill({}, LossScale::least, f32));
+  for (const Logs::ForMetrics& each : step.logs.for_metrics()) totals_.update_metrics(examined_for(each));
+  return step;
 }
 
 StepFunction::StepFunction(FunctionOptions options, std::optional<Strategy> strategy) : strategy_(std::move(strategy)) {
@@ -217,9 +228,25 @@ Explanation StepFunction::explain() const {
   return strategy_ ? strategy_->explain_step(identity_) : function_->explain();
 }
 
-EvaluationStep::EvaluationStep(const Task& task, std::vector<Metric> metrics, FunctionOptions function,
-                               std::optional<Strategy> strategy)
-    : task_(task), totals_(std::move(metrics)), function_(std::move(function), std::move(strategy)) {}
+EvaluationStep::EvaluationStep(const Task& task, FitMetrics metrics, FitMetrics weighted_metrics,
+                               FunctionOptions function, std::optional<Strategy> strategy)
+    : task_(task),
+      totals_({std::move(metrics), std::move(weighted_metrics), task.outputs, static_cast<bool>(task.test)}),
+      function_(std::move(function), std::move(strategy)) {}
+
+void EvaluationStep::examine(In fields) {
+  const Tensor counts = fill({}, 1, boolean);
+  if (task_.test) {
+    const Logs logs = task_.test(fields);
+    totals_.add_logs(logs, counts);
+    for (const Logs::ForMetrics& each : logs.for_metrics()) totals_.update_metrics(examined_for(each));
+    return;
+  }
+  const Examined examined = task_.examine(fields);
+  totals_.add(examined.total().over_shards(), counts);
+  totals_.add_outputs(examined.outputs, counts);
+  totals_.update_metrics(examined);
+}
 
 void EvaluationStep::run(const Pipeline& dataset) {
   const HostFloats floats;
@@ -228,9 +255,7 @@ void EvaluationStep::run(const Pipeline& dataset) {
   std::int64_t steps = 0;
   for (const auto reading = dataset.epoch(0).begin(); !reading->at_end(); reading->advance(), ++steps)
     function_.call(reading->element(), [this](In in) {
-      const Examined examined = task_.examine(in);
-      totals_.add(examined.total().over_shards(), fill({}, 1, boolean));
-      totals_.update_metrics(examined);
+      examine(in);
       return Called{};
     });
   require<DataError>(steps > 0, "evaluate: the data set is empty");

@@ -2,6 +2,7 @@
 #include "gradus/train/task.h"
 #include <algorithm>
 #include <set>
+#include "gradus/base/nearest.h"
 #include "gradus/base/notice.h"
 #include "gradus/data/stage.h"
 #include "gradus/nn/losses.h"
@@ -28,6 +29,16 @@ void fail_weighted_loss(bool only_mask) {
                                   : text("sample_weight is said", remedy));
 }
 
+void fail_class_weights() {
+  throw InvalidArgument("class_weight is for models with a single output, as in Keras; give the others sample weights");
+}
+
+void fail_unbuilt() {
+  throw InvalidArgument(
+      "fit: the model is not built, and a training step of one's own does not tell for which fields; call "
+      "model.build({...}) before");
+}
+
 Tensor without_left_out(const Tensor& x, const Tensor& weight) {
   const Tensor beside = is_floating(x.dtype()) ? weight_beside(weight, x) : Tensor();
   if (!beside.defined()) return x;
@@ -50,6 +61,88 @@ void add_penalties(Examined& examined, const Layer& model) {
   examined.penalty = sum_of(model.penalties(), t);
   examined.activity_penalty = sum_of(model.call_losses(), t);
   if (examined.activity_penalty.defined()) model.forget_call_losses();
+}
+
+std::size_t inputs_beside_outputs(std::size_t fields, std::size_t outputs, bool sample_weight,
+                                  const std::vector<std::size_t>& taken) {
+  const auto fits = [&](std::size_t inputs) {
+    const std::size_t rest = fields - inputs;
+    return sample_weight ? rest == outputs + 1 || rest == 2 * outputs : rest == outputs;
+  };
+  for (auto inputs = taken.rbegin(); inputs != taken.rend(); ++inputs)
+    if (fits(*inputs)) return *inputs;
+  TextStream numbers;
+  for (const std::size_t each : taken) numbers << (each == taken[0] ? "" : " or ") << each;
+  throw InvalidArgument(text("elements have ", fields, " fields, but the model takes ", numbers.str(), ", and ",
+                             outputs, " of its outputs have losses; expected (x..., one y for each of them",
+                             sample_weight ? ", one sample_weight, or one for each)" : ")"));
+}
+
+namespace {
+
+/// A weight that is 0 where all of them are; empty if they are not alike.
+Tensor weight_of_all(In weights) {
+  if (weights.empty()) return {};
+  Tensor sum = abs(weights[0]);
+  for (const Tensor& each : weights.subspan(1)) {
+    if (each.spec() != weights[0].spec()) return {};
+    sum = sum + abs(each);
+  }
+  return sum;
+}
+
+struct OutputsTask {
+  const Layer& model;
+  const Losses& losses;
+  const std::vector<std::string> outputs;
+  const OutputsOf call;
+  const std::size_t inputs;
+
+  Tensors inputs_of(In fields, In weights) const {
+    Tensors given(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(inputs));
+    if (const Tensor weight = weight_of_all(weights); weight.defined())
+      for (Tensor& x : given) x = without_left_out(x, weight);
+    return given;
+  }
+  static Tensor prediction_of(const NamedTensors& predictions, const std::string& output) {
+    std::vector<std::string> known;
+    for (const auto& [name, prediction] : predictions) {
+      if (name == output) return prediction;
+      known.push_back(name);
+    }
+    throw InvalidArgument(text("Losses: `", output, "` is no output of the model", did_you_mean(output, known)));
+  }
+  ExaminedOutput output_of(const std::string& name, const NamedTensors& predictions, const Tensor& y,
+                           const Tensor& own) const {
+    const Tensor prediction = prediction_of(predictions, name);
+    const auto weights = ExampleWeights::of(own, SequenceMask::of(prediction), prediction.dtype());
+    return {name, losses.of(name).loss.weighed(y, prediction, weights), y, prediction, weights.joint};
+  }
+  Examined examine(In fields) const {
+    const StepScope call_of_step(model);
+    const In targets = fields.subspan(inputs, outputs.size()), weights = fields.subspan(inputs + outputs.size());
+    const NamedTensors predictions = call(inputs_of(fields, weights));
+    Examined result{.y = targets[0]};
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      result.outputs.push_back(output_of(outputs[i], predictions, targets[i],
+                                         weights.empty() ? Tensor() : weights[weights.size() == 1 ? 0 : i]));
+    result.loss = total_of_outputs(losses, result.outputs, result.parts_differ);
+    add_penalties(result, model);
+    return result;
+  }
+};
+
+}  // namespace
+
+Task task_of_outputs(Layer& model, const Losses& losses, std::vector<std::string> outputs, OutputsOf call,
+                     std::size_t inputs, std::size_t fields) {
+  Task task{.fields = fields, .outputs = outputs};
+  task.examine = [with = std::make_shared<OutputsTask>(OutputsTask{model, losses, std::move(outputs), std::move(call),
+                                                                   inputs})](In in) { return with->examine(in); };
+  task.build = [&model, inputs](const std::vector<Spec>& specs, CallMode mode) {
+    return build_all(model, std::span(specs).first(inputs), mode);
+  };
+  return task;
 }
 
 }  // namespace gradus::detail

@@ -14,7 +14,6 @@ namespace {
 
 using Values = std::map<std::string, Tensor>;
 
-/// Whether a value of type `from` may be kept as one of type `to`.
 /// "`a`, `b`, `c` and 4 more"
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t shown = 5;

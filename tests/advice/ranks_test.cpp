@@ -2,7 +2,7 @@
 #include "gradus/advice/ranks.h"
 #include <cmath>
 #include "gradus/base/threads.h"
-#include "gradus/distribute/in_process.h"
+#include "tests/distribute/in_process_transport.h"
 #include "gradus/distribute/network_rates.h"
 #include "tests/advice/pretended.h"
 #include "tests/errors.h"

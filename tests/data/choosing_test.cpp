@@ -233,10 +233,38 @@ TEST(Generator, FailuresAreToldOnceWithTheElement) {
   }
   const auto throwing =
       data::from_generator({i32, {}}, []() -> std::optional<Tensor> { throw std::bad_function_call(); });
-  EXPECT_EQ(message_of<Error>([&] {
-              for (auto x : throwing) x.item();
-            }).substr(0, 27),
-            "from_generator, element 0: ");
+  for (const auto& dataset : {throwing, throwing.prefetch()})
+    EXPECT_THROW(for (auto x : dataset) x.item(), std::bad_function_call);
+}
+
+/// Of no class that the library or C++ knows.
+struct OfTheUser {
+  int number;
+};
+
+TEST(Pipelines, ExceptionsOfTheUserComeOutAsThemselves) {
+  const auto from_generator = data::from_generator({i32, {}}, [n = 0]() mutable -> std::optional<Tensor> {
+    if (n == 2) throw OfTheUser{2};
+    return constant(n++);
+  });
+  const auto numbers_of = [](const auto& make) {
+    try {
+      make();
+    } catch (const OfTheUser& thrown) { return thrown.number; }
+    return 0;
+  };
+  const auto read = [](const auto& dataset) {
+    for (auto x : dataset) x.item();
+  };
+  const auto thrown_in_a_trace = [](const Tensor& x) -> Tensor {
+    if (x.defined()) throw OfTheUser{1};
+    return x;
+  };
+  EXPECT_EQ(numbers_of([&] { read(data::range(6).map(thrown_in_a_trace)); }), 1);
+  EXPECT_EQ(numbers_of([&] { read(from_generator); }), 2);
+  EXPECT_EQ(numbers_of([&] { read(from_generator.prefetch()); }), 2);
+  EXPECT_EQ(numbers_of([&] { read(from_generator.map([](const Tensor& x) { return x * 2; }).prefetch()); }), 2);
+  EXPECT_EQ(numbers_of([&] { read(from_generator.batch(3)); }), 2);
 }
 
 TEST(Cache, OfAGeneratorMakesEachElementOnce) {

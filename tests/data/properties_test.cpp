@@ -1,6 +1,9 @@
 /// What holds for every pipeline: rows of a table, each checked for every property.
 #include <gtest/gtest.h>
 #include "gradus/base/thread_pool.h"
+#include "gradus/data/timeseries.h"
+#include "gradus/data/pipeline_changes.h"
+#include "gradus/ops/elementwise.h"
 #include "tests/data/readings.h"
 #include "tests/threads.h"
 
@@ -14,6 +17,11 @@ struct Row {
 };
 
 Dataset<1> rows(std::int64_t n) { return data::from_tensor_slices(numbered_rows(n, 3)); }
+
+Dataset<1> sampled() {
+  const std::vector<Dataset<1>> parts{rows(23).shuffle({.seed = 2}), rows(17)};
+  return data::sample_from_datasets(parts, {0.3, 0.7}, {.seed = 5});
+}
 
 const std::vector<Row> pipelines{
     {"range", [] { return data::range(10); }, 10},
@@ -49,6 +57,21 @@ const std::vector<Row> pipelines{
     {"shard", [] { return rows(20).shuffle({.seed = 4}).shard(3, 1).batch(2); }, 4},
     {"padded batch", [] { return rows(20).padded_batch(3, {.padded_shapes = {{5}}}); }, 7},
     {"zip", [] { return data::zip(rows(20)).skip(1).batch(3); }, 7},
+    {"concatenate", [] { return rows(11).shuffle({.seed = 4}).concatenate(rows(6)).batch(4); }, 5},
+    {"rebatch", [] { return rows(23).batch(4).rebatch(5); }, 5},
+    {"windows", [] { return rows(20).shuffle({.seed = 4}).window(4, {.shift = 3, .stride = 2}).batch(); }, 7},
+    {"whole windows, batch",
+     [] { return rows(20).window(4, {.shift = 1, .drop_remainder = true}).batch().shuffle({.seed = 4}).batch(5); }, 4},
+    {"sample", [] { return sampled().batch(3); }, 14},
+    {"time series",
+     [] {
+       return data::timeseries_dataset_from_array(numbered_rows(30, 2), 5,
+                                                  {.sequence_stride = 2, .batch_size = 4, .shuffle = true, .seed = 1});
+     },
+     4},
+    {"enumerate",
+     [] { return rows(9).shuffle({.seed = 4}).enumerate().map([](Tensor i, Tensor x) { return x + cast(i, i32); }); },
+     9},
     {"twice shuffled", [] { return rows(20).shuffle({.seed = 4}).batch(2).shuffle({.seed = 6}).repeat(2); }, 20},
 };
 
@@ -141,6 +164,12 @@ TEST_P(Pipelines, ReadTheSameOnAnyNumberOfThreads) {
     const Threads scope(threads);
     EXPECT_EQ(read_all(add(GetParam().make())), expected) << threads;
   }
+}
+
+TEST_P(Pipelines, HaveCopiesThatReadTheSame) {
+  const auto dataset = GetParam().make();
+  const Dataset<1> copy(dataset.pipeline().changed({}));
+  for (int epoch = 0; epoch < 2; ++epoch) EXPECT_EQ(read_all(copy), read_all(dataset));
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Pipelines, testing::ValuesIn(pipelines), [](const auto& info) {

@@ -33,11 +33,11 @@ Pipeline of_rank(const Pipeline& pipeline, int rank) {
   return pipeline.read_by(std::make_shared<Readers>(rank, ranks, shards));
 }
 
-/// Elements that the stage of this name, the last one of several, has made so far.
+/// Elements that the stages of this name have made so far.
 std::int64_t made_by(const Pipeline& pipeline, std::string_view stage) {
   std::int64_t elements = 0;
   for (const auto& each : pipeline.explain().stages)
-    if (each.stage == stage) elements = each.elements;
+    if (each.stage == stage) elements += each.elements;
   return elements;
 }
 
@@ -99,6 +99,10 @@ const std::vector<Case>& cases() {
       {"Zipped",
        [] { return data::zip(data::range(70).batch(20), data::range(90).skip(3).batch(20)).take(3).pipeline(); }, true,
        "range(70)"},
+      {"Concatenated", [] { return batches().concatenate(batches()).pipeline(); }},
+      {"ConcatenatedExamples", [] { return examples().concatenate(examples().take(9)).batch(20).pipeline(); }},
+      {"Windows", [] { return examples().window(20, {.shift = 11, .stride = 2}).batch().pipeline(); }},
+      {"Sampled", [] { return data::sample_from_datasets({examples(), examples()}).batch(20).pipeline(); }},
 
       {"Centred",
        [] { return mapped([](Tensor x, Tensor y) { return std::pair{x - reduce_mean(x, {.axis = {0}}), y}; }); },

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <map>
-#include "gradus/distribute/faulty_transport.h"
+#include "tests/distribute/faulty_transport.h"
 #include "gradus/gradus.h"
 #include "tests/distribute/strategies_as_threads.h"
 #include "tests/distribute/trained.h"

@@ -7,8 +7,8 @@
 #include <set>
 #include <span>
 #include <thread>
-#include "gradus/distribute/checked_transport.h"
-#include "gradus/distribute/faulty_transport.h"
+#include "tests/distribute/checked_transport.h"
+#include "tests/distribute/faulty_transport.h"
 #include "gradus/distribute/meeting_desk.h"
 #include "gradus/gradus.h"
 #include "gradus/ops/random_state.h"

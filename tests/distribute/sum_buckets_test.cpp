@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
-#include "gradus/distribute/faulty_transport.h"
+#include "tests/distribute/faulty_transport.h"
 #include "tests/distribute/summands.h"
 #include "tests/distribute/threads_as_ranks.h"
 

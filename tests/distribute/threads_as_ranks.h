@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 #include <vector>
-#include "gradus/distribute/in_process.h"
+#include "tests/distribute/in_process_transport.h"
 
 namespace gradus {
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <thread>
 #include "gradus/base/hash.h"
-#include "gradus/distribute/checked_transport.h"
-#include "gradus/distribute/faulty_transport.h"
+#include "tests/distribute/checked_transport.h"
+#include "tests/distribute/faulty_transport.h"
 #include "tests/distribute/summands.h"
 #include "tests/distribute/threads_as_ranks.h"
 #include "tests/errors.h"

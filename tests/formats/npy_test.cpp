@@ -6,7 +6,9 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"
+#include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
+#include "tests/errors.h"
 #include "tests/test_directory.h"
 
 namespace gradus::npy_test {
@@ -61,6 +63,51 @@ TEST_F(Npy, FortranOrderAndBigEndian) {
   EXPECT_EQ(x.to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{0, 2, 4, 1, 3, 5}));
   const Tensor y = parsed(npy("{'descr':'>i4','fortran_order':False,'shape':(1,)}", std::string("\0\0\1\2", 4)));
   EXPECT_EQ(y.item(), 258);
+}
+
+TEST_F(Npy, MapsWhatItWouldRead) {
+  for (const DType dtype : all_dtypes)
+    for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{5}, Shape{2, 3, 4}, Shape{1024, 4}}) {
+      const Tensor x = cast(reshape(range(shape.size(), i64), shape), dtype);
+      save_npy(scratch("x.npy"), x);
+      const Tensor mapped = map_npy(scratch("x.npy"));
+      EXPECT_TRUE(bitwise_equal(mapped, x)) << x.spec();
+      std::filesystem::remove(scratch("x.npy"));
+      EXPECT_TRUE(bitwise_equal(mapped, x)) << "a file that is removed stays until nobody uses it";
+    }
+}
+
+TEST_F(Npy, MappedElementsAreNotWritten) {
+  const Tensor x = reshape(cast(range(4096), f32), {64, 64});
+  save_npy(scratch("x.npy"), x);
+  const std::string before = bytes_of_file(scratch("x.npy"));
+  Tensor y = map_npy(scratch("x.npy"));
+  for (int i = 0; i < 5; ++i) y = y * 2 + 1;
+  EXPECT_EQ(y.to_vector<float>()[1], 63);
+  EXPECT_TRUE(bitwise_equal(matmul(map_npy(scratch("x.npy")), y), matmul(x, y)));
+  EXPECT_EQ(bytes_of_file(scratch("x.npy")), before);
+}
+
+TEST_F(Npy, MapsNoArrayThatHasToBeChanged) {
+  const auto write = [&](const std::string& bytes) {
+    std::ofstream(scratch("bad.npy"), std::ios::binary) << bytes;
+    return [this] { map_npy(scratch("bad.npy")); };
+  };
+  const std::string six("\0\1\2\3\4\5", 6);
+  expect_error<InvalidArgument>(write(npy("{'shape': (2, 3), 'fortran_order': True, 'descr': '|u1'}", six)),
+                                {"map_npy: ", "column by column (fortran_order); load_npy reads it"});
+  expect_error<InvalidArgument>(write(npy("{'descr':'>i2','fortran_order':False,'shape':(3,)}", six)),
+                                {"in big endian"});
+  expect_error<InvalidArgument>(write(npy("{'descr':'<i2','fortran_order':False,'shape':(3,)} ", six)),
+                                {"at a byte that is no multiple of an element"});
+  expect_error<DataError>(write(npy("{'descr':'<i2','fortran_order':False,'shape':(4,)}", six)),
+                          {"needs 8 bytes, 6 follow"});
+  expect_error<DataError>(write(npy("{'descr':'|b1','fortran_order':False,'shape':(6,)}", six)),
+                          {"a bool is neither 0 nor 1"});
+  expect_error<DataError>(write(""), {"no NumPy file"});
+  expect_error<DataError>(write("\x93NUMPY"), {"the file ends in its header"});
+  EXPECT_THROW(map_npy(scratch("absent.npy")), Unavailable);
+  EXPECT_THROW(map_npy(directory_.path()), Unavailable);
 }
 
 TEST_F(Npy, BrokenFilesAreDataErrors) {

@@ -221,6 +221,30 @@ TEST(Function, WhatItRefuses) {
   EXPECT_THROW(few(ones({}), 3), ResourceExhausted);
 }
 
+TEST(Function, LetsTheLeastRecentlyUsedVariantGo) {
+  int runs = 0;
+  const auto f = function(
+      [&](Tensor x, int factor) {
+        ++runs;
+        return x * factor;
+      },
+      {.max_variants = 2, .evict_variants = true});
+  const auto runs_of = [&](int factor) {
+    const int before = runs;
+    EXPECT_EQ(f(constant(2.0f), factor).item(), 2 * factor);
+    return runs - before;
+  };
+  EXPECT_EQ(runs_of(1), 1);
+  EXPECT_EQ(runs_of(2), 1);
+  EXPECT_EQ(runs_of(1), 0);
+  EXPECT_EQ(runs_of(3), 1);  // in place of 2
+  EXPECT_EQ(runs_of(1), 0);
+  EXPECT_EQ(runs_of(2), 1);
+  for (int factor = 10; factor < 60; ++factor) EXPECT_EQ(runs_of(factor), 1);
+  EXPECT_EQ(f.explain().variants, 2);
+  EXPECT_LE(f.explain().retraces.size(), 16u);
+}
+
 TEST(Function, AFailureInACallChangesNothing) {
   Variable w(ones({3}));
   const auto f = function([&](Tensor indices) {

@@ -109,6 +109,21 @@ TEST_P(ReadSizes, AreRefusedWhereAnySizeIsDeclared) {
   EXPECT_EQ(refused > 0, GetParam().name != std::string("a_branch_at_one"));
 }
 
+TEST(Sizes, MayEachHaveAVariantOfTheirOwn) {
+  std::vector<std::int64_t> met;
+  const auto traced = function(
+      [&](Tensor x) {
+        met.push_back(x.shape()[0]);
+        return x * x.shape()[0];
+      },
+      {.open_sizes = false});
+  for (const int n : {3, 4, 3, 5, 4}) EXPECT_TRUE(bitwise_equal(traced(rows_of_size(n)), rows_of_size(n) * n));
+  EXPECT_EQ(met, (std::vector<std::int64_t>{3, 4, 5}));
+  EXPECT_EQ(traced.explain().variants, 3);
+  EXPECT_THROW(function([](Tensor x) { return x; }, {.input_signature = {{f32, {any_size}}}, .open_sizes = false}),
+               InvalidArgument);
+}
+
 TEST(Sizes, OnlyTheSizeThatIsReadIsFixed) {
   const auto f = [](const Tensor& x, const Tensor& y) { return reduce_sum(loop_over_rows(x)) + reduce_mean(y); };
   const auto traced = function([&](Tensor x, Tensor y) { return f(x, y); });
@@ -143,6 +158,20 @@ TEST(Sizes, AnExceptionOfTheUserIsTheUsers) {
   for (const int n : {1, 2, 4}) traced(rows_of_size(n));
   EXPECT_THROW(traced(rows_of_size(3)), std::runtime_error);
   EXPECT_EQ(traced(rows_of_size(5)).shape()[0], 5);
+}
+
+TEST(Sizes, AnExceptionOfTheUserInTheRunWithOpenSizesIsNotSwallowed) {
+  struct Interrupted : std::exception {};
+  bool is_interrupted = false;
+  const auto traced = function([&](Tensor x) {
+    if (is_interrupted && x.shape()[0] < 0) throw Interrupted();
+    return x * 2;
+  });
+  traced(rows_of_size(2));
+  is_interrupted = true;
+  EXPECT_THROW(traced(rows_of_size(3)), Interrupted);
+  is_interrupted = false;
+  EXPECT_EQ(traced(rows_of_size(4)).shape()[0], 4);
 }
 
 TEST(Sizes, OtherStateOfTheCppStaysFrozen) {

@@ -31,6 +31,23 @@ TEST(Tiers, TheFirstRunOfASmallProgramIsInterpretedTheSecondCompiled) {
   EXPECT_GT(program.later_seconds(), 0);
 }
 
+TEST(Tiers, PatientOnesAreInterpretedUntilCodePays) {
+  const Graph graph = parse_graph(small_graph);
+  const auto program = [&] {
+    const PatientTiers patience;
+    return std::make_unique<TieredProgram>(graph, CompileOptions{.symbols = {3}});
+  }();
+  if (compiles_at_once()) return;
+  const auto first = program->next();
+  int runs = 1;
+  while (program->next() == first) ++runs;
+  EXPECT_GT(runs, 20);
+  EXPECT_LT(runs, 10000);
+  EXPECT_GT(program->later_seconds(), 0);
+  TieredProgram usual(graph, {.symbols = {3}});
+  EXPECT_NE(usual.next(), usual.next());
+}
+
 TEST(Tiers, ALargeOneIsCompiledAtOnce) {
   TieredProgram program(parse_graph(small_graph), {.symbols = {1 << 20}});
   EXPECT_EQ(program.next(), program.next());

@@ -1,5 +1,6 @@
 """The rules of the house for documents: links lead somewhere, every decision has one number, a status and a row in the
-index, and architecture.md stays short. Prints `file:line: what is wrong: what to do`; exit 1 if there is any.
+index, architecture.md stays short, lines of prose and cells of README's tables are not long. Prints
+`file:line: what is wrong: what to do`; exit 1 if there is any.
 
     check_docs.py [ROOT]
 """
@@ -10,7 +11,9 @@ import sys
 DECISIONS = pathlib.PurePosixPath("docs/decisions")
 INDEX = DECISIONS / "README.md"
 # Pages that are read as a whole have at most so many lines.
-LONGEST = {"docs/architecture.md": 250}
+LONGEST = {"docs/architecture.md": 260}
+WIDEST = 140  # columns of a line of prose: not of tables, nor of blocks of code
+WORDS_OF_CELL = {"README.md": 25}  # of the page that is read first
 CODE = {".h", ".cpp", ".py"}
 LINK = re.compile(r"""\]\(([^()\s]+)(?:\s+"[^"]*")?\)|^\s*\[[^\]]+\]:\s+(\S+)""")  # [text](target), [name]: target
 BACKQUOTED = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
@@ -66,6 +69,18 @@ def check_links(root, pages, path, lines):
             page = pages.get(pathlib.PurePosixPath(other.relative_to(root).as_posix()))
             if fragment and page is not None and fragment not in anchors(page):
                 yield path, number, f"the link {target} names no heading of that page: copy the heading's anchor"
+
+
+def check_width(path, lines):
+    for number, line in enumerate(without_blocks(lines), 1):
+        if not line.lstrip().startswith("|"):
+            if len(line) > WIDEST:
+                yield path, number, f"a line of {len(line)} columns, at most {WIDEST}: wrap the paragraph"
+            continue
+        for cell in line.strip().strip("|").split("|"):
+            words, most = len(LINK.sub("]", cell).split()), WORDS_OF_CELL.get(str(path), len(line))
+            if words > most:
+                yield path, number, f"a cell of {words} words, at most {most}: shorten it, or move it to a page of docs/"
 
 
 def decisions_of(lines):
@@ -136,6 +151,7 @@ def findings(root):
         if len(lines) > most:
             yield f"{path}:{most + 1}: {len(lines)} lines, at most {most}: move what is a decision to {DECISIONS}"
         yield from (f"{p}:{n}: {problem}" for p, n, problem in check_links(root, pages, path, lines))
+        yield from (f"{p}:{n}: {problem}" for p, n, problem in check_width(path, lines))
     yield from (f"{p}:{n}: {problem}" for p, n, problem in check_decisions(pages))
     yield from (f"{p}:{n}: {problem}" for p, n, problem in check_quotes(root, pages))
 

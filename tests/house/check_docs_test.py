@@ -15,9 +15,10 @@ ROWS = ["| 1 | [An op is `one` struct](ops.md#1-an-op-is-one-struct) | ops |",
         "| 2 | [A view is read in place](graph.md#2-a-view-is-read-in-place) | graph |",
         "| 3 | [Its rules [n] are its members](ops.md#3-its-rules-n-are-its-members) | ops |"]
 TIDY = {
-    "README.md": "# All\n\n[ops](docs/decisions/ops.md), [first](docs/decisions/ops.md#1-an-op-is-one-struct), "
+    "README.md": "# All\n\n[ops](docs/decisions/ops.md), [first](docs/decisions/ops.md#1-an-op-is-one-struct),\n"
                  "[out](https://example.org/gone), [here](#all), [code](gradus/op.h)\n",
     "docs/architecture.md": "# Rooms\n\n`[no](link.md)`\n\n```\n[none](either.md)\n# no heading\n```\n" + "\n" * 242,
+    "docs/wide.md": "word " * 27 + "ends\n\n| " + "cell " * 40 + "|\n\n```\n" + "code " * 40 + "\n```\n",
     ROOM: FIRST + THIRD,
     "docs/decisions/graph.md": "# Graph\n\n### 2. A view is read in place\n\n- **Status:** partly replaced by 3: no.\n",
     INDEX: "# Index\n\n```\n### 9. A form\n```\n\n" + "\n".join(ROWS) + "\n",
@@ -39,7 +40,7 @@ VIOLATIONS = [
     ("docs/new.md", "[part](decisions/ops.md#no-such)\n", "docs/new.md:1", "names no heading"),
     ("docs/new.md", "# Here\n[part](#there)\n", "docs/new.md:2", "names no heading"),
     ("docs/new.md", "[part](architecture.md#no-heading)\n", "docs/new.md:1", "names no heading"),
-    ("docs/architecture.md", "\n" * 251, "docs/architecture.md:251", "251 lines, at most 250"),
+    ("docs/architecture.md", "\n" * 261, "docs/architecture.md:261", "261 lines, at most 260"),
     (ROOM, FIRST, f"{INDEX}:9", "there is no decision 3"),
     (ROOM, THIRD, f"{INDEX}:1", "decision 1 is missing"),
     ("docs/decisions/graph.md", "### 1. Again\n\n- **Status:** holds.\n", f"{ROOM}:3", "decision 1 is in graph.md"),
@@ -51,6 +52,8 @@ VIOLATIONS = [
      "`| 4 | [New](ops.md#4-new) | ops |`"),
     (ROOM, FIRST.replace("one", "an") + THIRD, f"{INDEX}:7", "decision 1 needs one row"),
     (INDEX, "\n".join(ROWS + ROWS[:1]) + "\n", f"{INDEX}:1", "decision 1 needs one row"),
+    ("docs/new.md", "# Wide\n\n" + "word " * 28 + "ends\n", "docs/new.md:3", "a line of 144 columns"),
+    ("README.md", "# All\n\n| a | " + "word " * 25 + "[two words](docs/wide.md) |\n", "README.md:3", "a cell of 27 words"),
     ("gradus/op.h", "/// Ops.\n/// (decision 12)\n", "gradus/op.h:2", "there is no decision 12"),
     ("docs/new.md", "Since decision 12.\n", "docs/new.md:1", "there is no decision 12"),
 ]

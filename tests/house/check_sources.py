@@ -1,5 +1,6 @@
 """The rules of the house that a machine can check: which room includes which, how includes are written, how long a
-file is and how it begins. Prints `file:line: what is wrong: what to do`, one line a finding; exit 1 if there is any.
+file is, how it and its comments begin. Prints `file:line: what is wrong: what to do`, one line a finding; exit 1 if
+there is any.
 
     check_sources.py [ROOT]
 """
@@ -8,8 +9,8 @@ import re
 import sys
 
 # A room includes from itself and from rooms before it in this list; gradus.h, the one include of users, is last.
-ROOMS = ("base tensor scalar graph ops autodiff compiler backend function gradients formats data nn optim distribute "
-         "train onnx profile advice").split()
+ROOMS = ("base tensor scalar graph ops interop autodiff compiler backend function gradients fitting formats data text nn optim "
+         "distribute train onnx profile advice").split()
 FOLDERS = ["gradus", "apps", "examples", "tests", "bench", "fuzz"]
 CODE = {".h", ".cpp"}
 LONGEST = 600
@@ -244,8 +245,46 @@ def check_types(root):
                 yield f"{path}:{line}: {name} is also a type of {known}: give one of them another name"
 
 
+COMMENT = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//([^\n]*)')
+INVERTED = {"Of", "What", "Who", "Whom", "Whose", "Whether", "Which"}
+MOST_INVERTED = 0.03  # of the comments of a room
+
+
+def openings(text):
+    """Line and first word of each comment. Comments below each other at one column are one if nothing else stands in
+    the lines that follow the first."""
+    before, line, counted = None, 1, 0
+    for match in COMMENT.finditer(text):
+        if match[2] is None:
+            continue
+        begin = text.rfind("\n", 0, match.start()) + 1
+        line, counted, column = line + text.count("\n", counted, begin), begin, match.start() - begin
+        goes_on = before == (line - 1, column) and not text[begin:match.start()].strip()
+        word = re.search(r"[A-Za-z]+", match[2])
+        if word and not goes_on:
+            yield line, word[0]
+        before = line, column
+
+
+def check_openings(root):
+    """Comments begin with their subject, not with a clause about it; a few may do otherwise."""
+    rooms = {}
+    for file in sorted(f for top in ("gradus", "apps") for f in (root / top).rglob("*") if f.suffix in CODE):
+        path = file.relative_to(root)
+        room = "/".join(path.parts[:-1][:2])
+        rooms.setdefault(room, []).extend((f"{path.as_posix()}:{line}", word)
+                                          for line, word in openings(file.read_text(encoding="utf-8")))
+    for room, comments in rooms.items():
+        inverted = [place for place, word in comments if word in INVERTED]
+        if len(inverted) >= MOST_INVERTED * len(comments) and inverted:
+            yield (f"{inverted[0]}: {len(inverted)} of {len(comments)} comments of {room} begin with Of, What, Who, "
+                   f"Whether or Which, {MOST_INVERTED:.0%} or more: begin with the subject (docs/contributing.md), here "
+                   f"and at {', '.join(inverted[1:8]) or 'no other place'}")
+
+
 def findings(root):
     yield from check_types(root)
+    yield from check_openings(root)
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):
             if file.suffix in CODE | {".py", ".cmake", ".sh"} or file.name == "CMakeLists.txt":

@@ -20,6 +20,8 @@ TIDY = {
                                    "// no deadline: of a process that was killed\n::waitpid(process, nullptr, 0);\n"
                                    "changed_.wait(lock);  // no deadline: of this process\n",
     "gradus/data/waits.cpp": "/// Waits.\nready_.wait(lock);\n",
+    "gradus/nn/mask.cpp": "/// Masks.\nint a;  // of which\n        // What goes on is no opening.\n"
+                          "auto s = \"// What\", r = R\"(\"// Who)\";\n" + "int i;  // a place\n" * 32 + "int j;  // Which\n",
     "tests/ops/matmul_test.cpp": '/// Tests.\n#include "gradus/gradus.h"\n',
     "tests/ops/sums_test.cpp": "/// Sums.\nnamespace gradus::rows::sums_test {\nnamespace {\n}\n}\n",
 }
@@ -67,6 +69,11 @@ VIOLATIONS = [
     ("tests/ops/sum_test.cpp", "/// Sum.\nnamespace gradus {\nnamespace {\n}\n}\n", 3, "namespace gradus::sum_test {"),
     ("tests/ops/rows_sum.cpp", "/// Sum.\nnamespace gradus::rows {\nnamespace {\n}\n}\n", 3, "other tests"),
     ("gradus/ops/twice.h", "/// Twice.\n", 1, "#pragma once"),
+    ("gradus/ops/what.cpp", "/// Sums.\n/// What goes on is no opening.\n\n/// What is summed.\n", 4, "1 of 4 comments of "
+     "gradus/ops begin with"),
+    ("gradus/ops/of.cpp", "/// Sums.\nint n;  // Of rows.\n", 2, "begin with the subject"),
+    ("apps/gradus/who.cpp", "/// Asks.\n/// More.\nint n;\n  // Whether it asks.\n", 4, "1 of 2 comments of apps/gradus"),
+    ("gradus/nn/apart.cpp", "/// Which rows count.\n", 1, "2 of 36 comments of gradus/nn"),
     ("gradus/ops/again.h", '/// Again.\n#pragma once\n#include "gradus/ops/matmul.h"\n#include "gradus/ops/matmul.h"\n', 4,
      "included above already"),
 ]

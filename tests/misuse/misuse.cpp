@@ -57,6 +57,8 @@ int main() {
   const Dense by_option(3, {.activation = relu}), without_bias(3, {.use_bias = false}), named(3, {});
   function([](Tensor a, Tensor factor) { return a * factor; })(v, 0.5);
   scan([](Tensor h, Tensor row) { return std::pair{h + row, h}; }, zeros({4}), x);
+  x(all, slice(1, end), newaxis), x(ellipsis, -1), x(y, all), v(ellipsis).assign(0.5);
+  gather(x, y, {.axis = 0}), concat({x, x}, {.axis = 1}), softmax(x, {.axis = 0}), sort(x, {.axis = 0});
 #elif CASE == 1  // logits or probabilities? It has to be said.
   // says: from_logits or from_probabilities?
   SparseCategoricalCrossentropy unsaid;
@@ -198,14 +200,14 @@ int main() {
   // says: there is no option input_shape
   Dense shaped(3, relu, {.input_shape = {4}});
 #elif CASE == 57
-  // says: there is no option validation_split
-  fit(model, optimizer, loss_function, dataset, {.validation_split = 0.2});
+  // says: a step takes one Tensor for each field of the data set and gives Logs
+  fit(model, optimizer, TrainingSteps{.train = [](Tensor x, Tensor) { return Loss::mean(x); }}, dataset);
 #elif CASE == 58
   // says: there is no option shuffle: the data set shuffles
   fit(model, optimizer, loss_function, dataset, {.shuffle = true});
 #elif CASE == 59
-  // says: there is no option class_weight
-  fit(model, optimizer, loss_function, dataset, {.class_weight = {1.0, 2.0}});
+  // says: losses are objects: MeanSquaredError()
+  OutputLoss by_name("mse");
 #elif CASE == 60
   // says: there is no option lr: it is called .learning_rate
   Adam short_name({.lr = 0.1});
@@ -340,8 +342,8 @@ int main() {
   };
   Model<Net> net(5);
 #elif CASE == 95
-  // says: by place: gather(x, indices, 1)
-  gather(x, y, {.axis = 1});
+  // says: an integer, or a tensor of integers or booleans
+  x(all, 0.5);
 #elif CASE == 96
   // says: a mean with weights is Loss::mean(per_example, weight)
   Loss weighted = Loss::weighted_mean(square(x), x);
@@ -371,5 +373,11 @@ int main() {
     Tensor rows, columns;
   };
   MirroredStrategy().run([](Tensor a) { return Sums{a, a}; }, x);
+#elif CASE == 102
+  // says: strings live on the host: look them up by
+  relu(Strings{"a", "b"});
+#elif CASE == 103
+  // says: one of strings is mapped to numbers before
+  fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(Strings{"a"}, x));
 #endif
 }

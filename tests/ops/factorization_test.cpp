@@ -159,6 +159,22 @@ TEST(ManyRowsTeams, HaveTheBitsOfOneThread) {
   for (const Tensor& each : got) EXPECT_TRUE(bitwise_equal(each, expected[0]));
 }
 
+/// The cofactors of a regular matrix by blocks, those of a singular one without its inverse.
+TEST(ManyRowsGradients, OfDeterminantsAreCofactors) {
+  for (const DType t : {f32, f64})
+    for (const std::int64_t n : {64, 65, 140}) {
+      const auto gradient_at = [](const Tensor& a) { return gradient([](const Tensor& x) { return det(x); }, a); };
+      const Tensor x = eye(n, f64) + normal({n, n}, f64, 1) * (0.5 / std::sqrt(static_cast<double>(n)));
+      const Tensor wanted = transpose(inverse(x)) * det(x), got = cast(gradient_at(cast(x, t)), f64);
+      EXPECT_LT(norm_of(got - wanted), most * static_cast<double>(n) * unit_of(t) * norm_of(wanted)) << n;
+      // With the last row 0 the cofactors of that row alone are not 0, and do not depend on it.
+      const Tensor is_last = cast(equal(expand_dims(range(n), 1), n - 1), f64);
+      const Tensor of_last = wanted * is_last, singular = x * (1 - is_last);
+      const Tensor cofactors = cast(gradient_at(cast(singular, t)), f64);
+      EXPECT_LT(norm_of(cofactors - of_last), most * static_cast<double>(n) * unit_of(t) * norm_of(wanted)) << n;
+    }
+}
+
 /// Gradients of order 2, past one block, against differences of the first gradient.
 TEST(ManyRowsGradients, OfOrderTwo) {
   constexpr std::int64_t n = 70;

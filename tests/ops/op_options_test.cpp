@@ -9,10 +9,12 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/conv.h"
 #include "gradus/ops/cumulative.h"
+#include "gradus/ops/decompositions.h"
 #include "gradus/ops/deform_conv.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/grid_sample.h"
 #include "gradus/ops/image.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/layout.h"
 #include "gradus/ops/linear_algebra.h"
@@ -91,6 +93,10 @@ TEST(OpOptions, OddNumbersDoNoHarm) {
               [&](const auto& o) { return random::categorical(x, 2, o); });
   try_numbers("random::shuffle", random::ShuffledOptions{.seed = 1},
               [&](const auto& o) { return random::shuffle(x, o); });
+  try_numbers("random::gamma", random::GammaOptions{.seed = 1},
+              [&](const auto& o) { return random::gamma({2}, 1.5, o); });
+  try_numbers("random::beta", random::BetaOptions{.seed = 1},
+              [&](const auto& o) { return random::beta({2}, 1.5, 0.5, o); });
   try_numbers("one_hot", OneHotOptions{},
               [&](const auto& o) { return one_hot(labels, 3, constant(1.0), constant(0.0), o); });
   try_numbers("top_k", TopKOptions{}, [&](const auto& o) { return top_k(x, 2, o).values; });
@@ -103,6 +109,11 @@ TEST(OpOptions, OddNumbersDoNoHarm) {
   try_numbers("silu", SiluOptions{}, [&](const auto& o) { return silu(x, o); });
   try_numbers("squareplus", SquareplusOptions{}, [&](const auto& o) { return squareplus(x, o); });
   try_numbers("relu", ReluOptions{}, [&](const auto& o) { return relu(x, o); });
+  try_numbers("pinv", PinvOptions{.rcond = 1e-3}, [&](const auto& o) { return pinv(ones({2, 2}), o); });
+  try_numbers("matrix_rank", MatrixRankOptions{.tol = 1e-3},
+              [&](const auto& o) { return matrix_rank(ones({2, 2}), o); });
+  try_numbers("lstsq", LstsqOptions{.fast = false, .rcond = 1e-3},
+              [&](const auto& o) { return lstsq(ones({2, 2}), ones({2, 1}), o); });
   try_numbers("gemm", GemmOptions{}, [&](const auto& o) { return gemm(ones({2, 2}), ones({2, 2}), o); });
   try_numbers("gemm of integers", GemmOptions{},
               [&](const auto& o) { return gemm(ones({2, 2}, i32), ones({2, 2}, i32), o); });
@@ -146,6 +157,15 @@ TEST(OpOptions, OddNumbersDoNoHarm) {
   try_numbers("isclose", IsCloseOptions{}, [&](const auto& o) { return isclose(x, x, o); });
   try_numbers("quantile", QuantileOptions{.axis = {0}}, [&](const auto& o) { return quantile(x, 0.5, o); });
   try_numbers("cumsum", CumulativeOptions{}, [&](const auto& o) { return cumsum(x, o); });
+  try_numbers("sort", SortOptions{}, [&](const auto& o) { return sort(x, o); });
+  try_numbers("gather", GatherOptions{}, [&](const auto& o) { return gather(x, labels, o); });
+  try_numbers("diff", DiffOptions{}, [&](const auto& o) { return diff(x, o); });
+  try_numbers("trapezoid", TrapezoidOptions{}, [&](const auto& o) { return trapezoid(x, o); });
+  try_numbers("l2_normalize", L2NormalizeOptions{.axis = {0}}, [&](const auto& o) { return l2_normalize(x, o); });
+  try_numbers("lp_normalize", LpNormalizeOptions{}, [&](const auto& o) { return lp_normalize(x, o); });
+  try_numbers("normalize", NormalizeOptions{.axis = {0}}, [&](const auto& o) { return normalize(x, o).output; });
+  try_numbers("reverse_sequence", ReverseSequenceOptions{.seq_axis = 1},
+              [&](const auto& o) { return reverse_sequence(x, zeros({x.shape()[0]}, i32), o); });
   try_numbers("rotary_embedding", RotaryOptions{},
               [&](const auto& o) { return rotary_embedding(ones({1, 2, 3, 4}), ones({1, 3, 2}), ones({1, 3, 2}), o); });
   try_numbers("linear_attention", LinearAttentionOptions{},

@@ -103,7 +103,41 @@ Row bits_row(int half) {
   return row;
 }
 
-const bool registered = add_rows(draws()) && add_rows({bits_row(0), bits_row(1)});
+/// Bits of attempt number `number` of the gamma number of this index.
+double gamma_bits(std::int64_t index, std::int64_t number, std::size_t half) {
+  return static_cast<double>(philox_bits(index, philox_bits(number, key_of(seed), 0), half));
+}
+double gamma_unit(std::int64_t index, std::int64_t number) { return gamma_bits(index, number, 0) * 0x1p-53 + 0x1p-54; }
+
+/// Marsaglia and Tsang: "A simple method for generating gamma variables", 2000.
+double gamma_number(double alpha, std::int64_t index) {
+  const double d = (alpha < 1 ? alpha + 1 : alpha) - 1.0 / 3;
+  for (std::int64_t number = 0;; ++number) {
+    const double x = box_muller(gamma_unit(index, 2 * number), gamma_bits(index, 2 * number, 1) * 0x1p-53);
+    const double v = std::pow(1 + x / std::sqrt(9 * d), 3);
+    if (v <= 0 || std::log(gamma_unit(index, 2 * number + 1)) >= x * x / 2 + d - d * v + d * std::log(v)) continue;
+    return d * v * (alpha < 1 ? std::pow(gamma_unit(index, 1 << 20), 1 / alpha) : 1);
+  }
+}
+
+Row gamma_row() {
+  Row row{.name = "random::gamma", .covers = {"drawn_log_gamma"}};
+  row.apply = [](In in) { return random::gamma({}, in[0], {.seed = seed}); };
+  row.operands = {{.low = 0.2, .high = 6}};
+  row.shapes = {{{40}}, {{3, 5}}, {{}}, {{0}}};
+  row.reference = [](Arrays in) {
+    Array out{in[0].shape, {}};
+    for (std::size_t i = 0; i < in[0].values.size(); ++i)
+      out.values.push_back(gamma_number(in[0].values[i], static_cast<std::int64_t>(i)));
+    return out;
+  };
+  row.tolerance = 64;
+  row.smooth = false;  // the gradient is implicit, no limit of differences
+  row.called = "random::gamma";
+  return row;
+}
+
+const bool registered = add_rows({gamma_row()}) && add_rows(draws()) && add_rows({bits_row(0), bits_row(1)});
 
 }  // namespace
 }  // namespace gradus::rows::rows_random

@@ -215,6 +215,11 @@ std::vector<Row> others() {
     return b >= 0 ? std::pow(a, b) : std::abs(a) == 1 ? std::pow(a, b) : 0;
   });
   power.dtypes = {i64, i32}, power.refuses = {f32, f64, boolean};
+  Row operator_power = few(elementwise(
+      "pow of integers", [](In in) { return pow(in[0], in[1]); }, {{-4, 4}, {0, 7}},
+      [](Scalars x) { return std::pow(x[0], x[1]); }));
+  operator_power.dtypes = {i64, i32}, operator_power.refuses = {boolean}, operator_power.skip_specials = true;
+  operator_power.covers = {"integer_pow"}, operator_power.called = "pow";
   Row divisor = binary("gcd", gcd, {{-99, 99}, {-99, 99}}, [](double a, double b) {
     return static_cast<double>(std::gcd(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
   });
@@ -240,11 +245,12 @@ std::vector<Row> others() {
       {-3, 3}, [](double x) { return x == inf ? 1.0 : 0.0; });
   one_sign.differentiable = false, one_sign.covers = {"is_inf"}, one_sign.called = "is_inf";
   return {
-      std::move(difference), unary("trunc", trunc, {-9, 9}, std::trunc, {{{0.25}, {0}}}),
-      std::move(remainder),  std::move(of_integers),
-      std::move(power),      std::move(infinite),
-      std::move(one_sign),   std::move(divisor),
-      std::move(multiple),   std::move(of_sign),
+      std::move(difference),     unary("trunc", trunc, {-9, 9}, std::trunc, {{{0.25}, {0}}}),
+      std::move(remainder),      std::move(of_integers),
+      std::move(power),          std::move(infinite),
+      std::move(operator_power), std::move(one_sign),
+      std::move(divisor),        std::move(multiple),
+      std::move(of_sign),
   };
 }
 

@@ -27,6 +27,7 @@
 #include "gradus/ops/sort.h"
 #include "gradus/ops/sort_ops.h"
 #include "tests/reference/oracle_control.h"
+#include "tests/reference/oracle_decompositions.h"
 #include "tests/reference/oracle_incomplete.h"
 #include "tests/reference/oracle_windows.h"
 
@@ -424,23 +425,6 @@ Numbers triangular_solve(const Value& v, const std::vector<const Array*>& in) {
   });
 }
 
-/// Row by row (Banachiewicz).
-Numbers cholesky(const Value&, const std::vector<const Array*>& in) {
-  const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
-  Numbers result;
-  for (const Numbers& a : matrices(*in[0])) {
-    Numbers l(n * n, 0);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j <= i; ++j) {
-        double rest = a[i * n + j];
-        for (std::size_t k = 0; k < j; ++k) rest -= l[i * n + k] * l[j * n + k];
-        l[i * n + j] = i == j ? std::sqrt(rest) : rest / l[j * n + j];
-      }
-    append(result, l);
-  }
-  return result;
-}
-
 Numbers linear_recurrence(const Value& v, const std::vector<const Array*>& in) {
   const LinearRecurrence& op = *v.op.as<LinearRecurrence>();
   const Around around(v.spec.shape, op.axis);
@@ -535,7 +519,6 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"inverse", inverse},
       {"solve", solve},
       {"triangular_solve", triangular_solve},
-      {"cholesky", cholesky},
       {"linear_recurrence", linear_recurrence},
       {"fourier", fourier},
       {"igamma", igamma},
@@ -546,6 +529,7 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"attention_gradient", attention}};
   const auto found = kernels.find(v.op->library_kernel);
   if (found != kernels.end()) return found->second(v, in);
+  if (auto made = decomposition(v, in[0]->spec, in[0]->values)) return *made;
   std::vector<Spec> specs;
   std::vector<const Numbers*> values;
   for (const Array* operand : in) {
@@ -589,7 +573,8 @@ std::vector<Numbers> evaluate(const Graph& graph, const std::vector<Numbers>& in
     for (int operand : v.in) in.push_back(&arrays[static_cast<std::size_t>(operand)]);
     const auto position = std::ranges::find(graph.inputs, i) - graph.inputs.begin();
     arrays.push_back({v.spec, v.is_input() ? inputs.at(static_cast<std::size_t>(position)) : compute(v, in)});
-    internal_check(arrays.back().size() == count(v.spec.shape), "value %", i, " has another size than its shape says");
+    internal_check(arrays.back().size() == count(v.spec.shape), "value %", i, ", ", v.op,
+                   ", has another size than its shape says");
   }
   std::vector<Numbers> outputs;
   for (int o : graph.outputs) outputs.push_back(arrays[static_cast<std::size_t>(o)].values);

@@ -1,6 +1,7 @@
 /// Every number of every option struct: what its ranges() leave out is an InvalidArgument that names it, wherever the
 /// options are used; what they let in does no harm. tests/house looks that no struct is missing here.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -221,6 +222,9 @@ TEST(Options, OfLosses) {
   try_numbers("categorical_generalized_cross_entropy", GeneralizedOptions{},
               [&](const auto& o) { categorical_generalized_cross_entropy(labels, p, o); });
   try_numbers("CTC", CtcOptions{}, [](const auto& o) { CTC{o}; });
+  const Tensor words = ones({1, 1}, i32), steps = zeros({1, 2, 3}), one = constant({1});
+  try_numbers("ctc_loss", CtcLossOptions{}, [&](const auto& o) { ctc_loss(words, steps, one, one, o); });
+  try_numbers("ctc_decode", CtcDecodeOptions{}, [&](const auto& o) { ctc_decode(steps, one, o); });
   try_numbers("CosineSimilarity", CosineSimilarityOptions{}, [](const auto& o) { CosineSimilarity{o}; });
 }
 
@@ -251,12 +255,51 @@ TEST(Options, OfDataSets) {
               [&](const auto& o) { numbers.padded_batch(2, o); });
   try_numbers("bucket_by_sequence_length", BucketOptions{.bucket_boundaries = {3}, .bucket_batch_sizes = {2, 2}},
               [&](const auto& o) { numbers.bucket_by_sequence_length([](Tensor x) { return x; }, o); });
+  try_numbers("window", WindowingOptions{.shift = 1}, [&](const auto& o) { numbers.window(2, o); });
+  try_numbers("sample_from_datasets", SampleOptions{},
+              [&](const auto& o) { data::sample_from_datasets({numbers, numbers}, {}, o); });
+  try_numbers("rejection_resample", RejectionOptions{.initial_dist = {0.5, 0.5}},
+              [&](const auto& o) { numbers.rejection_resample([](Tensor x) { return x; }, {1, 1}, o); });
+  try_numbers("timeseries_dataset_from_array", data::TimeseriesOptions{.start_index = 1, .end_index = 8},
+              [&](const auto& o) { data::timeseries_dataset_from_array(ones({9, 1}), 2, o); });
+  const std::vector<std::byte> sound = encode_wav(ones({2, 1}), 8000);
+  try_numbers("decode_wav", WavOptions{}, [&](auto o) {
+    o.desired_samples = std::min(o.desired_samples, std::int64_t{9});
+    o.desired_channels = std::min(o.desired_channels, std::int64_t{9});
+    decode_wav(sound, o);
+  });
   const EmptyTestDirectory directory;
   std::filesystem::create_directories(directory.path() / "a");
   std::ofstream(directory.path() / "a" / "b.png") << "none";  // is read when an element is
   try_numbers("images_from_directory", data::ImageOptions{.height = 2, .width = 2},
               [&](const auto& o) { data::images_from_directory(directory.path(), o); });
   try_numbers("parse_csv", CsvOptions{.label = "y"}, [](const auto& o) { parse_csv("x,y\n1,2\n", "text", o); });
+}
+
+TEST(Options, OfText) {
+  const auto weighted = [](auto options) {
+    options.output_mode = OutputMode::tf_idf;
+    options.idf_weights = {1};
+    return options;
+  };
+  const StringLookupOptions words{.max_tokens = 9, .vocabulary = {"a"}};
+  try_numbers("StringLookup", weighted(words), [](const auto& o) { StringLookup{o}; });
+  const IntegerLookupOptions numbers{.max_tokens = 9, .mask_token = 7, .vocabulary = {5}};
+  try_numbers("IntegerLookup", weighted(numbers), [](const auto& o) { IntegerLookup{o}; });
+  const TextVectorizationOptions texts{.max_tokens = 9, .vocabulary = {"a"}};
+  try_numbers("TextVectorization", weighted(texts), [](const auto& o) { TextVectorization{o}; });
+  try_numbers("TextVectorization", TextVectorizationOptions{.output_sequence_length = 3, .idf_weights = {}},
+              [](const auto& o) { TextVectorization{o}; });
+  const EmptyTestDirectory folder;
+  std::filesystem::create_directories(folder.path() / "a");
+  std::ofstream(folder.path() / "a" / "b.txt") << "text";
+  try_numbers("text_dataset_from_directory",
+              data::TextDirectoryOptions{.seed = 1, .validation_split = 0.5, .subset = data::Subset::validation},
+              [&](const auto& o) { data::text_dataset_from_directory(folder.path(), o); });
+  try_numbers("Discretization", DiscretizationOptions{.bin_boundaries = {1}}, [](const auto& o) { Discretization{o}; });
+  Tokenizer tokenizer = Tokenizer::from_json(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}}})", "test");
+  try_numbers("truncation", TruncationOptions{.max_length = 3}, [&](const auto& o) { tokenizer.enable_truncation(o); });
+  try_numbers("padding", TokenPaddingOptions{}, [&](const auto& o) { tokenizer.enable_padding(o); });
 }
 
 TEST(Options, OfTraining) {
@@ -269,6 +312,9 @@ TEST(Options, OfTraining) {
     SGD optimizer;
     fit(m, optimizer, MeanSquaredError(), data, o);
   });
+  const std::vector<float> numbers(8);
+  try_numbers("borrow", BorrowOptions{.strides = {1}, .padded = true},
+              [&](const auto& o) { borrow(std::span<const float>(numbers), {2}, o); });
   try_numbers("predict", PredictOptions{}, [&](const auto& o) { predict(model(), x, o); });
   try_numbers("early_stopping", EarlyStoppingOptions{}, [](const auto& o) { early_stopping(o); });
   try_numbers("reduce_lr_on_plateau", ReduceLROnPlateauOptions{}, [](const auto& o) { reduce_lr_on_plateau(o); });

@@ -24,7 +24,7 @@ class Planner {
     return bytes(graph, steps, outline(graph, steps), staging);
   }
 
-  /// Of all that a run allocates but its outputs.
+  /// All memory that a run allocates, except its outputs.
   PlannedUse whole_use(Graph graph) const {
     const std::vector<Step> order = usual_steps(graph, options_);
     const Numbered<Thunk> thunks = outline(graph, order);

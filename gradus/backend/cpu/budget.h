@@ -7,8 +7,8 @@ namespace gradus {
 /// The steps of a compiled program without a budget, in order; the graph may get copies of formulas.
 std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options);
 
-/// The steps of `graph`, side by side if that fits into options.max_bytes, else one after the other, else with values
-/// computed again for late readers, which changes `graph`. ResourceExhausted names the smallest budget that works.
+/// The steps of `graph`, side by side if that fits into options.max_bytes, else in sequence, else with values computed
+/// again for late readers, which changes `graph`. ResourceExhausted names the smallest budget that works.
 Plan plan_within_budget(Graph& graph, const CompileOptions& options);
 
 /// The memory that a compiled program of `graph` will need without a budget, for options.symbols and as many threads as

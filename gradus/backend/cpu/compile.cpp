@@ -45,7 +45,7 @@ std::shared_ptr<const CpuProgram> compile(Graph given, const CompileOptions& ask
   const double start = steady_seconds();
   const bool compiles = asked.tier == Tier::compiled, budgeted = compiles && asked.max_bytes > 0;
   CompileOptions options = asked;
-  if (budgeted)  // also in bodies: what a budget allows is not spent on speed
+  if (budgeted)  // also in bodies: the memory that a budget leaves is not spent on speed
     for (const char* spends : {"residuals", "rows"}) options.disable.emplace_back(spends);
   const auto enabled = [&](std::string_view name) { return !is_disabled(options.disable, name); };
   run_graph_passes(given, options.disable);

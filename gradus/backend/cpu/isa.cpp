@@ -1,4 +1,4 @@
-/// Which instruction set generated code uses.
+/// The choice of the instruction set of generated code.
 #include "gradus/backend/cpu/isa.h"
 #include <cpuid.h>
 #include <sys/syscall.h>

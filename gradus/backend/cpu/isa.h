@@ -1,4 +1,4 @@
-/// The instruction set of generated code: the widest that the processor has, or what GRADUS_ISA says.
+/// The instruction set of generated code: the widest that the processor has, or that of GRADUS_ISA.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -39,16 +39,16 @@ struct AmxBits {
   std::uint64_t saved = 0;        // XCR0: the states that the kernel saves
   bool (*permitted)() = nullptr;  // asks the kernel for the tiles, once nothing else is missing
 };
-/// True if matrix products can go by AMX: tiles and their products of bf16, which the kernel saves and permits.
+/// True if matrix products can use AMX: tiles and their products of bf16, which the kernel saves and permits.
 bool has_amx(const AmxBits&);
 /// True if this processor has AMX and this process may use it. The first call asks the kernel.
 bool has_amx();
 
-/// True if products of bf16 go by AMX: has_amx(), unless GRADUS_ISA or an IsaScope names an instruction set. Their sums
+/// True if products of bf16 use AMX: has_amx(), unless GRADUS_ISA or an IsaScope names an instruction set. Their sums
 /// are in another order than everywhere else (tiles/product.h), so this may change the bits of results.
 bool uses_amx();
 
-/// Another instruction set for the whole process while it lives, with or without AMX, which is taken to be there: for
+/// Another instruction set for the whole process while it lives, with or without AMX, whose presence is assumed: for
 /// tests. Scopes of one thread nest; work in progress in other threads keeps the one it began with.
 class IsaScope {
  public:

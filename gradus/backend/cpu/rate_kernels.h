@@ -10,13 +10,13 @@ inline constexpr int chains = 12;
 /// Products of tiles in a round of multiply_tiles(), and the operations of each.
 inline constexpr int tile_products = 4, tile_operations = 16 * 16 * 32 * 2;
 
-/// Operations of `rounds` of an instruction that does so many.
+/// Operations of `rounds` of an instruction that does `operations`.
 constexpr double operations_of(long rounds, int operations) {
   return static_cast<double>(rounds) * chains * operations;
 }
 
-// Each begins with `first` and returns a result, so that a compiler neither knows nor leaves out what is computed.
-// The caller checks that the processor has the instructions.
+// Each begins with `first` and returns a result, so that a compiler neither knows nor leaves out the computation. The
+// caller checks that the processor has the instructions.
 float multiply_add_512(long rounds, float first);
 float multiply_add_256(long rounds, float first);
 float multiply_pairs_512(long rounds, float first);

@@ -45,7 +45,7 @@ template <class Work> double best_rate(double units, Work work) {
   return units / least;
 }
 
-/// Operations a second of chains of an instruction that does so many.
+/// Operations a second of chains of an instruction that does `operations`.
 double rate_of_chains(float (*kernel)(long rounds, float first), int operations) {
   return best_rate(operations_of(rounds, operations), [&] { kept = kernel(rounds, kept); });
 }

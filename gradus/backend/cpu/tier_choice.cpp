@@ -16,14 +16,14 @@ namespace {
 constexpr double ns_per_element = 2, ns_per_element_and_instruction = 0.25;
 constexpr double ns_per_interpreted_run = 5e3;
 constexpr double ns_per_program = 5e6, ns_per_new_value = 1e5, ns_per_new_instruction = 1.5e4;
-constexpr double most_instructions = 200, usual_ns_per_value = 3e5;  // what most programs are far from
+constexpr double most_instructions = 200, usual_ns_per_value = 3e5;  // most programs are far from these
 
-/// Values of which code is generated once: all that are computed alike from their inputs on.
+/// Values whose code is generated once: all that are computed alike from their inputs on.
 class Structures {
  public:
   explicit Structures(const Graph& graph) : graph_(graph), hashes_(graph) {}
 
-  /// Whether value `i`, the next one, is computed like no earlier one.
+  /// True if value `i` has a new structure.
   bool add(int i) { return seen_.insert(hashes_[i] = hash(i)).second; }
 
  private:
@@ -50,7 +50,7 @@ class Structures {
   std::unordered_set<std::uint64_t> seen_;
 };
 
-/// Whether the interpreter works on `v`; all else is read in place, or the same kernel of a library in both tiers.
+/// True if the interpreter works on `v`; all else is read in place, or the same kernel of a library in both tiers.
 bool is_computed(const Value& v) { return v.op.is_elementwise() || v.op.is_reduction(); }
 
 double elements_of(const Graph& graph, const Value& v, std::span<const std::int64_t> symbols) {

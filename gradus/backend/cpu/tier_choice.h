@@ -7,7 +7,7 @@
 
 namespace gradus {
 
-/// True if one run of `graph` should be over before code for it would be there and have run. Deterministic.
+/// True if one interpreted run of `graph` should end before code for it could be generated and run. Deterministic.
 bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols = {});
 
 /// How many runs of the interpreter take about as long as generating code does, at least 1. Deterministic.

@@ -98,7 +98,7 @@ void before_loading(const std::string& name, const std::string& path) {
   if (kind_of_name(name) == DeviceKind::tpu && is_file(path))
     require<Unavailable>(has_tpu() || !environment("TPU_SKIP_MDS_QUERY").empty(), "plugin ", name, ": ", path,
                          " is there, but this machine has no TPU");
-  setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0);  // else plugins write a line for most of what they do
+  setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0);  // else plugins log most of their calls
   // Replicas of a program wait for each other in threads of the client.
   if (threads_of_client() < fewest_threads && environment(variable_of_threads()).empty())
     setenv("PJRT_NPROC", std::to_string(fewest_threads).c_str(), 0);
@@ -109,7 +109,7 @@ void before_loading(const std::string& name, const std::string& path) {
       if (const fs::path library = packages / each.package / "lib" / file; is_file(library)) {
         const std::string problem = why_cut_off(library);
         require<Unavailable>(problem.empty(), "plugin ", name, ": ", problem);
-        dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);  // if it fails, the plugin says what it lacks
+        dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);  // if it fails, the plugin names what it lacks
       }
 }
 

@@ -1,4 +1,4 @@
-/// What plugins are told when they begin, as JAX tells them.
+/// Options that plugins receive when they begin, as from JAX.
 #pragma once
 #include "gradus/backend/xla/pjrt.h"
 

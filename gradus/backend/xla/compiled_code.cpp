@@ -21,7 +21,7 @@
 namespace gradus::xla {
 namespace {
 
-/// Of the text on a device.
+/// Code by its text and device.
 class Cache {
  public:
   std::shared_ptr<const CompiledCode> find(const DeviceGroup& on, const StableHloModule& module) {
@@ -44,7 +44,7 @@ class Cache {
   }
 
  private:
-  static constexpr std::size_t most_kept = 64;  // though nobody uses them
+  static constexpr std::size_t most_kept = 64;  // unused ones
   struct Known {
     const DeviceGroup* on;
     std::weak_ptr<const CompiledCode> code;
@@ -85,8 +85,7 @@ std::filesystem::path folder_of_code() {
   return folder.path;
 }
 
-/// A file of the folder: a line that says what it is for, one with the length and hash of the code, an empty one, the
-/// code.
+/// A file of the folder: a line that identifies it, one with the length and hash of the code, an empty one, the code.
 class CodeFile {
  public:
   CodeFile(const DeviceGroup& on, const StableHloModule& module) {
@@ -94,7 +93,7 @@ class CodeFile {
     if (folder.empty()) return;
     try {
       key_ = key_of(on, module);
-    } catch (const pjrt::Refused&) { return; }  // a device that does not say what it is has no files
+    } catch (const pjrt::Refused&) { return; }  // a device that does not identify itself has no files
     path_ = folder / text(std::hex, hash_of_code(key_), ".xla");
   }
   std::unique_ptr<const pjrt::Loaded> load(const DeviceGroup& on) const {
@@ -150,7 +149,7 @@ class CodeFile {
     return text(key_, '\n', bytes.size(), ' ', hash_of_code(bytes));
   }
   std::string key_;
-  std::filesystem::path path_;  // empty: nobody asked for files
+  std::filesystem::path path_;  // empty: files are not asked for
 };
 
 std::unique_ptr<const pjrt::Loaded> compile(const DeviceGroup& on, const StableHloModule& module) {

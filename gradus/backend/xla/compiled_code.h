@@ -11,7 +11,7 @@ struct CompiledCode {
   double seconds = 0;  // that compiling took
 };
 
-/// Code of `module` for these devices. Unavailable, with what the plugin says, if it does not compile.
+/// Code of `module` for these devices. Unavailable, with the plugin's message, if it does not compile.
 std::shared_ptr<const CompiledCode> compiled_code(const DeviceGroup& on, std::shared_ptr<const StableHloModule> module);
 
 }  // namespace gradus::xla

@@ -1,4 +1,4 @@
-/// Branches and loops. Regions read values from around them; what a loop changes are its carries, the fault state among
+/// Branches and loops. Regions read values from around them; a loop changes its carries alone, the fault state among
 /// them.
 #include <algorithm>
 #include "gradus/backend/xla/lowering.h"
@@ -46,7 +46,7 @@ HloValues write_cond(const Site& site, const Cond& op, const std::vector<bool>& 
 
 // ---------------------------------------------------------------- scan
 
-/// The loop's state: its carries, what it stacks, and the fault state if it may fail.
+/// The loop's state: its carries, its stacked results, and the fault state if it may fail.
 class ScanText {
  public:
   ScanText(const Site& site, const Scan& op, const std::vector<bool>& wanted)

@@ -1,4 +1,4 @@
-/// What was done with devices of plugins so far, for tests.
+/// Counts of the work on devices of plugins so far, for tests.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// The memory that tensors and results of programs have on a device of a plugin: how much, its limit, who holds it.
+/// The memory that tensors and results of programs have on a device of a plugin: its amount, limit and holders.
 #pragma once
 #include <mutex>
 #include <set>
@@ -14,7 +14,7 @@ class DeviceAccount {
   DeviceAccount(const Device& device, std::int64_t limit) : device_(device), found_limit_(limit) {}
   DeviceAccount(const DeviceAccount&) = delete;
 
-  /// What holds memory.
+  /// A holder of memory.
   struct Holder {
     std::int64_t bytes = 0;
     std::string label;
@@ -22,7 +22,7 @@ class DeviceAccount {
   void add(const Holder& holder);
   void remove(const Holder& holder) noexcept;
 
-  /// OutOfMemory if so much more would exceed the limit. `what`: that asks for it.
+  /// OutOfMemory if this much more would exceed the limit. `what`: asks for it.
   void require_room(std::int64_t bytes, const std::string& what);
   /// The OutOfMemory for memory that the plugin does not have.
   [[noreturn]] void fail(std::int64_t bytes, const std::string& what, std::string_view why);
@@ -38,7 +38,7 @@ class DeviceAccount {
 
   const Device device_;
   const std::int64_t found_limit_;
-  std::mutex guard_;  // of what follows
+  std::mutex guard_;  // guards the members below
   std::int64_t own_limit_ = 0, live_ = 0, peak_ = 0;
   std::set<const Holder*> large_;
 };

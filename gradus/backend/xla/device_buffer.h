@@ -10,7 +10,7 @@ class DeviceBuffer final : public DeviceMemory {
  public:
   /// Brought from `host`, which it keeps: spans may show it.
   static Ref<Buffer> from_host(PluginDevice& on, const Ref<Buffer>& host, const Spec& spec);
-  /// Made by a run, or copied; `number`: Faults::failure_of() knows by it what its bits are worth.
+  /// Made by a run, or copied; `number`: Faults::failure_of() knows by it if its bits are valid.
   static Ref<Buffer> of(std::shared_ptr<const Holding> holding, std::int64_t number);
   static bool is(const Ref<Buffer>& buffer);
   /// InternalError unless `buffer` is of a device of a plugin.
@@ -23,7 +23,7 @@ class DeviceBuffer final : public DeviceMemory {
   const void* host() override;
 
   PluginDevice& on() const { return on_; }
-  /// What is there as elements of `spec`; throws what has been lost or has failed.
+  /// The value as elements of `spec`; throws if it was lost or has failed.
   std::shared_ptr<const Holding> holding(const Spec& spec);
   std::int64_t number() const;
   /// The host's bytes, if they are at hand without waiting.
@@ -38,24 +38,25 @@ class DeviceBuffer final : public DeviceMemory {
  private:
   std::shared_ptr<const Holding> valid() const;
   /// Within a handler of pjrt::Refused, which `now` gave: throws it. If the run that was to make `now` has failed, it
-  /// is lost; what else has failed may be tried again.
+  /// is lost; other failures may be tried again.
   [[noreturn]] void refuse(const std::shared_ptr<const Holding>& now, const std::string& what) const;
   PluginDevice& on_;
-  mutable std::mutex guard_;  // of what follows
+  mutable std::mutex guard_;  // guards the members below
   std::shared_ptr<const Holding> holding_;
   Ref<Buffer> mirror_;
   std::int64_t number_;
   mutable std::exception_ptr lost_;
 };
 
-/// `value` on this device: itself if it is there, its copy there if it is replicated, else brought there.
+/// `value` on this device: itself if it lies on it, its copy there if it is replicated, else a transferred one.
 Ref<Buffer> brought_to(PluginDevice& on, const Ref<Buffer>& value, const Spec& spec);
 
-/// What a value of `spec` throws from now on, since the run that was to make it has failed for the reason `why`.
+/// The error that reads of a value of `spec` throw from now on: the run that was to make it has failed for the reason
+/// `why`.
 std::exception_ptr lost_value(const std::string& where, const Spec& spec, const std::string& why);
 
-/// What is thrown for `problem`, an error of a plugin on that device: OutOfMemory if it has no memory for `bytes` that
-/// `what` asks for; else itself.
+/// Throws for `problem`, an error of a plugin on that device: OutOfMemory if it has no memory for `bytes` that `what`
+/// asks for; else itself.
 [[noreturn]] void throw_for(std::exception_ptr problem, PluginDevice& on, std::int64_t bytes, const std::string& what);
 
 }  // namespace gradus::xla

@@ -1,4 +1,4 @@
-/// Which outputs are made in the memory of inputs.
+/// Outputs that are made in the memory of inputs.
 #include <algorithm>
 #include "gradus/backend/xla/xla_executable.h"
 #include "gradus/graph/per_value.h"
@@ -37,7 +37,7 @@ std::vector<int> donations(const Graph& graph, const std::vector<int>& replaces)
     const int input = graph.inputs[static_cast<std::size_t>(replaces[k])];
     if (std::erase(free, input) > 0) taken[k] = replaces[k];
   }
-  if (!replaces.empty()) return taken;  // others are results, whose memory nobody offers
+  if (!replaces.empty()) return taken;  // others are results, whose memory is not offered
   for (std::size_t k = 0; k < taken.size(); ++k) {
     const int input = input_near(graph, graph.outputs[k], free);
     if (input < 0 || input == graph.outputs[k]) continue;

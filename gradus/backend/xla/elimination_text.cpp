@@ -38,7 +38,7 @@ HloValue spread(HloWriter& out, std::int64_t number, const HloValue& like) {
 /// t, one i64, as the shape of `like`.
 HloValue everywhere(HloWriter& out, const HloValue& t, const HloValue& like) { return out.broadcast(t, like.shape()); }
 
-/// What a pivot is chosen by: magnitudes where `allowed`, else -1; NaN is largest.
+/// The scores of pivots: magnitudes where `allowed`, else -1; NaN is largest.
 HloValue scores(HloWriter& out, const HloValue& x, const HloValue& allowed) {
   const HloValue size = out.same("abs", {x});
   const HloValue largest = out.number(std::numeric_limits<double>::infinity(), x.dtype(), x.shape());
@@ -129,8 +129,8 @@ HloValue write_cholesky(const Site& s) {
   return out.reshape(out.select(is_lower, factor, out.zeros_like(x)), s.spec().shape);
 }
 
-/// Takes the pivots of x: [matrices, n, n], negated where rows are exchanged, one after the other; where one of a
-/// matrix is 0, the results are. Results are [matrices, 1, 1].
+/// Takes the pivots of x: [matrices, n, n], negated where rows are exchanged, in order; where one of a matrix is 0, the
+/// results are. Results are [matrices, 1, 1].
 template <class Take> HloValues over_pivots(HloWriter& out, const HloValue& x, const HloValues& start, Take take) {
   const Shape one{x.shape()[0], 1, 1};
   HloValues first{x, out.constant(boolean, 0, one)};

@@ -50,7 +50,7 @@ void Faults::link(const std::vector<Faults*>& all) {
     for (const Faults* const other : all)
       if (other != each) each->checked_.insert(other->checked_.begin(), other->checked_.end());
   const std::lock_guard lock(links());
-  std::vector<Faults*> together = all;  // and those that one of them is linked with already
+  std::vector<Faults*> together = all;  // and those already linked with one of them
   for (const Faults* const each : all) together.insert(together.end(), each->linked_.begin(), each->linked_.end());
   std::ranges::sort(together);
   const auto doubles = std::ranges::unique(together);
@@ -81,10 +81,10 @@ Faults::Reading::Reading(std::shared_ptr<pjrt::BufferOwner> state)
 Faults::Reading::~Reading() {
   try {
     event.wait();
-  } catch (...) {}  // who observes has heard of it, or nobody wants to
+  } catch (...) {}  // the observer has received it, or none wants to
 }
 
-/// What is read next may be of one of the others: the states of all begin to come.
+/// The next value that is read may belong to one of the others: the states of all begin to come.
 void Faults::begin_to_observe() {
   for (Faults* const each : linked()) {
     const std::lock_guard lock(each->guard_);

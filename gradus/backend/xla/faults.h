@@ -1,6 +1,6 @@
-/// What data have done wrong on a device that nobody waits for. The programs of a device hand a state from one to the
-/// next, StableHloModule says what is in it. A program that finds one set changes nothing. It is read when a value of
-/// the device is looked at, and then it is thrown and begins anew.
+/// Faults of data on a device that no thread waits for. The programs of a device hand a state from one to the next;
+/// StableHloModule defines its content. A program that finds one set changes nothing. It is read when a value of the
+/// device is read, and then it is thrown and begins again.
 #pragma once
 #include <array>
 #include <deque>
@@ -36,8 +36,8 @@ class Faults {
     const std::int64_t number_;
     const bool has_checks_;
   };
-  /// A run of a program on several devices, which hands what has failed on one of them to all. From then on what is
-  /// observed of one is observed of all of them.
+  /// A run of a program on several devices, which hands a failure on one of them to all. From then on observing one
+  /// observes all of them.
   class Runs {
    public:
     Runs(std::span<Faults* const> faults, const std::shared_ptr<const StableHloModule>& module);
@@ -48,13 +48,13 @@ class Faults {
     std::vector<Run*> by_device_;
   };
 
-  /// Throws what has failed, once; waits for the runs until now if that is not known.
+  /// Throws each failure once; waits for the runs until now if they may still fail.
   void observe();
-  /// The device has failed, and what it would say of data is lost, too: the state begins anew.
+  /// The device has failed, and its report on data is lost, too: the state begins again.
   void forget();
-  /// The state begins to come to the host, so that it comes together with what is read next.
+  /// The state begins to come to the host, so that it arrives together with the value that is read next.
   void begin_to_observe();
-  /// What has failed so that results of run `number` are of no worth; null: nothing that was observed.
+  /// The failure that makes results of run `number` worthless; null: none was observed.
   std::exception_ptr failure_of(std::int64_t number);
 
  private:
@@ -83,9 +83,9 @@ class Faults {
 
   const pjrt::Session& session_;
   pjrt::Device* const device_;
-  std::mutex guard_;  // of what follows
+  std::mutex guard_;  // guards the members below
   std::shared_ptr<pjrt::BufferOwner> state_;
-  std::int64_t runs_ = 0, first_ = 0;  // so far; before the state began anew
+  std::int64_t runs_ = 0, first_ = 0;  // so far; before the state began again
   bool may_be_set_ = false;
   std::shared_ptr<Reading> reading_;                                        // of state_, or of one before it
   std::map<std::int64_t, std::shared_ptr<const StableHloModule>> checked_;  // that ran since then, by fingerprint

@@ -10,12 +10,12 @@
 namespace gradus::xla {
 namespace {
 
-/// What may be fetched from a device for a run of what is interpreted.
+/// Bytes that may be fetched from a device for an interpreted run.
 constexpr std::int64_t most_fetched_bytes = 256 << 10;
-/// Inputs of what makes numbers of nothing are keys and sizes.
+/// Inputs of initializers are keys and sizes.
 constexpr std::int64_t most_elements_of_key = 16;
 
-/// Whether the host has its bytes.
+/// True if the host has its bytes.
 bool is_at_hand(const Ref<Buffer>& value) {
   if (const ReplicatedValue* const all = ReplicatedValue::of(*value)) return is_at_hand(all->copies().front());
   return !DeviceBuffer::is(value) || DeviceBuffer::in(value).mirror();
@@ -40,7 +40,7 @@ class FirstRun final : public ForwardingExecutable {
     for (const Ref<Buffer>& input : inputs)
       if (!is_at_hand(input)) fetched += input->bytes();
     if (fetched > most_fetched_) return compiled().run(inputs, outputs, symbols, device);
-    on.faults.observe();  // what has failed there before: nothing is to change then
+    on.faults.observe();  // after a failure there nothing is to change
     std::vector<Ref<Buffer>> from, made(outputs.size());
     for (const Ref<Buffer>& input : inputs) from.push_back(Buffer::on_host(input));
     inner_->run(from, made, symbols);

@@ -214,7 +214,7 @@ std::vector<bool> added_constants(const Code& code, const std::vector<bool>& nee
     for (const int operand : {adds ? i.a : -1, adds ? i.b : -1, fuses ? i.c : -1})
       if (operand >= 0) added[at(operand)] = true;
   }
-  if (arithmetic < 2) added.assign(added.size(), false);  // one sum alone is what it is
+  if (arithmetic < 2) added.assign(added.size(), false);  // one sum alone stays as it is
   return added;
 }
 

@@ -32,7 +32,7 @@ class HloSeries {
   HloValues all() const;
   HloSeries from(const HloValues& coefficients) const;
 
-  /// f(x), of which coefficient(k) is the derivative of order k at value(), over k!.
+  /// f(x), where coefficient(k) is the derivative of order k at value(), over k!.
   HloSeries composed(const std::function<HloValue(int k)>& coefficient) const;
 
   friend HloSeries operator+(const HloSeries& a, const HloSeries& b);

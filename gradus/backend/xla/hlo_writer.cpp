@@ -173,7 +173,7 @@ HloValue HloWriter::float_to_integer(const HloValue& x, DType to) {
 HloValue HloWriter::narrowed_once(const HloValue& x, DType to) {
   if (is_integer(x.dtype())) {
     HloValue whole = x;
-    if (size_of(x.dtype()) == 8) {  // f64 does not hold what decides only whether anything follows
+    if (size_of(x.dtype()) == 8) {  // f64 lacks the lowest bits, which only break ties
       const auto bits = [&](std::uint64_t v) { return constant(x.dtype(), v, x.shape()); };
       const HloValue rest = both(x, bits(0x7ff)), without = both(x, bits(~std::uint64_t{0x7ff}));
       const HloValue marked = select(compare("EQ", rest, bits(0)), without, either(without, bits(0x400)));

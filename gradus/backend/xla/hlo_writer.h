@@ -111,7 +111,7 @@ class HloWriter {
   using Combine = std::function<HloValue(const HloValue& a, const HloValue& b)>;
   /// Over `dims`, which are gone from the result. `op`: add, multiply, and, or, maximum ..., which XLA knows by name.
   HloValue reduce(std::string_view op, const HloValue& x, const HloValue& first, const Shape& dims);
-  /// Of several operands of one shape at once; `combine` takes (a..., b...).
+  /// The same for several operands of one shape at once; `combine` takes (a..., b...).
   using CombineAll = std::function<HloValues(const HloValues& a, const HloValues& b)>;
   HloValues reduce(const HloValues& x, const HloValues& first, const Shape& dims, const CombineAll& combine);
 
@@ -134,7 +134,7 @@ class HloWriter {
   std::string combination(DType dtype, const Combine& combine);
 
  private:
-  /// What is written in its lifetime stands in a block: constants in it are unknown outside.
+  /// Text written in its lifetime stands in a block: constants in it are unknown outside.
   class Block;
   HloValue float_to_integer(const HloValue& x, DType to);
   HloValue narrowed_once(const HloValue& x, DType to);

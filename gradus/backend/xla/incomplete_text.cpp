@@ -171,7 +171,7 @@ HloValue write_igamma(const Site& s) {
   const HloValue a_inf = out.compare("EQ", a, inf), x_inf = out.compare("EQ", x, inf);
   const HloValue is_plain = out.both(out.compare("GT", a, zero), out.compare("GE", x, zero));
   const HloValue is_wrong = out.either(out.negation(is_plain), out.both(a_inf, x_inf));
-  // Loops are for what has a value by them.
+  // Loops are for arguments whose value needs them.
   const HloValue is_none = out.either(out.compare("EQ", x, zero), a_inf);
   const HloValue is_known = out.either(is_wrong, out.either(is_none, x_inf));
   const HloValue safe_a = out.select(is_known, number(1), a), safe_x = out.select(is_known, number(1), x);

@@ -42,7 +42,7 @@ HloValue scattered(HloWriter& out, const HloValue& x, const HloValue& places, co
       {out.combination(x.dtype(), combine)}, {x.spec})[0];
 }
 
-/// The places, of which all that a later one repeats are -1: on a parallel device the order of writes is open.
+/// The places, with -1 for all that a later one repeats: on a parallel device the order of writes is open.
 HloValue last_of_each(HloWriter& out, const HloValue& places, std::int64_t n) {
   const Shape flat{places.shape().size()};
   const HloValue at = out.reshape(places, flat);
@@ -54,7 +54,7 @@ HloValue last_of_each(HloWriter& out, const HloValue& places, std::int64_t n) {
   return out.reshape(out.select(is_last, at, out.integer(-1, at.dtype(), flat)), places.shape());
 }
 
-/// StableHLO's scatter takes what is negative for outside, so no place is moved.
+/// StableHLO's scatter takes negative places for outside, so no place is moved.
 HloValue replaced(HloWriter& out, const HloValue& x, const HloValue& places, const HloValue& updates, int axis) {
   if (updates.shape().size() == 0 || x.shape().size() == 0) return x;
   return scattered(out, x, last_of_each(out, places, x.shape()[axis]), updates, axis,

@@ -1,4 +1,4 @@
-/// How ops become StableHLO: what a row of a table is given, and the tables.
+/// How ops become StableHLO: the input of a row of a table, and the tables.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace gradus::xla {
 
-/// The state of a text under way: its lines, and what may be at fault in the data.
+/// The state of a text under way: its lines, and the possible faults of the data.
 class Lowering {
  public:
   Lowering(const StableHloOptions& given, std::string_view device_name) : options(given), device(device_name) {}
@@ -50,11 +50,11 @@ struct Site {
   const Value& operand(std::size_t k) const { return graph[v.in[k]]; }
   /// Unavailable: this op of this dtype cannot run on the device.
   [[noreturn]] void refuse(std::string_view why) const;
-  /// The message of a check: the op, what is wrong, the layer.
+  /// The message of a check: the op, the fault, the layer.
   std::string message(std::string_view op, std::string_view what) const;
 };
 
-/// What value i is a view of, or value i.
+/// The value that i is a view of, or value i.
 const Value& behind_views(const Graph& graph, int i);
 
 /// A row of a table.
@@ -71,12 +71,12 @@ std::span<const Row> index_rows();        // gather, scatter, checks
 std::span<const Row> sequence_rows();     // sorting, running sums
 std::span<const Row> elimination_rows();  // linear systems
 std::span<const Row> incomplete_rows();   // incomplete gamma, beta; zeta
-/// Of a program that several devices run together: what joins all of them. On one device these ops are refused.
+/// For a program that several devices run together: ops that join all of them. On one device these ops are refused.
 std::span<const Row> replica_rows();
-/// x: [n, ...] -> [replicas * n, ...]: those of all devices, one behind the other.
+/// x: [n, ...] -> [replicas * n, ...]: the values of all devices, contiguous.
 HloValue write_gathered(Lowering& to, const HloValue& x);
 
-/// What no row can write, for the documentation: op, and why.
+/// An op that no row can write, for the documentation, and the reason.
 struct Refusal {
   std::string_view op, why;
 };
@@ -84,7 +84,7 @@ std::span<const Refusal> refusals();
 
 HloValue write_reduction(const Site& site);
 
-/// All results of a branch or a loop; those that are not in `wanted` may be left out.
+/// All results of a branch or a loop; results not in `wanted` may be left out.
 HloValues write_control(const Site& site, const std::vector<bool>& wanted);
 
 /// Writes the values of `graph` that its outputs need, its inputs being `inputs`, and gives the outputs in `wanted`.

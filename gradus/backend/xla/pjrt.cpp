@@ -24,7 +24,7 @@ void require_file(const std::string& name, const std::string& path) {
   require<Unavailable>(problem.empty(), "plugin ", name, ": ", problem);
 }
 
-/// The plugin's own statics may be gone: what is destroyed from now on is left to the system.
+/// The plugin's own statics may be gone: objects destroyed from now on are left to the system.
 std::atomic<bool> is_exiting{false};
 
 std::string problem_of_library() {
@@ -154,7 +154,7 @@ void EventOwner::keep(std::shared_ptr<const void> kept) && {
   a.argument = waiting.get();
   a.callback = [](Error* error, void* argument) {
     const std::unique_ptr<Waiting> own(static_cast<Waiting*>(argument));
-    own->plugin.exception_of(error, "wait");  // of a transfer: whoever reads its buffer is told
+    own->plugin.exception_of(error, "wait");  // of a transfer: readers of its buffer get the error
   };
   if (Error* const error = plugin.api().event_on_ready(&a)) {
     plugin.exception_of(error, "wait");
@@ -258,7 +258,7 @@ std::vector<std::shared_ptr<BufferOwner>> Loaded::run(std::span<Buffer* const> i
 
 namespace {
 
-/// What a loaded executable was loaded from.
+/// The executable that a loaded one was loaded from.
 class Source {
  public:
   Source(const Plugin& plugin, LoadedExecutable* loaded) : plugin_(plugin) {

@@ -12,7 +12,7 @@
 
 namespace gradus::pjrt {
 
-/// A plugin has not done what it was asked.
+/// A plugin has refused a call.
 class Refused : public Unavailable {
  public:
   Refused(Code code, const std::string& message) : Unavailable(message), code_(code) {}
@@ -76,7 +76,7 @@ class EventOwner {
   EventOwner& operator=(EventOwner&& other) noexcept;
   ~EventOwner();
 
-  /// Returns when it has; throws what has kept it from happening.
+  /// Returns when it has happened; throws the error that prevented it.
   void wait() const;
   /// `kept` lives until then.
   void keep(std::shared_ptr<const void> kept) &&;
@@ -114,8 +114,8 @@ class Loaded {
   Loaded(const Loaded&) = delete;
   ~Loaded();
 
-  /// Starts a run. `kept`: arguments whose memory no result takes, whatever the text says. Of several devices there are
-  /// as many arguments each, those of the first device first, and `results` results each.
+  /// Starts a run. `kept`: arguments whose memory no result takes, whatever the text says. Several devices have equally
+  /// many arguments, those of the first device first, and `results` results each.
   std::vector<std::shared_ptr<BufferOwner>> run(std::span<Buffer* const> arguments, std::span<const std::int64_t> kept,
                                                 std::size_t results, std::size_t devices = 1) const;
   /// Bytes of temporaries; 0 if the plugin does not know.
@@ -159,7 +159,7 @@ class Session {
   std::vector<Device*> devices_;
 };
 
-/// CompileOptionsProto for a program of which each of these devices runs a replica.
+/// CompileOptionsProto for a program that runs a replica on each of these devices.
 std::string compile_options(std::span<const int> device_ids, std::span<const Option> flags = {});
 
 Type type_of(DType dtype);

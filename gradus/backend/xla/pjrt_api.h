@@ -1,6 +1,6 @@
-/// The part of the PJRT C API that is used: what a plugin's GetPjrtApi() gives, its functions and their arguments.
-/// These are declarations of our own of an interface that others define. A struct begins with its size, by which a
-/// plugin of another minor version knows what is there; fields are only ever added at ends.
+/// The part of the PJRT C API that is used: the result of a plugin's GetPjrtApi(), its functions and their arguments.
+/// These are declarations of our own for an interface that others define. A struct begins with its size, from which a
+/// plugin of another minor version knows its fields; fields are only ever added at ends.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ inline constexpr int api_major = 0;
 /// The oldest minor version with all functions that are used.
 inline constexpr int oldest_minor = 40;
 
-/// What a plugin keeps behind its pointers.
+/// Types that a plugin keeps behind its pointers.
 struct Error;
 struct Event;
 struct Client;
@@ -279,7 +279,7 @@ struct ExecutableDeserializeAndLoad {
   const char* bytes;
   std::size_t bytes_size;
   LoadedExecutable* executable;
-  const char* options;  // in place of those that it was compiled with
+  const char* options;  // in place of the options that it was compiled with
   std::size_t options_size;
 };
 struct ExecuteOptions {

@@ -1,4 +1,4 @@
-/// A device of a plugin: where it is, what it holds, what has failed there.
+/// A device of a plugin: its place, its memory and its failures.
 #pragma once
 #include "gradus/backend/xla/device_account.h"
 #include "gradus/backend/xla/faults.h"
@@ -48,11 +48,11 @@ struct PluginDevice {
     pjrt::EventOwner event;
     try {
       event = result.ready();
-    } catch (const pjrt::Refused&) { return; }  // whoever reads the result is told
+    } catch (const pjrt::Refused&) { return; }  // readers of the result get the error
     const std::lock_guard lock(guard_);
     std::swap(last_run_, event);
   }
-  /// Returns when what it was given is done, well or not.
+  /// Returns when its work is done, well or not.
   void wait_for_runs() {
     pjrt::EventOwner last;
     {
@@ -70,7 +70,7 @@ struct PluginDevice {
 /// A buffer of a device, in the device's account.
 class Holding {
  public:
-  /// `origin`: what it is of, for errors about memory.
+  /// `origin`: its purpose, for errors about memory.
   Holding(PluginDevice& on, std::shared_ptr<pjrt::BufferOwner> buffer, const Spec& spec, const char* origin);
   Holding(const Holding&) = delete;
   ~Holding() { leave(); }

@@ -136,7 +136,7 @@ std::vector<PluginFile> plugin_files() {
   if (const std::string path = environment("TPU_LIBRARY_PATH"); !path.empty())
     files.push_back({"tpu", path, "TPU_LIBRARY_PATH"});
   add_installed(files);
-  // A file is listed once; what is none has no path.
+  // A file is listed once; entries that are none have no path.
   std::vector<PluginFile> first;
   for (PluginFile& file : files)
     if (file.path.empty() || std::ranges::find(first, file.path, &PluginFile::path) == first.end())

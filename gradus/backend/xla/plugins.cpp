@@ -64,7 +64,7 @@ class Registry final : public DeviceFinder {
   void find(DeviceKind kind) override {
     const std::lock_guard lock(guard_);
     look_for_files();
-    // What GRADUS_DEVICE names comes first, since the default device is its first one.
+    // The plugin that GRADUS_DEVICE names comes first, since the default device is its first one.
     std::ranges::stable_partition(files_, [](const PluginFile& file) { return file.name == asked_device().name; });
     for (const PluginFile& file : files_)
       if (kind_of_name(file.name) == kind || is_named_by_user(file)) load_if_first_of_name(file);
@@ -175,7 +175,7 @@ class Registry final : public DeviceFinder {
   static bool is_named_by_user(const PluginFile& file) {
     return file.found_in == "PJRT_NAMES_AND_LIBRARY_PATHS" && kind_of_name(file.name) == DeviceKind::plugin;
   }
-  /// Of two files of one name, as those of CUDA 12 and 13, one is used.
+  /// One of two files of one name is used, as those of CUDA 12 and 13.
   void load_if_first_of_name(const PluginFile& file) {
     for (const auto& known : known_)
       if (known->is_named(file.name) && (known->problem.empty() || known->path == file.path.string())) return;
@@ -230,7 +230,7 @@ class Registry final : public DeviceFinder {
     register_backend(kind, backend_of_kind(kind), count);
   }
 
-  mutable std::recursive_mutex guard_;  // of what follows but devices_
+  mutable std::recursive_mutex guard_;  // guards the members below except devices_
   bool has_looked_ = false;
   std::vector<PluginFile> files_;
   std::vector<std::unique_ptr<Known>> known_;

@@ -7,7 +7,7 @@ namespace gradus::xla {
 
 /// Unavailable if there is no such device.
 PluginDevice& device_of_plugin(const Device& device);
-/// Those of a kind that are there now.
+/// The devices of a kind that exist now.
 std::vector<PluginDevice*> devices_of_plugins(DeviceKind kind);
 
 }  // namespace gradus::xla

@@ -20,7 +20,7 @@ class Preparation {
       : symbols_(symbols), disable_(std::move(disable)) {}
 
   Graph prepared(Graph graph) {
-    compose_attention(graph, SumOrder::any);  // by definition: what knows blocks of attention is a processor
+    compose_attention(graph, SumOrder::any);  // by definition: only the processor computes attention in blocks
     compose_samples(graph);
     run_graph_passes(graph, disable_);
     fix_sizes(graph);
@@ -64,7 +64,7 @@ class Preparation {
           if (dimension::is_symbolic(d)) d = dimension::evaluate(d, symbols_);
         v.op = Extents::replaced(v.op, numbers);
       }
-      if (v.op.regions().empty()) v.op = evaluated(v.op, symbols_);  // padding, groups: what is no extent
+      if (v.op.regions().empty()) v.op = evaluated(v.op, symbols_);  // padding, groups: attributes that are no extents
     }
   }
 

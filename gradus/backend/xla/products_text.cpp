@@ -10,7 +10,7 @@
 namespace gradus::xla {
 namespace {
 
-/// The dimensions of a product: those of both that go together, and those that are summed over.
+/// The dimensions of a product: paired ones of both operands, and summed ones.
 struct Pairs {
   Shape batch_a, batch_b, summed_a, summed_b;
 };
@@ -73,9 +73,9 @@ HloValue write_matmul(const Site& s) {
 
 // ---------------------------------------------------------------- convolutions
 
-/// What StableHLO's convolution is told.
+/// The arguments of StableHLO's convolution.
 struct ConvolutionGeometry {
-  std::string x, w, y;  // which dimension is what
+  std::string x, w, y;  // the roles of dimensions
   Shape strides, low, high, dilations_of_x, dilations_of_w;
   std::int64_t feature_groups = 1, batch_groups = 1;
 };
@@ -271,7 +271,7 @@ HloValue write_integer_transposed(const Site& s) {
   return integer_convolution(s, spread, w, repeated(1, n), op.dilations, before, op.size, op.groups);
 }
 
-/// Of each tap the sum over examples and windows.
+/// The sum over examples and windows for each tap.
 HloValue write_integer_kernel(const Site& s) {
   const KernelConvolution& op = *s.v.op.as<KernelConvolution>();
   HloWriter& out = s.out();

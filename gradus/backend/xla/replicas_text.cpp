@@ -5,7 +5,7 @@
 namespace gradus::xla {
 namespace {
 
-/// One group of all. Each exchange has a channel of its own, by which devices know what belongs together.
+/// One group of all. Each exchange has a channel of its own, by which devices match their parts.
 std::string all_replicas(Lowering& to) {
   std::vector<std::string> numbers;
   for (int r = 0; r < to.options.replicas; ++r) numbers.push_back(std::to_string(r));

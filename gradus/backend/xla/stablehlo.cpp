@@ -32,7 +32,7 @@ HloValue write_native(HloWriter& out, std::string_view name, const HloValues& in
 
 bool is_product(const Value& v) { return v.op && v.op->name == "matmul"; }
 
-/// Whether this is x - max(x), as a softmax has it.
+/// True if this is x - max(x), as in a softmax.
 bool is_distance_from_maximum(const Site& site) {
   if (site.v.op->name != "subtract" || !is_floating(site.v.spec.dtype)) return false;
   const Value* maximum = &site.operand(1);
@@ -45,9 +45,9 @@ HloValue write_elementwise(const Site& site) {
   HloWriter& out = site.out();
   const Value& v = site.v;
   if (is_distance_from_maximum(site)) {
-    // Where the compiler makes a multiply-add of it, x has more bits here than where the maximum was found. Of large
-    // logits the largest one would be above 0, where its exponential is infinite, or far below, where all are 0. The
-    // comparison sees what was rounded. Of infinite ones the distance is NaN, here as there.
+    // If the compiler contracts it to a multiply-add, x has more bits here than where the maximum was found. The
+    // largest of large logits would then be above 0, where its exponential is infinite, or far below, where all are 0.
+    // The comparison sees rounded values. For infinite ones the distance is NaN, here as there.
     const HloValue &x = site.in[0], &maximum = site.in[1];
     return out.select(out.compare("GE", x, maximum), out.same("subtract", {maximum, maximum}),
                       out.same("subtract", site.in));
@@ -126,7 +126,7 @@ namespace {
 /// Values of a graph as they are written, in one go or some before the others.
 class GraphText {
  public:
-  /// Called with each value that was written; may put another in its place for what reads it.
+  /// Called with each value that was written; may put another in its place for its readers.
   using Written = std::function<void(int i, HloValue& value)>;
 
   GraphText(Lowering& to, const Graph& graph, const HloValues& inputs)
@@ -203,7 +203,7 @@ void Lowering::check_range(const HloValue& values, std::int64_t limit, std::stri
   if (values.shape().size() == 0) return;
   checks.push_back({std::move(message)});
   const Shape flat{values.shape().size()};
-  // Of a u64 past all limits: negative, as on the processor.
+  // A u64 past all limits is negative, as on the processor.
   const HloValue x = out.reshape(out.convert(values, i64), flat), nowhere = out.integer(flat[0], i64, flat);
   const HloValue is_low = out.compare("LT", x, out.integer(0, i64, flat));
   const HloValue is_high = out.compare("GE", x, out.integer(limit, i64, flat));
@@ -255,8 +255,8 @@ HloValue marked(Lowering& to, const HloValue& before) {
   return to.with_word(to.fault, 2, out.select(out.both(came, out.negation(fine)), mark, to.word(to.fault, 2)));
 }
 
-/// What has failed on this device or, if nothing has, on the first of the others where something has. How many runs
-/// were right each device counts for itself.
+/// The failure on this device or, if it has none, on the first of the others that has one. Each device counts its own
+/// successful runs.
 HloValue joined_state(Lowering& to, const HloValue& own) {
   HloWriter& out = to.out;
   const std::int64_t replicas = to.options.replicas;
@@ -279,9 +279,8 @@ HloValue final_state(Lowering& to, const HloValue& before) {
   return to.with_word(state, 3, out.select(fine, next, runs));
 }
 
-/// What may fail is written first. So it is known whether anything failed before the donated results are there, and
-/// those are chosen where they are made: what reads them reads what was chosen, and the old values are needed no
-/// longer.
+/// Values that may fail are written first. So it is known if anything failed before the donated results are computed,
+/// and each is selected where it is made: readers read the selected value, and the old values are needed no longer.
 HloValues write_with_state(Lowering& to, const Graph& graph, const HloValues& inputs) {
   PerValue<bool> is_output(graph), may_fail(graph);
   for (const int output : graph.outputs) is_output[output] = true;
@@ -289,7 +288,7 @@ HloValues write_with_state(Lowering& to, const Graph& graph, const HloValues& in
   for (int i = 0; i < graph.size(); ++i) may_fail[i] = needed[i] && graph[i].op.may_fail();
   PerValue<bool> first = needed_for(graph, std::move(may_fail));
   GraphText text(to, graph, inputs);
-  std::set<int> begun;  // branches and loops of which a result comes first
+  std::set<int> begun;  // branches and loops with an earlier result
   for (int i = 0; i < graph.size(); ++i)
     if (first[i] && text.applications()[i] >= 0) begun.insert(text.applications()[i]);
   for (int i = 0; i < graph.size(); ++i)

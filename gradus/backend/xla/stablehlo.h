@@ -12,20 +12,20 @@ namespace gradus::xla {
 struct StableHloOptions {
   /// Per output of the graph: the input whose memory it takes over (tf.aliasing_output), or -1. Empty: none.
   std::vector<int> donated = {};
-  /// Of products and convolutions: all bits of f32. Else the platform's default, which is bf16 on a TPU.
+  /// For products and convolutions: all bits of f32. Else the platform's default, which is bf16 on a TPU.
   bool highest_precision = false;
-  /// Whether the platform's maximum and minimum give NaN if there is one, as StableHLO says. XLA's of processors do
-  /// not: then a reduction says itself what it does.
+  /// True if the platform's maximum and minimum give NaN if an operand is NaN, as StableHLO defines. XLA's on
+  /// processors do not: then a reduction is written with a comparison of its own.
   bool extrema_keep_nan = true;
-  /// So many iterations of a loop of a known number of them are written as one, if its body is small.
+  /// This many iterations of a loop with a known count are written as one, if its body is small.
   int unrolled = 1;
-  /// So many devices run the text together; 0: it is of one, and what joins shards is refused.
+  /// The number of devices that run the text together; 0: it is for one, and ops that join shards are refused.
   int replicas = 0;
   /// Switches, for tests: "functions" writes all formulas as recorded.
   std::vector<std::string> disable = {};
 };
 
-/// What can be at fault in the data.
+/// A possible fault of the data.
 struct DataCheck {
   std::string message;  // with {value} and {index} in the places of numbers
   /// Throws the OutOfRange that the processor throws.
@@ -39,7 +39,7 @@ struct StableHloModule {
   std::string text;  // deterministic: the same bytes at every run
   /// Number k + 1 in the fault state's first word means checks[k].
   std::vector<DataCheck> checks;
-  /// Whether the module has one more argument and one more result, both last: the fault state, i64[fault_words]:
+  /// True if the module has one more argument and one more result, both last: the fault state, i64[fault_words]:
   ///   0: the number of a check, or 0 as long as nothing failed;
   ///   1: the offending value;
   ///   2: the fingerprint of the module that failed;
@@ -51,13 +51,13 @@ struct StableHloModule {
   std::int64_t fingerprint = 0;  // of the text
 };
 
-/// `graph` as it is to be given to to_stablehlo(): after the graph passes with attention by definition, loops with
-/// what their gradients need, all sizes known: `symbols` are the values of its symbols. Regions likewise.
+/// `graph` as to_stablehlo() takes it: after the graph passes with attention by definition, loops with the residuals of
+/// their gradients, all sizes known: `symbols` are the values of its symbols. Regions, too.
 Graph prepared_for_stablehlo(Graph graph, std::span<const std::int64_t> symbols,
                              const std::vector<std::string>& disable = {});
 
-/// Throws before anything runs, naming op, dtype and device, for what cannot be written: Unavailable. `device` is the
-/// name in that message.
+/// Throws Unavailable before anything runs, naming op, dtype and device, for ops that cannot be written. `device` is
+/// the name in that message.
 StableHloModule to_stablehlo(const Graph& graph, const StableHloOptions& options = {}, std::string_view device = "xla");
 
 }  // namespace gradus::xla

@@ -1,4 +1,4 @@
-/// Views: what rearranges without computing. Reductions, which take away a dimension, are here, too.
+/// Views: they rearrange without computing. Reductions, which take away a dimension, are here, too.
 #include <array>
 #include "gradus/backend/xla/formula_text.h"
 #include "gradus/backend/xla/lowering.h"
@@ -113,7 +113,7 @@ constexpr std::array view_table{Row{"reshape", write_reshape},
 
 // ---------------------------------------------------------------- reductions
 
-/// What XLA knows by name. Of maximum and minimum NaN wins, there as here.
+/// XLA's name for it. NaN wins a maximum or minimum, there as here.
 std::string_view name_of_sum(std::string_view op, bool knows_extrema) {
   if (op == "sum") return "add";
   if (op == "prod") return "multiply";

@@ -1,4 +1,4 @@
-/// Pooling. Few taps are written one by one: a slice each, which fuses with what is around it. Many taps are a
+/// Pooling. Few taps are written one by one: a slice each, which fuses with its neighbours. Many taps are a
 /// reduce_window, and elements are read and written at their places.
 #include <algorithm>
 #include <array>
@@ -53,7 +53,7 @@ HloValue padded(HloWriter& out, const HloValue& x, const WindowGeometry& g, cons
   return out.pad(x, with, with_ends(g.before, 0, 0), with_ends(high, 0, 0), repeated(0, x.rank()));
 }
 
-/// Of x, which is padded: the elements at tap k of all windows, [n, size..., C].
+/// The elements of x, which is padded, at tap k of all windows, [n, size..., C].
 HloValue at_tap(HloWriter& out, const HloValue& x, const WindowGeometry& g, std::int64_t k) {
   return out.slice(x, with_ends(g.place(k), 0, 0), with_ends(g.size, x.shape()[0], x.shape()[-1]),
                    with_ends(g.strides, 1, 1));
@@ -65,7 +65,7 @@ HloValue is_tap(HloWriter& out, const HloValue& taps, std::int64_t k) {
 
 // ---------------------------------------------------------------- choosing
 
-/// What is larger than nothing.
+/// The identity of a maximum.
 std::uint64_t lowest_bits(DType t) {
   if (is_floating(t)) return scalar::Literal(-std::numeric_limits<double>::infinity()).bits_as(t);
   return is_signed(t) ? std::uint64_t{1} << (8 * size_of(t) - 1) : 0;

@@ -55,14 +55,14 @@ class XlaBackend final : public Backend {
         device->faults.observe();
       } catch (const pjrt::Refused&) {
         if (!first) first = std::current_exception();
-        device->faults.forget();  // what a failed run says of the data would fail the next one
+        device->faults.forget();  // a failed run's report on the data would fail the next one
       } catch (...) {
         if (!first) first = std::current_exception();
       }
     if (first) std::rethrow_exception(first);
   }
 
-  // What the processor would interpret takes it less time than a plugin would compile.
+  // If the processor would interpret a graph, that takes less time than a plugin's compilation.
   bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) override {
     return processor().is_interpreted_sooner(graph, symbols);
   }

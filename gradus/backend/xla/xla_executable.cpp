@@ -116,7 +116,7 @@ class XlaExecutable::Launch {
   PluginDevice& device(std::size_t d) const { return *on_.devices[d]; }
   std::size_t donated(std::size_t output) const { return static_cast<std::size_t>(program_.donated_[output]); }
 
-  /// What input k is on each device. An output is made in the place of an input that is there itself.
+  /// Brings input k to each device. An output is made in the place of an input that lies on it already.
   void bring(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) {
     inputs_ = inputs.size();
     own_.resize(inputs_ * on_.size());
@@ -139,7 +139,7 @@ class XlaExecutable::Launch {
     }
   }
 
-  /// The inputs whose memory no output takes. There has to be room for what is new.
+  /// The inputs whose memory no output takes. New results need room.
   std::vector<std::int64_t> kept_without(std::span<const Ref<Buffer>> outputs) {
     std::vector<std::int64_t> kept;
     new_bytes_ = bound_.code->temporary_bytes;
@@ -175,8 +175,8 @@ class XlaExecutable::Launch {
     }
   }
 
-  /// A value that one device has lost is lost: this run has taken its memory, or the one before, of which nobody knew
-  /// yet, has not made it.
+  /// A value that one device has lost is lost: this run has taken its memory, or an earlier one has failed unnoticed
+  /// and not made it.
   void lose(std::span<Ref<Buffer>> outputs, const std::string& why) {
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       if (!outputs[k]) continue;
@@ -188,7 +188,7 @@ class XlaExecutable::Launch {
       for (std::size_t d = 0; d < on_.size(); ++d) DeviceBuffer::in(own_[d * inputs_ + donated(k)]).lose(told);
     }
   }
-  /// What output k takes the place of.
+  /// The value that output k replaces.
   const Holding& before(std::size_t d, std::size_t k) const { return *held_[d * inputs_ + donated(k)]; }
 
   void hand_out(std::span<Ref<Buffer>> outputs) {
@@ -260,8 +260,8 @@ double XlaExecutable::compile_seconds() const {
   return seconds_;
 }
 
-/// What a plugin's code takes is more than it says: on the processor a mapping or two of each kernel, of which a
-/// process may have 65,530, on a GPU its memory. Code that is still to be compiled counts, too.
+/// A plugin's code takes more than it reports: on the processor a mapping or two for each kernel, and a process may
+/// have 65,530 of these, on a GPU its memory. Code that is still to be compiled counts, too.
 std::size_t XlaExecutable::footprint() const {
   constexpr std::size_t least_code = std::size_t{1} << 20, code_of_text = 32;
   const std::lock_guard lock(guard_);

@@ -7,10 +7,10 @@
 
 namespace gradus::xla {
 
-/// A graph as code of a plugin: for each size of what is open its own, of which those that were used last are kept.
+/// A graph as code of a plugin: one for each set of open sizes; the most recently used are kept.
 class XlaExecutable final : public Executable {
  public:
-  /// Throws for what cannot be written as StableHLO, if all sizes are known. `replicas`: the devices that run it
+  /// Throws for ops that cannot be written as StableHLO, if all sizes are known. `replicas`: the devices that run it
   /// together; its inputs are then ReplicatedValues on them, and so are its outputs. Null: each run is on one device.
   XlaExecutable(Graph graph, const CompileOptions& options, DeviceKind kind, const DeviceGroup* replicas = nullptr);
 
@@ -42,7 +42,7 @@ class XlaExecutable final : public Executable {
     std::vector<Spec> inputs, outputs;
     std::vector<std::pair<const DeviceGroup*, std::shared_ptr<const CompiledCode>>> codes;
   };
-  /// What a run is of.
+  /// The code and specs of a run.
   struct Bound {
     std::shared_ptr<const CompiledCode> code;
     std::span<const Spec> inputs, outputs;
@@ -61,13 +61,13 @@ class XlaExecutable final : public Executable {
   const DeviceGroup* const replicas_;
   std::vector<int> donated_;
   bool keeps_old_values_ = true;
-  mutable std::mutex guard_;                           // of what follows
+  mutable std::mutex guard_;                           // guards the members below
   mutable std::vector<std::shared_ptr<Sized>> sizes_;  // the last one was used last
   mutable double seconds_ = 0;
 };
 
-/// What makes numbers of nothing but keys and sizes, as initializers do. Outside of functions it runs on the processor:
-/// the first values of a model are the same bits on all devices.
+/// True if `graph` computes from nothing but keys and sizes, as initializers do. Outside of functions it runs on the
+/// processor: the first values of a model are the same bits on all devices.
 bool makes_numbers_of_nothing(const Graph& graph);
 
 /// A program that the processor runs where its inputs are at hand there, so that nothing is compiled for one use; else

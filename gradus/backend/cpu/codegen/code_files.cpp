@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uintmax_t most_bytes = std::uintmax_t{256} << 20;
-/// What a process may write before it looks again at what there is. It looks at its first file, too.
+/// Bytes that a process may write before it checks the folder's size again. It checks at its first file, too.
 constexpr std::uintmax_t bytes_between_looks = most_bytes / 16;
 constexpr std::string_view suffix = ".gradus-code", unfinished = ".gradus-part";
 
@@ -45,7 +45,7 @@ class Directory {
       notice(text("gradus: GRADUS_KERNEL_CACHE: ", problem, "; generated code is not kept\n"));
   }
 
-  /// What is wrong with it, else nothing.
+  /// An error message, empty if all is well.
   std::string set(const fs::path& path) {
     CodeFolder folder;
     if (!path.empty()) folder = code_folder(path);
@@ -69,7 +69,7 @@ class Directory {
     const std::lock_guard lock(guard_);
     return path_;
   }
-  /// Whether it is time to look at what there is, now that so many bytes were written.
+  /// True if the folder's size is to be checked, now that `written` more bytes were written.
   bool is_due(std::uintmax_t written) {
     const std::lock_guard lock(guard_);
     unseen_bytes_ += written;
@@ -81,8 +81,8 @@ class Directory {
  private:
   mutable std::mutex guard_;
   fs::path path_;
-  std::uintmax_t unseen_bytes_ = bytes_between_looks;  // written since somebody looked
-  bool has_told_ = false;                              // whether a failure to write was reported
+  std::uintmax_t unseen_bytes_ = bytes_between_looks;  // written since the last check
+  bool has_told_ = false;                              // true once a failure to write was reported
 };
 
 Directory& named() {

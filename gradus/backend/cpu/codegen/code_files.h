@@ -7,7 +7,7 @@
 
 namespace gradus::cpu_backend::code_files {
 
-/// The directory that was named; empty if none is. It may be another one soon: ask once for what belongs together.
+/// The directory that was named; empty if none is. It may be another one soon: ask once for a group of files.
 /// Thread-safe, as all here.
 std::filesystem::path directory();
 /// The object made from exactly this source; nothing if there is none, or its file is damaged.

@@ -1,5 +1,5 @@
 /// CodeMemory: the sections of one object that is linked in place, in one mapping. Code reads its constants relative to
-/// itself, with 32 bits, and LLVM's linker cuts off what does not fit. LLVM's own manager maps each section for itself:
+/// itself, with 32 bits, and LLVM's linker cuts off longer distances. LLVM's own manager maps each section for itself:
 /// in a process with much memory they may lie more than 2 GiB apart.
 #pragma once
 #include <cstddef>
@@ -13,7 +13,7 @@ class CodeMemory {
   CodeMemory(const CodeMemory&) = delete;
   ~CodeMemory();
 
-  /// Sections of one kind, one behind the other.
+  /// Sections of one kind, contiguous.
   class Region {
    public:
     /// Null if that is more than was reserved.

@@ -112,7 +112,7 @@ void LoopEmitter::emit_row(V begin, V end) {
   store_row_outputs();
 }
 
-/// What is computed per row from what earlier phases reduced.
+/// Values per row that are computed from the reductions of earlier phases.
 void LoopEmitter::emit_row_values(int phase) {
   for (int member : step_.members)
     if (loops_.phase(member) == phase && loops_.is_row_value(member) && !is_row_reduced(member))
@@ -247,7 +247,7 @@ V LoopEmitter::formula(int member, const Columns* at) {
 
 // ---------------------------------------------------------------- values kept for later phases
 
-/// Instructions that computing `member` again takes, up to what is not cheap.
+/// Instructions that computing `member` again takes; counting ends once that is not cheap.
 int LoopEmitter::cost(int member) const {
   const Value& v = graph_[member];
   if (!v.op.is_elementwise() || loops_.is_row_value(member)) return 0;
@@ -267,7 +267,7 @@ void LoopEmitter::plan_buffers() {
       keep_for(member, loops_.phase(member), seen);
 }
 
-/// `member` is wanted in `phase`: marks what has to be kept so that it can be had.
+/// `member` is wanted in `phase`: marks the values that have to be kept so that it can be computed there.
 void LoopEmitter::keep_for(int member, int phase, std::set<std::pair<int, int>>& seen) {
   if (!seen.insert({member, phase}).second) return;
   const bool reduction = graph_[member].op.is_reduction();
@@ -276,7 +276,7 @@ void LoopEmitter::keep_for(int member, int phase, std::set<std::pair<int, int>>&
     buffers_[member] = worker_scratch_;
     const std::int64_t row = dimension::add(loops_.columns(), lanes);
     const std::int64_t bytes = dimension::multiply(row, size_of(graph_[member].spec.dtype));
-    // What is symbolic cannot be rounded up: buffers behind it may begin anywhere, and are read as any address is.
+    // Symbolic sizes cannot be rounded up: buffers behind them may begin anywhere, and are read unaligned.
     worker_scratch_ = dimension::add(worker_scratch_, bytes < 0 ? bytes : round_up(bytes, 64));
     return;
   }

@@ -1,6 +1,6 @@
 /// Reductions: the lanes of a row and their tree, blocks of long rows, blocks of rows for columns. The order of every
-/// combination is the numeric contract's. Partial results are of the type in which the reduction computes; what is
-/// reduced is rounded to the type of the result once, at the end.
+/// combination is the numeric contract's. Partial results are of the type in which the reduction computes; the result
+/// is rounded to its type once, at the end.
 #include <algorithm>
 #include "gradus/backend/cpu/codegen/loop_emitter.h"
 #include "gradus/backend/cpu/codegen/lower_scalar.h"
@@ -10,7 +10,7 @@ namespace gradus::cpu_backend {
 namespace {
 
 constexpr std::int64_t column_chunk = 2048;  // columns of one worker's part of a column reduction
-// Of column reductions: vectors of sums that stay in registers, and vectors of columns that are walked at once.
+// For column reductions: vectors of sums that stay in registers, and vectors of columns that are walked at once.
 constexpr std::int64_t most_sums = 8, most_vectors = 4;
 constexpr std::size_t large_step = 24;  // members, past which rows are walked one by one
 
@@ -197,7 +197,7 @@ void LoopEmitter::reduce_in_blocks(int phase, const std::vector<int>& reductions
   for (std::size_t k = 0; k < reductions.size(); ++k) row_values_[reductions[k]] = rounded(reductions[k], results[k]);
 }
 
-/// The results of the blocks of the current row, reduced as a row: in blocks, too, if there are so many of them.
+/// The results of the blocks of the current row, reduced as a row: in blocks, too, if they are that many.
 V LoopEmitter::reduce_partials(int reduction) {
   const Value& v = graph_[reduction];
   const DType t = computed_in(v.spec.dtype);
@@ -356,8 +356,8 @@ void LoopEmitter::emit_column_block(V outer, V block, V begin, V end) {
   });
 }
 
-/// Whether all rows of a block are walked for a few vectors of columns before the next ones, so that their sums stay
-/// in registers: nothing is computed per row then, or a row is one vector. Of large steps it would be one vector at a
+/// True if all rows of a block are walked for a few vectors of columns before the next ones, so that their sums stay in
+/// registers: nothing is computed per row then, or a row is one vector. In large steps that would be one vector at a
 /// time, a line of each row: they are walked row by row, as hardware fetches ahead; their sums are little of the work.
 bool LoopEmitter::keeps_sums() const {
   if (is_one_vector()) return true;

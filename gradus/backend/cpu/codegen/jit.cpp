@@ -106,7 +106,7 @@ void switch_off_passes() {
   set("disable-post-ra", "true");
 }
 
-/// Of what code is for: this processor, or any one of its instruction set.
+/// The target of code: this processor, or any one of its instruction set.
 enum class For { here, object };
 
 std::unique_ptr<TargetMachine> make_machine(Isa isa, For what) {
@@ -135,7 +135,7 @@ std::unique_ptr<TargetMachine> make_machine(Isa isa, For what) {
   return machine;
 }
 
-/// Those of one instruction set that nobody uses.
+/// Unused machines of one instruction set.
 class Machines {
  public:
   Machines(Isa isa, For what) : isa_(isa), for_(what) {}

@@ -47,7 +47,7 @@ llvm::Type* like(V x, llvm::Type* type) {
 }
 llvm::Constant* number(V x, std::uint64_t value) { return llvm::ConstantInt::get(x->getType(), value); }
 
-/// Whether x is known to be no subnormal number: what arithmetic gives. Looks through a few selections.
+/// True if x is known not to be subnormal: a result of arithmetic. Looks through a few selections.
 bool is_flushed(const llvm::Value* x, int selections = 4) {
   if (const auto* chosen = llvm::dyn_cast<llvm::SelectInst>(x))
     return selections > 0 && is_flushed(chosen->getTrueValue(), selections - 1) &&

@@ -12,8 +12,8 @@ using Builder = llvm::IRBuilder<>;
 
 /// Lanes of every vector loop and of every reduction, whatever the machine's vectors: part of the numeric contract.
 inline constexpr int lanes = 16;
-/// Elements of a row whose sums a lane begins with the identity, before it adds them to those of earlier runs:
-/// likewise.
+/// A run: elements of a row whose sums a lane begins with the identity, before it adds them to those of earlier runs.
+/// Part of the numeric contract, too.
 inline constexpr std::int64_t row_run = 512;
 
 /// Booleans are one bit in registers and one byte in memory; narrow floats are floats in registers, already rounded.
@@ -44,7 +44,7 @@ V load(Builder& b, DType t, V address, int n, V mask = nullptr);
 V gather(Builder& b, DType t, V addresses);
 void store(Builder& b, DType t, V value, V address, V mask = nullptr);
 
-/// for (i = begin; i < end; i += step) carried = body(i, carried). Gives what is carried after the last.
+/// for (i = begin; i < end; i += step) carried = body(i, carried). Gives the carried values after the last.
 using Carried = llvm::SmallVector<V, 4>;
 using LoopBody = std::function<Carried(V i, const Carried& carried)>;
 Carried emit_loop(Builder& b, V begin, V end, std::int64_t step, const Carried& initial, const LoopBody& body);

@@ -52,7 +52,7 @@ class KeyWriter {
     ops_.push_back(op);
   }
 
-  /// What an index formula does: the op's attributes may say more, such as the shape of what it fills.
+  /// The index formula itself: the op's attributes may say more, such as the shape that it fills.
   void put(const scalar::Code& code) {
     put("index");
     for (const scalar::Instruction& in : code.instructions) {
@@ -64,8 +64,8 @@ class KeyWriter {
     put(code.result);
   }
 
-  /// Without rows the number of elements is the caller's affair, but for a rest that fills no vector. One that is not
-  /// known is a dimension that the kernel may read, of which a program without symbols knows nothing.
+  /// Without rows the number of elements is the caller's affair, but for a rest that fills no vector. An unknown one is
+  /// a dimension that the kernel may read; a program without symbols has none.
   void write_space() {
     const std::int64_t columns = context_.loops.columns();
     if (!context_.loops.flat()) {
@@ -90,7 +90,8 @@ class KeyWriter {
     for (int operand : v.in) write_operand(operand);
   }
 
-  /// Of its shape kernels know how many elements it has and, of a reduction along columns, how many are added up.
+  /// Kernels depend on the number of elements of its shape and, for a reduction along columns, on how many are added
+  /// up.
   void write_extent(int member) {
     put(graph_[member].spec.shape.size());
     if (!is_column_reduction(graph_[member])) return;

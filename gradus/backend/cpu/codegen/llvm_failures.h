@@ -4,7 +4,7 @@
 
 namespace gradus::cpu_backend {
 
-/// `end` is told why, must not allocate nor throw, and must not return.
+/// `end` receives the reason, must not allocate nor throw, and must not return.
 void end_of_llvm(void (*end)(const char* reason));
 
 /// Marks this thread as running LLVM, through whose frames no exception may pass. If an allocation fails there, a

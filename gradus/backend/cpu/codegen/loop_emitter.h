@@ -33,8 +33,8 @@ struct StepContext {
 /// Into how many parts the columns of a column reduction are divided among workers.
 std::int64_t column_chunks(const StepContext& context);
 
-/// True if rows are walked in tiles of so many, since some operand is walked across its rows, as a transpose is: then
-/// what a row fetches into the cache serves its neighbours.
+/// True if rows are walked in tiles of `tile_rows`, since some operand is walked across its rows, as a transpose is:
+/// then cache lines fetched for a row serve its neighbours.
 inline constexpr std::int64_t tile_rows = 16;
 bool walks_in_tiles(const StepContext& context);
 
@@ -104,7 +104,7 @@ class LoopEmitter {
   bool is_one_vector() const;
   std::vector<int> members_of(int phase, bool (LoopEmitter::*belongs)(int) const) const;
   bool is_row_reduced(int member) const { return is_row_reduction(graph_[member]); }
-  /// Not one that nobody reads: it has no memory.
+  /// False if it is never read: it has no memory.
   bool is_column_reduced(int member) const { return is_column_reduction(graph_[member]) && loops_.is_output(member); }
   bool is_stored_column(int member) const;
   bool is_buffered(int member) const { return buffers_.count(member) != 0; }
@@ -142,7 +142,7 @@ class LoopEmitter {
   V combine_partials(int reduction, V outer, const Columns& at, int level, V begin, V end);
   void combine_columns_of(V outer, V begin, V end);
 
-  /// Inserts before `anchor` what `make` makes.
+  /// Inserts the result of `make` before `anchor`.
   template <class Make> V before(llvm::Instruction* anchor, Make make) {
     Builder::InsertPointGuard guard(b_);
     b_.SetInsertPoint(anchor);
@@ -159,7 +159,7 @@ class LoopEmitter {
   llvm::Instruction* row_start_ = nullptr;  // values of the current row are made before it
   V row_ = nullptr;
   int phase_ = 0;
-  bool in_blocks_ = false;  // what is reduced is a part of a row
+  bool in_blocks_ = false;  // the reduction covers a part of a row
   std::map<int, V> arguments_, slots_, uniforms_, row_values_, column_values_;
   std::map<std::int64_t, V> dimensions_;
   std::map<std::pair<int, bool>, V> row_positions_, row_pointers_, row_scalars_;
@@ -169,8 +169,8 @@ class LoopEmitter {
   std::int64_t worker_scratch_ = 0;
   std::map<std::int64_t, V> blocks_;  // by length
   std::map<int, V> partial_pointers_;
-  // Of column reductions.
-  V first_of_block_ = nullptr;            // whether this row begins a block
+  // For column reductions.
+  V first_of_block_ = nullptr;            // true if this row begins a block
   std::map<int, V> partial_rows_;         // where this row's partial results lie
   std::map<int, V> column_accumulators_;  // where they stay in registers: the block's result so far
 };

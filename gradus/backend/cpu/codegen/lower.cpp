@@ -1,4 +1,4 @@
-/// Steps of loops become thunks: which kernels a step needs, over how much, and what they cost.
+/// Steps of loops become thunks: the kernels that a step needs, their extents, and their cost.
 #include "gradus/backend/cpu/codegen/lower.h"
 #include <algorithm>
 #include "gradus/backend/cpu/codegen/kernel_key.h"
@@ -55,7 +55,7 @@ struct Work {
 };
 using WorkOf = std::function<Work(Symbols)>;
 
-/// A thunk, and which part of which code it runs.
+/// A thunk, and the part of the code that it runs.
 struct Planned {
   Thunk thunk;
   WorkOf work;
@@ -69,7 +69,7 @@ struct Extents {
   std::int64_t rows, columns;
   bool are_long() const { return columns > row_block; }
   std::int64_t blocks() const { return rows * divide_up(columns, row_block); }
-  /// What one worker should at least get.
+  /// Rows that one worker should at least get.
   std::int64_t rows_at_once() const {
     return std::max<std::int64_t>(1, small_item / std::max<std::int64_t>(1, columns));
   }
@@ -141,7 +141,7 @@ class StepLowering {
     thunk.worker_scratch = found.code ? found.code->parts.at(part).worker_scratch : most_worker_scratch();
   }
 
-  /// Now it is known what the kernels read.
+  /// Called when the kernels' inputs are known.
   void finish() {
     const auto data = data_of(own_, context_);
     for (Planned& planned : planned_) {
@@ -163,7 +163,7 @@ class StepLowering {
     return {data, data->data()};
   }
 
-  /// What of the thunk depends on sizes: found now if they are known.
+  /// The part of the thunk that depends on sizes: found now if they are known.
   void bind(Thunk& thunk, const WorkOf& work, bool combines) const {
     auto bind = [data = thunk.data, bytes = thunk.bytes, flops = thunk.flops, scratch = thunk.worker_scratch,
                  partials = context_.partials, combines, work](Symbols symbols) {
@@ -197,7 +197,7 @@ class StepLowering {
     add([](Symbols) { return Work{.extent = 0, .shares = false}; }, [](LoopEmitter& emitter) { emitter.emit_rows(); });
   }
 
-  /// What row buffers may take, which are decided upon when code is made.
+  /// The most that row buffers may take: they are decided upon when code is made.
   std::int64_t most_worker_scratch() const {
     if (loops_.phases() == 1 || (loops_.may_be_blocked() && !has_short_rows())) return 0;
     std::int64_t bytes = 0;
@@ -227,15 +227,15 @@ class StepLowering {
           emit);
   }
 
-  /// Whether elements of rows are written or reduced in this phase.
+  /// True if elements of rows are written or reduced in this phase.
   bool walks_columns(int phase) const {
     return std::ranges::any_of(step_.members, [&](int member) {
       return loops_.phase(member) == phase &&
              (is_row_reduction(graph_[member]) || (loops_.is_output(member) && !loops_.is_row_value(member)));
     });
   }
-  /// Whether rows of a length that is not known get a kernel for the case that they are short: with what it keeps in
-  /// registers and in the worker's scratch, it does less than one kernel a phase.
+  /// True if rows of unknown length get a kernel for the case that they are short: keeping values in registers and in
+  /// the worker's scratch, it does less than one kernel a phase.
   bool has_short_rows() const {
     if (loops_.columns() >= 0) return false;
     int walks = 0;

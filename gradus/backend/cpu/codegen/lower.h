@@ -22,8 +22,8 @@ std::int64_t kernels_generated();
 std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
                                             bool shares = true);
 
-/// The thunks of one step of loops without their code: what they cost, the scratch that they share, and at least that
-/// of a worker. A shared_slot of graph.size() stands for any.
+/// The thunks of one step of loops without their code: their cost, shared scratch, and at least that of a worker. A
+/// shared_slot of graph.size() stands for any.
 std::vector<Thunk> outline_loops(const Graph& graph, const Step& step, KnownFormulas& formulas);
 
 }  // namespace gradus::cpu_backend

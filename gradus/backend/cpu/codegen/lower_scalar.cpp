@@ -1,4 +1,4 @@
-/// One instruction of a formula after the other; graph/scalar.h says what each of them means.
+/// The instructions of a formula, in order; graph/scalar.h says what each of them means.
 #include "gradus/backend/cpu/codegen/lower_scalar.h"
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Intrinsics.h>
@@ -41,7 +41,7 @@ V divide_integers(Builder& b, DType t, V x, V y, int n) {
   return b.CreateSelect(by_zero, zero, quotient);
 }
 
-// ---------------------------------------------------------------- what LLVM knows nothing of: flushing
+// ---------------------------------------------------------------- flushing, which LLVM does not know
 
 /// Zeros in place of subnormal numbers, as arithmetic has it; by their bits.
 V flushed(Builder& b, DType t, V x, int n) {
@@ -53,7 +53,7 @@ V flushed(Builder& b, DType t, V x, int n) {
   return b.CreateBitCast(b.CreateSelect(small, b.CreateAnd(bits, number(sign)), bits), x->getType());
 }
 
-/// Whether LLVM takes the other operand for the result, as it is: x * 1, x / 1, x + -0, x - 0.
+/// True if LLVM takes the other operand for the result, as it is: x * 1, x / 1, x + -0, x - 0.
 bool is_neutral(Opcode op, V operand) {
   auto* known = llvm::dyn_cast<llvm::Constant>(operand);
   if (known && operand->getType()->isVectorTy()) known = known->getSplatValue();
@@ -73,7 +73,7 @@ std::optional<std::uint64_t> known_bits(V x, int lane) {
   return {};
 }
 
-/// Whether it computes with what may be subnormal, other than moving it.
+/// True if it computes with possibly subnormal numbers, other than moving them.
 bool may_flush(const Instruction& in, DType from) {
   return in.op != Opcode::constant && (from == f32 || from == f64) && !is_narrow(in.type);
 }

@@ -78,7 +78,7 @@ class ModuleWriter {
     builder_.CreateRet(builder_.CreateCall(declare("gradus_object_supported", builder_.getInt32Ty(), {})));
   }
 
-  /// Bytes and pointers in turn, and what may be read behind them.
+  /// Bytes and pointers in turn, and the bytes that may be read behind them.
   GlobalVariable* constant(const std::shared_ptr<const DataImage>& image) {
     if (const auto found = known_.find(image.get()); found != known_.end()) return found->second;
     std::map<std::size_t, Constant*> pointers;

@@ -8,7 +8,7 @@
 
 namespace gradus::cpu_backend {
 
-/// What the function in C returns: its first result, or nothing.
+/// The return type of the function in C: that of its first result, or none.
 enum class Returns { nothing, f32, f64 };
 
 struct ObjectModule {

@@ -10,7 +10,7 @@ namespace gradus::cpu_backend {
 /// The partial results of one reduction: [lines, blocks, width]. `lines`, `length` and `width` are dimensions.
 struct Partials {
   int reduction = -1;
-  std::int64_t lines = 1;   // rows, or what stands before the reduced axis
+  std::int64_t lines = 1;   // rows, or the dimensions before the reduced axis
   std::int64_t length = 1;  // of the reduced axis, and
   std::int64_t block = 1;   // how much of it makes one partial result of
   std::int64_t width = 1;   // elements

@@ -10,14 +10,15 @@
 namespace gradus::cpu_backend {
 namespace {
 
-/// What takes longer to generate than a worker needs to begin: LLVM takes about 10 us an instruction, and 1 ms a
-/// module.
+/// Instructions that take longer to generate than a worker needs to begin: LLVM takes about 10 us an instruction, and 1
+/// ms a module.
 constexpr std::size_t worth_a_worker = 150;
-/// What is worth a module more than there are workers: with several for each they end at about the same time.
+/// Instructions that are worth a module more than there are workers: with several for each they end at about the same
+/// time.
 constexpr std::size_t worth_a_module = 400;
 constexpr int modules_per_worker = 4;
 
-/// What programs of this process use. An entry ends with the last of them.
+/// Codes that programs of this process use. An entry ends with the last of them.
 class KnownCodes {
  public:
   std::shared_ptr<StepCode> find(const std::string& key) {
@@ -46,7 +47,7 @@ KnownCodes& known_codes() {
 
 }  // namespace
 
-/// Object files of one export are linked together, so that what is kept is named apart in all programs.
+/// Object files of one export are linked together, so kept code has different names in all programs.
 std::string StepCodes::new_name() {
   static std::atomic<std::int64_t> kept{0};
   return kept_ != nullptr ? text("gradus_loops_", kept.fetch_add(1)) : text("kernel", names_++);

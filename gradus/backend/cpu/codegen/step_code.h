@@ -1,5 +1,5 @@
-/// Code of steps by their structure. Programs share it while any of them lives; what is new to the process is emitted
-/// into a few modules, for which code is generated side by side.
+/// Code of steps by their structure. Programs share it while any of them lives; new code is emitted into a few modules,
+/// which are generated side by side.
 #pragma once
 #include <map>
 #include <memory>
@@ -41,7 +41,7 @@ class StepCodes {
   /// Enters a kernel that was emitted there.
   void add_part(StepCode& code, StepCode::Part part);
 
-  /// Generates what is new. From now on all parts can be run, and other programs find them.
+  /// Generates the new code. From now on all parts can be run, and other programs find them.
   void finish();
   /// Keeps all of it alive, but not this.
   std::shared_ptr<const void> owner() const;

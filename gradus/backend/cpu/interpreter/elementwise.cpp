@@ -1,4 +1,4 @@
-/// Formulas, and what has to stand in memory as it is.
+/// Formulas, and values that have to stand in memory as they are.
 #include <algorithm>
 #include "gradus/backend/cpu/interpreter/lower.h"
 #include "gradus/backend/cpu/interpreter/source.h"

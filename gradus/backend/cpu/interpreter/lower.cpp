@@ -1,4 +1,4 @@
-/// Which thunks a step becomes.
+/// The thunks that a step becomes.
 #include "gradus/backend/cpu/interpreter/lower.h"
 
 namespace gradus::interpreter {

@@ -11,7 +11,7 @@ namespace gradus::interpreter {
 std::vector<std::vector<Thunk>> lower_loops(std::shared_ptr<const Graph> graph, std::span<const Step> steps,
                                             Lowered& out);
 
-// One file each: what computes `value` for given symbols.
+// One file each: the thunk that computes `value` for given symbols.
 using Symbols = std::span<const std::int64_t>;
 
 /// Formulas, and views, indexes and constants that have to stand in memory.

@@ -9,7 +9,7 @@ namespace gradus::interpreter {
 namespace {
 
 constexpr std::int64_t lanes = 16, longest_run = 512, longest_row = 32768, rows_together = 32;
-/// Of columns: so many rows are divided where the result has so few elements that these are too few to divide.
+/// For columns: this many rows are divided where the result has too few elements to divide these.
 constexpr std::int64_t many_rows = 256, few_columns = 4096;
 constexpr int levels = 13;  // 32^13 > 2^63
 constexpr std::int64_t level_bytes = block * 8;
@@ -24,7 +24,7 @@ struct Reduction {
   std::int64_t inner = 1;  // elements behind the axis
   std::int64_t outer = 1;
   std::int64_t blocks = 0;  // of the axis; 0: they are not divided
-  // Of narrow floats: to the type that accumulates, and back.
+  // For narrow floats: to the type that accumulates, and back.
   scalar::Loop widen = nullptr, round = nullptr;
 
   std::int64_t scratch_bytes() const { return source.scratch_bytes() + (widen ? block * 4 : 0); }
@@ -190,7 +190,7 @@ BoundThunk bound(std::shared_ptr<Reduction> work, std::int64_t extent, std::int6
   return bound;
 }
 
-/// What one worker has for itself.
+/// One worker's own memory.
 struct Scratch {
   Scratch(const KernelArguments* arguments, const Reduction& work)
       : sums(static_cast<std::byte*>(arguments->scratch)),

@@ -177,7 +177,7 @@ template <class T> class FewQueriesWorker {
       const std::int64_t row = (batch * c_.queries + q) * c_.heads + head, seen = last_seen(batch, head, q);
       const T* const query = pointer(c_.query) + row * c_.width;
       for (std::int64_t w = 0; w < c_.width; ++w) scaled_[w] = query[w] * static_cast<T>(c_.scale);
-      run(c_.scores_in_place(seen), keys, scaled_, weights_);
+      run(scores_of(seen, c_.keys_before(q + 1)), keys, scaled_, weights_);
       hide(batch, head, q, seen);
       soften(seen);
       run(c_.values_in_place(seen), weights_, values, static_cast<T*>(slots_[c_.result]) + row * c_.value_width);
@@ -189,6 +189,12 @@ template <class T> class FewQueriesWorker {
   const T* pointer(int slot) const { return static_cast<const T*>(slots_[slot]); }
   void run(const Product& p, const T* a, const T* b, T* c) const {
     cpu_backend::run_units(p, a, b, c, 0, cpu_backend::units(p), products_);
+  }
+  /// The scores of the keys that are seen, or of all where packing takes more memory for fewer of them.
+  Product scores_of(std::int64_t seen, std::int64_t all) const {
+    const Product p = c_.scores_in_place(seen);
+    const bool has_room = static_cast<std::int64_t>(cpu_backend::scratch_bytes(p)) <= c_.product_scratch;
+    return has_room ? p : c_.scores_in_place(all);
   }
   void soften(std::int64_t keys) const {
     if constexpr (std::is_same_v<T, float>) row_functions().soften_row(weights_, keys);
@@ -203,8 +209,8 @@ template <class T> class FewQueriesWorker {
   std::int64_t first_of_mask(std::int64_t batch, std::int64_t head, std::int64_t q) const {
     return batch * c_.mask_strides[0] + head * c_.mask_strides[1] + q * c_.mask_strides[2];
   }
-  /// How many keys there are up to the last one that a query sees. Those behind it, as in the part of a cache that has
-  /// not been filled, are not read.
+  /// The number of keys up to the last one that a query sees. Keys behind it, as in the unfilled part of a cache, are
+  /// not read.
   std::int64_t last_seen(std::int64_t batch, std::int64_t head, std::int64_t q) const {
     std::int64_t seen = c_.keys_before(q + 1);
     if (c_.mask < 0) return seen;

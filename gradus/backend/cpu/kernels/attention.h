@@ -15,8 +15,8 @@ using cpu_backend::Product;
 constexpr std::int64_t block_queries = 64, half_block = 32;
 constexpr std::int64_t queries_at_once = 512;  // of a unit of the forward direction, which transposes nothing twice
 
-/// Queries first ... first + count - 1 and the keys that some of them see. Of a causal block's first half_block queries
-/// none sees those past near_keys.
+/// Queries first ... first + count - 1 and the keys that some of them see. The first half_block queries of a causal
+/// block see no keys past near_keys.
 struct Block {
   std::int64_t first = 0, count = 0, keys = 0, near_keys = 0;
   std::int64_t far_keys() const { return keys - near_keys; }
@@ -29,7 +29,7 @@ struct Part {
 };
 using Parts = std::array<Part, 2>;
 
-/// The rest of a product after so many of its rows, columns and steps.
+/// The rest of a product after `rows` of its rows, `columns` columns and `steps` steps.
 inline Part rest_of(Product p, std::int64_t rows, std::int64_t columns, std::int64_t steps) {
   p.m -= rows, p.n -= columns, p.k -= steps;
   return {.product = p,
@@ -77,8 +77,8 @@ struct Call {
 
   // Products of a block, with keys, values and sums over queries as a worker copies them: row after row.
 
-  /// [keys, block_queries]: queries are columns; of bf16 they are read as they are, and scores are f32. What near
-  /// queries do not see is left as it is.
+  /// [keys, block_queries]: queries are columns; bf16 ones are read as they are, and scores are f32. Scores that near
+  /// queries do not see are left as they are.
   Parts scores(const Block& b, std::int64_t depth) const {
     const Product all{.dtype = dtype,
                       .m = b.keys,
@@ -160,10 +160,10 @@ struct Call {
   }
 };
 
-/// For each query of a block: whether it sees any key.
+/// For each query of a block: true if it sees any key.
 using Sees = std::array<bool, block_queries>;
 
-/// Adds the mask to the scores of a block, and hides what queries must not see: -inf.
+/// Adds the mask to the scores of a block, and sets the ones that queries must not see to -inf.
 template <class T>
 Sees hide(const Call& c, void* const* slots, T* scores, std::int64_t batch, std::int64_t head, const Block& block) {
   const std::int64_t i = block.first, r = block.count, n = block.keys;

@@ -1,5 +1,5 @@
-/// Attention of bf16: products of pairs, whose sums are f32, and a softmax in f32. What is rounded to be multiplied
-/// again takes the place of what it is made of.
+/// Attention of bf16: products of pairs, whose sums are f32, and a softmax in f32. Values rounded for the next product
+/// take the place of their sources.
 #include <cstring>
 #include "gradus/backend/cpu/kernels/attention_rows.h"
 

@@ -59,7 +59,7 @@ template <class T> [[gnu::always_inline]] inline Vector<T> multiply_add(Vector<T
 /// a > b ? a : b.
 template <class T> [[gnu::always_inline]] inline Vector<T> larger(Vector<T> a, Vector<T> b) {
 #ifdef __AVX512F__
-  constexpr __mmask16 every = 0xffff;  // GCC 12 warns of what _mm512_max_ps leaves undefined
+  constexpr __mmask16 every = 0xffff;  // GCC 12 warns of _mm512_max_ps's undefined lanes
   if constexpr (std::is_same_v<T, float>) return _mm512_maskz_max_ps(every, a, b);
   else return _mm512_maskz_max_pd(0xff, a, b);
 #else
@@ -90,8 +90,8 @@ template <class T> [[gnu::always_inline]] inline Vector<T> exponential(Vector<T>
   return (sum + multiply_add<T>(r * r, polynomial, lost)) * power;
 }
 
-/// One number for each query of a block. Rows of scores are as long, and what stands there for queries that a block
-/// lacks is computed with and never read.
+/// One number for each query of a block. Rows of scores are as long; numbers of queries that a block lacks are computed
+/// with and never read.
 template <class T> struct PerQuery {
   static constexpr std::int64_t vectors = block_queries / vector_lanes<T>;
   Vector<T> of[std::size_t{vectors}];
@@ -169,8 +169,7 @@ template <class T, class Visit>
   return {};
 }
 
-/// Row j of `rows`; `rounds`: of rows of bf16 that take the place of those of T, of which row j and those before it are
-/// read no more.
+/// Row j of `rows`; `rounds`: rows of bf16 take the place of those of T; row j and those before it are read no more.
 template <class T>
 [[gnu::always_inline]] inline void store_row(const PerQuery<T>& row, PerQuery<T>* rows, std::int64_t j, bool rounds) {
   if constexpr (std::is_same_v<T, float>)

@@ -20,7 +20,7 @@ constexpr std::int64_t block_bytes = 256 << 10;  // of packed rows: a part of th
 constexpr std::int64_t block_depth = 384;        // of packed columns, where rows are to be many
 constexpr std::int64_t enough_units = 16;
 
-/// What copies of short pieces may write behind them; what comes next in the row is written later.
+/// Bytes that copies of short pieces may write behind them; the next piece of the row is written later.
 constexpr std::int64_t spill = 32;
 
 /// Bytes from a packed row to the next: an odd number of cache lines.
@@ -28,9 +28,9 @@ std::int64_t pitch_of(std::int64_t columns, std::int64_t size) {
   return (divide_up(columns * size + spill, 64) | 1) * 64;
 }
 
-// ---------------------------------------------------------------- what both directions share
+// ---------------------------------------------------------------- for both directions
 
-/// `count` pieces of `bytes`, and up to `spill` bytes of what follows them before `end`.
+/// `count` pieces of `bytes`, and up to `spill` bytes behind them, before `end`.
 void copy_pieces(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step, std::int64_t count,
                  std::int64_t bytes, const std::byte* end) {
   std::int64_t i = 0;
@@ -54,15 +54,15 @@ struct Stretch {
   std::int64_t count = 0, begin = 0, end = 0;
 };
 
-/// Copies what a stretch of taps reads for rows [begin, end) of a phase, counted over (example, j0, j1, j2), into
-/// pieces that are `pitch` bytes apart; zeros where it reads nothing.
+/// Copies the elements that a stretch of taps reads for rows [begin, end) of a phase, counted over (example, j0, j1,
+/// j2), into pieces that are `pitch` bytes apart; zeros outside of the source.
 struct PieceCopier {
   const WindowAxes& axes;
   const Phase& phase;
   const std::byte* source;     // of the first piece of the first example
   const std::byte* end;        // of all examples
   std::int64_t position_step;  // bytes from a source position to the next
-  std::int64_t pitch, bytes;   // of rows; of what a tap reads
+  std::int64_t pitch, bytes;   // of rows; of one tap's elements
 
   /// The taps from `first` on, before `last`, that read neighbours.
   std::int64_t neighbours(std::size_t first, std::size_t last) const {
@@ -198,7 +198,7 @@ void choose_blocks(Gathered& g) {
   g.units = std::ssize(g.blocks) * g.groups;
 }
 
-/// What the products of all blocks need.
+/// The scratch for the products of all blocks.
 std::int64_t product_scratch(const Gathered& g) {
   std::size_t most = 0;
   for (const Phase& phase : g.phases)

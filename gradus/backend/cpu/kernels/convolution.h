@@ -19,7 +19,7 @@ template <class Visit> void with_convolved_type(DType t, Visit visit) {
 enum class Way { packed, strips, depthwise, winograd };
 struct Ways {
   bool strips = true, depthwise = true, winograd = true;
-  int shared_slot = -1;  // of what workers share
+  int shared_slot = -1;  // of memory that workers share
 };
 
 /// Targets of a line that the same taps give anything: `count` of them from `target` on, `target_step` apart, whose

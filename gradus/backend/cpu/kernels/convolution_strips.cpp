@@ -62,7 +62,7 @@ void choose_blocks(InStrips& s) {
   count_blocks();
 }
 
-/// Of every phase the places that it reads, and its runs; false: they are too short.
+/// The places that every phase reads, and its runs; false: they are too short.
 bool find_runs(InStrips& s) {
   const std::int64_t size = size_of(s.dtype);
   const std::int64_t row = s.packs ? s.width : s.weights_of.row;

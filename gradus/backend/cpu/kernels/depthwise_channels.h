@@ -56,9 +56,9 @@ template <class E> struct ChannelFunctions {
   /// All channels of some neighbours, the first of which is target `at` of the run: four, two, one.
   using SumTargets = void (*)(const SharedTaps<E>& run, std::int64_t at, std::int64_t channels, E* y);
   SumTargets sum_four, sum_two, sum_one;
-  /// Adds what `count` lines give to so many rows by so many neighbours among the taps, of which `dw` is the first;
-  /// windows in order for every tap. Of several rows the first or the last may read nothing in a line, not both. `row`:
-  /// elements of dw from a row of taps to the next.
+  /// Adds `count` lines to `rows` rows by `taps` neighbours among the taps, the first at `dw`; windows in order for
+  /// every tap. If rows are several, the first or the last may read nothing in a line, not both. `row`: elements of dw
+  /// from a row of taps to the next.
   using AddLines = void (*)(const LineTaps<E>* lines, std::size_t count, const TapReach& reach, const ChannelRange& c,
                             std::int64_t row, E* dw);
   AddLines add_lines[most_taps][most_taps];  // [rows - 1][taps - 1]

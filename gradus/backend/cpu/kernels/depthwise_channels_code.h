@@ -58,7 +58,7 @@ void sum_block(const SharedTaps<E>& run, std::int64_t x_offset, std::int64_t cha
     for (int m = 0; m < vectors; ++m) *reinterpret_cast<V*>(y + j * run.y_step + channel + m * lanes) = sums[j][m];
 }
 
-/// Blocks of so many channels, from `channel` on; the first one that is left.
+/// Blocks of `width` channels, from `channel` on; gives the first channel that is left.
 template <class E, int bytes, int targets, int vectors>
 std::int64_t sum_blocks(const SharedTaps<E>& run, std::int64_t x_offset, std::int64_t channel, std::int64_t channels,
                         E* y) {
@@ -108,7 +108,7 @@ template <class E, int bytes, int rows, int taps> struct TapSums {
       for (int k = 0; k < taps; ++k) *reinterpret_cast<V*>(dw + r * row + k * tap) = sums[r][k];
   }
 
-  /// Adds what taps [tap, past) give for window i.
+  /// Adds the products of taps [tap, past) for window i.
   template <int first, int last, int tap, int past>
   [[gnu::always_inline]] inline void add_window(const LineTaps<E>& line, const TapReach& reach, std::int64_t channels,
                                                 std::int64_t channel, std::int64_t i) {
@@ -142,7 +142,7 @@ template <class E, int bytes, int rows, int taps> struct TapSums {
     }
   }
 
-  /// Adds up a line, for rows [first, last) of taps, all of which read something.
+  /// Adds up a line, for rows [first, last) of taps, each of which reads an element.
   template <int first, int last>
   [[gnu::always_inline]] inline void add_line(const LineTaps<E>& line, const TapReach& reach, std::int64_t channels,
                                               std::int64_t channel) {

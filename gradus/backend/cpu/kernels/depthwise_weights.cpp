@@ -1,6 +1,5 @@
 /// Gradients of depthwise convolutions by their weights. Sums of three by three taps stay in registers over the lines
-/// of a block: each window is then read once for all of them, and what they read of the elements comes from the
-/// first-level cache.
+/// of a block: each window is then read once for all of them, and elements are read from the first-level cache.
 #include <algorithm>
 #include <span>
 #include "gradus/backend/cpu/kernels/convolution.h"
@@ -14,10 +13,10 @@ using namespace depthwise;
 
 constexpr std::int64_t channel_block = 16;      // a cache line of f32
 constexpr std::int64_t most_lines = 32;         // that are walked together, and
-constexpr std::int64_t lines_bytes = 32 << 10;  // what they may take: the first-level cache
+constexpr std::int64_t lines_bytes = 32 << 10;  // memory for them: the first-level cache
 constexpr std::int64_t enough_units = 16;
 
-/// Of `count` neighbours from `tap` on.
+/// The reach of `count` neighbours from `tap` on.
 TapReach reach_of(const WindowAxis& axis, std::int64_t tap, std::int64_t count) {
   TapReach r{.scale = axis.scale, .all_begin = 0, .all_end = axis.targets, .first = axis.targets, .last = 0};
   for (std::int64_t k = 0; k < count; ++k) {
@@ -61,7 +60,7 @@ template <class E> class WeightSums {
   }
 
  private:
-  /// Lines [begin, end), for so many rows of taps from `row` on.
+  /// Lines [begin, end), for `rows` rows of taps from `row` on.
   void add_block(std::int64_t row, std::int64_t rows, std::int64_t begin, std::int64_t end, const ChannelRange& c) {
     LineTaps<E> lines[most_lines];
     std::size_t count = 0;

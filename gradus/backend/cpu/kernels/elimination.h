@@ -1,4 +1,4 @@
-/// LU with exchanges of rows, of matrices by panels and of those that are one block, and what follows from its pivots.
+/// LU with exchanges of rows, by panels or as one block, and determinants from its pivots.
 #pragma once
 #include <bit>
 #include <limits>
@@ -10,10 +10,10 @@ namespace gradus::library::factors {
 /// Columns of a panel. More of them mean fewer passes over the rest of the matrix and longer chains.
 constexpr std::int64_t panel_columns(std::int64_t n) { return n <= 768 ? 64 : 128; }
 
-/// LU = P a in place, with what stands beside a: L and U are where a was.
+/// LU = P a in place, with the columns beside a: L and U are where a was.
 template <class T> class Elimination {
  public:
-  /// `width`: columns of a and of what stands beside it, from padded(n) on.
+  /// `width`: columns of a and of those beside it, from padded(n) on.
   Elimination(Room& shared, std::int64_t n, std::int64_t width)
       : n_(n),
         width_(padded(width)),

@@ -12,7 +12,7 @@ constexpr std::int64_t block_rows = 64;
 /// Columns of a panel that are factored at a time.
 constexpr std::int64_t narrow_columns = 16;
 
-/// A triangular matrix, of which the other triangle is not read: element (i, j) is a[i * row + j * column].
+/// A triangular matrix, whose other triangle is not read: element (i, j) is a[i * row + j * column].
 template <class T> struct Triangle {
   const T* a;
   std::int64_t n, row, column;
@@ -32,13 +32,13 @@ template <class T> struct BlockFunctions {
   void (*factor_columns)(T* t, std::int64_t m, std::int64_t all, std::int64_t pitch, std::int64_t first,
                          std::int64_t count, std::int64_t* pivots);
   /// a: [n, width], n at most block_rows, width a multiple of vector_elements: eliminates below the diagonal, with
-  /// exchanges of rows. What lies below the diagonal afterwards is not specified; the factors go to `lower` if it is
-  /// set: (i, k) to lower[k * n + i].
+  /// exchanges of rows. Elements below the diagonal are unspecified afterwards; the factors go to `lower` if it is set:
+  /// (i, k) to lower[k * n + i].
   void (*eliminate)(T* a, std::int64_t n, std::int64_t width, std::int64_t pitch, T* lower, std::int64_t* pivots);
   /// u: [n, n], n at most block_rows, rows filled up to a multiple of vector_elements: the upper triangle of a
-  /// symmetric matrix becomes U with U' U = u. What lies below the diagonal afterwards is not specified.
+  /// symmetric matrix becomes U with U' U = u. Elements below the diagonal are unspecified afterwards.
   void (*factor_symmetric)(T* u, std::int64_t n, std::int64_t pitch);
-  /// Few rows: a: [n, width] becomes L and U, and L^-1 of what stands beside the matrix.
+  /// Few rows: a: [n, width] becomes L and U, and L^-1 of the columns beside the matrix.
   void (*eliminate_few)(T* a, std::int64_t n, std::int64_t width, std::int64_t* pivots);
   /// Few rows: x: [n, n] becomes U^-1 L^-1, of L and U in a.
   void (*invert_few)(const T* a, std::int64_t n, T* x);

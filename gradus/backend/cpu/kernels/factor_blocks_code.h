@@ -1,86 +1,13 @@
 /// Blocks of factorizations, compiled twice (vector_bytes.h). Each column, or each row of a panel, has a lane of its
 /// own, so the bits do not depend on the vectors' length.
 #pragma once
-#include <immintrin.h>
-#include <type_traits>
 #include <utility>
 #include "gradus/backend/cpu/kernels/factor_blocks.h"
-#include "gradus/backend/cpu/kernels/vector_bytes.h"
+#include "gradus/backend/cpu/kernels/vector_lanes.h"
 
 namespace gradus::library::factors {
 namespace {
 
-/// A vector of so many bytes; of 0 bytes a single element.
-template <class T, int bytes> struct Lanes {
-  typedef T type __attribute__((vector_size(bytes), aligned(alignof(T)), may_alias));
-  static constexpr std::int64_t count = bytes / sizeof(T);
-};
-template <class T> struct Lanes<T, 0> {
-  using type = T;
-  static constexpr std::int64_t count = 1;
-};
-template <class T, int bytes> using Of = typename Lanes<T, bytes>::type;
-
-template <class T, int bytes> [[gnu::always_inline]] inline Of<T, bytes>& at(T* x) {
-  return *reinterpret_cast<Of<T, bytes>*>(x);
-}
-template <class T, int bytes> [[gnu::always_inline]] inline const Of<T, bytes>& at(const T* x) {
-  return *reinterpret_cast<const Of<T, bytes>*>(x);
-}
-
-/// Not by a function of vectors, which would forget that these lie anywhere.
-template <class T, int bytes> [[gnu::always_inline]] inline void exchange(T* x, T* y) {
-  const Of<T, bytes> kept = at<T, bytes>(x);
-  at<T, bytes>(x) = at<T, bytes>(y);
-  at<T, bytes>(y) = kept;
-}
-
-template <class T, int bytes> [[gnu::always_inline]] inline Of<T, bytes> spread(T x) {
-  using V = Of<T, bytes>;
-  constexpr bool is_float = std::is_same_v<T, float>;
-  if constexpr (bytes == 0) return x;
-#ifdef __AVX512F__
-  else if constexpr (bytes == 64 && is_float) return V(_mm512_set1_ps(x));
-  else if constexpr (bytes == 64) return V(_mm512_set1_pd(x));
-#endif
-  else if constexpr (bytes == 32 && is_float) return V(_mm256_set1_ps(x));
-  else if constexpr (bytes == 32) return V(_mm256_set1_pd(x));
-  else if constexpr (is_float) return V(_mm_set1_ps(x));
-  else return V(_mm_set1_pd(x));
-}
-
-/// sum -= a * b, rounded once.
-template <class T, int bytes>
-[[gnu::always_inline]] inline void subtract_product(Of<T, bytes>& sum, const Of<T, bytes>& a, const Of<T, bytes>& b) {
-  using V = Of<T, bytes>;
-  constexpr bool is_float = std::is_same_v<T, float>;
-  if constexpr (bytes == 0 && is_float) sum = __builtin_fmaf(-a, b, sum);
-  else if constexpr (bytes == 0) sum = __builtin_fma(-a, b, sum);
-#ifdef __AVX512F__
-  else if constexpr (bytes == 64 && is_float) sum = V(_mm512_fnmadd_ps(__m512(a), __m512(b), __m512(sum)));
-  else if constexpr (bytes == 64) sum = V(_mm512_fnmadd_pd(__m512d(a), __m512d(b), __m512d(sum)));
-#endif
-  else if constexpr (bytes == 32 && is_float) sum = V(_mm256_fnmadd_ps(__m256(a), __m256(b), __m256(sum)));
-  else if constexpr (bytes == 32) sum = V(_mm256_fnmadd_pd(__m256d(a), __m256d(b), __m256d(sum)));
-  else if constexpr (is_float) sum = V(_mm_fnmadd_ps(__m128(a), __m128(b), __m128(sum)));
-  else sum = V(_mm_fnmadd_pd(__m128d(a), __m128d(b), __m128d(sum)));
-}
-
-/// A lane a bit: where a and b are equal.
-template <class T>
-[[gnu::always_inline]] inline unsigned equal_lanes(const Of<T, vector_bytes>& a, const Of<T, vector_bytes>& b) {
-  constexpr bool is_float = std::is_same_v<T, float>;
-#ifdef __AVX512F__
-  if constexpr (is_float) return _mm512_cmp_ps_mask(__m512(a), __m512(b), _CMP_EQ_OQ);
-  else return _mm512_cmp_pd_mask(__m512d(a), __m512d(b), _CMP_EQ_OQ);
-#else
-  if constexpr (is_float)
-    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(__m256(a), __m256(b), _CMP_EQ_OQ)));
-  else return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(__m256d(a), __m256d(b), _CMP_EQ_OQ)));
-#endif
-}
-
-template <class T> constexpr std::int64_t lanes = Lanes<T, vector_bytes>::count;
 template <class T> [[gnu::always_inline]] inline T magnitude(T x) { return x < 0 ? -x : x; }
 
 /// A triangular system in the order in which rows are solved: strides are negative for an upper triangle.
@@ -92,7 +19,7 @@ template <class T> struct Ordered {
   std::int64_t pitch, negated_pitch;
 };
 
-/// `rows` rows after those that are done, for so many vectors of columns.
+/// `rows` rows after the `done` first, for `vectors` vectors of columns.
 template <class T, int bytes, int vectors, int rows>
 [[gnu::always_inline]] inline void solve_rows(const Ordered<T>& s, std::int64_t column, std::int64_t done) {
   using V = Of<T, bytes>;
@@ -138,7 +65,7 @@ template <class T, int bytes, int vectors, int rows>
   }
 }
 
-/// Strips of so many vectors of columns from `column` on, while they fit; the first column that is left.
+/// Strips of `vectors` vectors of columns from `column` on, while they fit; gives the first column that is left.
 template <class T, int bytes, int vectors>
 std::int64_t solve_strips(const Ordered<T>& s, std::int64_t column, std::int64_t columns) {
   constexpr std::int64_t width = vectors * Lanes<T, bytes>::count;
@@ -242,7 +169,7 @@ void factor_columns(T* t, std::int64_t m, std::int64_t all, std::int64_t pitch, 
   }
 }
 
-/// Without a branch, which nobody could foresee.
+/// Without a branch, which could not be predicted.
 template <class T>
 [[gnu::always_inline]] inline void take_larger(T size, std::int64_t i, T& largest, std::int64_t& pivot) {
   const bool is_larger = (size > largest) | (size != size);
@@ -250,7 +177,7 @@ template <class T>
   pivot = is_larger ? i : pivot;
 }
 
-/// Rows [begin, end) -= factors[row] * (row k), for so many vectors from `column` on.
+/// Rows [begin, end) -= factors[row] * (row k), for `vectors` vectors from `column` on.
 template <class T, int vectors>
 [[gnu::always_inline]] inline void eliminate_vectors(T* a, std::int64_t pitch, std::int64_t k, std::int64_t begin,
                                                      std::int64_t end, std::int64_t column, const T* factors) {
@@ -294,8 +221,8 @@ void eliminate(T* a, std::int64_t n, std::int64_t width, std::int64_t pitch, T* 
   }
 }
 
-/// Matrices of few rows. Loops over vectors would wait for what has just been written by elements; where sizes are
-/// constants, elements stay in registers.
+/// Matrices of few rows. Loops over vectors would wait for elements that were just written; where sizes are constants,
+/// elements stay in registers.
 template <class T>
 [[gnu::always_inline]] inline void eliminate_few_rows(T* a, std::int64_t n, std::int64_t width, std::int64_t* pivots) {
 #pragma GCC unroll 4

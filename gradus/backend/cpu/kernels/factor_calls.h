@@ -27,7 +27,7 @@ void run_each(const KernelArguments* arguments, std::int64_t begin, std::int64_t
   const auto run = [&]<class T>(T) {
     const std::int64_t matrix = call.sizes.n * call.sizes.n, rhs = call.sizes.n * call.sizes.columns;
     for (std::int64_t i = begin; i < end; ++i) {
-      if (i > begin) team.meet();  // what is shared is free again
+      if (i > begin) team.meet();  // shared memory is free again
       compute(call, static_cast<const T*>(arguments->slots[call.matrix]) + i * matrix,
               static_cast<const T*>(arguments->slots[call.rhs]) + i * rhs,
               static_cast<T*>(arguments->slots[call.target]) + i * call.result, Room(shared),
@@ -43,7 +43,7 @@ struct Operations {
   std::int64_t thirds = 0, of_column = 0;
 };
 
-/// The thunk of a call of so many matrices, which needs such rooms for each type. From some size on a team works on a
+/// The thunk of a call for `count` matrices, with the rooms that each type needs. From some size on a team works on a
 /// matrix `together`.
 BoundThunk bind_call(Call call, std::int64_t count, const Operations& operations, RoomBytes (*room_f32)(const Sizes&),
                      RoomBytes (*room_f64)(const Sizes&), KernelFunction together);

@@ -33,7 +33,7 @@ inline Columns own_columns(const Team& team, std::int64_t columns) {
 }
 
 /// Products within matrices of n rows, with room for packing: for two operands of that size, but no more than a core
-/// has near. What needs more is done in parts.
+/// has near. Larger products are done in parts.
 template <class T> class Multiplier {
  public:
   Multiplier(Room& own, std::int64_t n)
@@ -46,7 +46,7 @@ template <class T> class Multiplier {
     const T* begin;
     std::int64_t row, column;
   };
-  /// c: [m, n] += a b. Of a and b either rows or columns are adjacent.
+  /// c: [m, n] += a b. Either rows or columns of a and b are adjacent.
   void add(std::int64_t m, std::int64_t n, std::int64_t k, Matrix a, Matrix b, T* c, std::int64_t c_row) {
     if (m <= 0 || n <= 0 || k <= 0) return;
     Product& p = product_;

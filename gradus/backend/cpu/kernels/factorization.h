@@ -2,9 +2,9 @@
 /// tiles of matrix products. Small matrices are one block. A matrix is one thread's, or that of a team, whose members
 /// have columns of their own and meet after each panel.
 ///
-/// Every element of L, U and Cholesky's factor, and of a solution, is one chain of fused steps: what it begins with,
-/// minus products in the order of k, at last divided by the diagonal. Rows of an upper triangular system take the k
-/// behind their block of block_rows in ascending order, then those of the block in descending order.
+/// Every element of L, U and Cholesky's factor, and of a solution, is one chain of fused steps: its first value, minus
+/// products in the order of k, at last divided by the diagonal. Rows of an upper triangular system take the k behind
+/// their block of block_rows in ascending order, then those of the block in descending order.
 #pragma once
 #include "gradus/backend/cpu/kernels/factor_blocks.h"
 #include "gradus/backend/cpu/run/thunk.h"

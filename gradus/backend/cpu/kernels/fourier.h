@@ -1,5 +1,5 @@
-/// Arithmetic of Fourier transforms: stages between two buffers, each of which transforms along one factor of the
-/// number of points (Stockham's order, which needs no permutation; Cooley and Tukey 1965).
+/// Arithmetic of Fourier transforms: stages between two buffers; each stage transforms along one factor of the number
+/// of points (Stockham's order, which needs no permutation; Cooley and Tukey 1965).
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -299,7 +299,7 @@ void take_pairs_apart(const T* __restrict re, const T* __restrict im, const T* _
   }
 }
 
-/// The stages from `first` on, between two buffers of which `from` has the points; gives the one with the result.
+/// The stages from `first` on, between two buffers; `from` has the points; gives the one with the result.
 template <class T> Parts<T> run_stages(const Transform& t, std::size_t first, Parts<T> from, Parts<T> to) {
   for (std::size_t i = first; i < t.stages.size(); ++i) {
     run<T>(t.stages[i], t.table<T>(), {from.re, from.im}, to);

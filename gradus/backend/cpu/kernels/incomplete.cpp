@@ -1,4 +1,4 @@
-/// Incomplete gamma and beta functions and Hurwitz's zeta: how long an element takes depends on what it is.
+/// Incomplete gamma and beta functions and Hurwitz's zeta: an element's time depends on its value.
 #include <array>
 #include "gradus/backend/cpu/kernels/incomplete_functions.h"
 #include "gradus/backend/cpu/kernels/kernels.h"

@@ -217,7 +217,7 @@ double zeta_of_negative(double s, double q) {
   return zeta_of_positive(s, rest) + (std::fmod(s, 2) == 0 ? mirrored : -mirrored);
 }
 
-/// The derivative of order n, m of what `f` makes of a and b.
+/// The derivative of order n, m of `f` by a and b.
 double derivative(const Jet& y, int n, int m) { return y.at(n, m) * factorial(n) * factorial(m); }
 
 }  // namespace

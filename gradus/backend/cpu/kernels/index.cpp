@@ -16,7 +16,7 @@ struct Call {
   int indexed, indices, target;          // slots
 
   ScatterParts parts() const { return {outer, n, inner}; }
-  /// Columns of which the sums of narrow floats are kept at once, so that they stay within reach.
+  /// Columns whose sums of narrow floats are kept at once, so that they stay in the cache.
   std::int64_t columns_at_once() const {
     if (parts().by_rows()) return inner;
     return std::min(inner, std::clamp<std::int64_t>((1 << 18) / std::max<std::int64_t>(n, 1), 4, 64));

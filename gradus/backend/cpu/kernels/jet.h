@@ -86,7 +86,7 @@ class Jet {
   std::array<double, (highest_order + 1) * (highest_order + 1)> c_;
 };
 
-/// f(x), of which coefficient(k) is the derivative of order k at x.value(), over k!.
+/// f(x), where coefficient(k) is the derivative of order k at x.value(), over k!.
 Jet composed(const Jet& x, auto coefficient) {
   Jet step = x;
   step += -x.value();

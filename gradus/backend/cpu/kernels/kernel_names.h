@@ -5,7 +5,7 @@
 
 namespace gradus {
 
-/// Of the function of a library kernel; empty for any other, and for those that need more than object files have.
+/// The symbol of a library kernel's function; empty for any other, and for those that need more than object files have.
 std::string symbol_of(KernelFunction run);
 
 }  // namespace gradus

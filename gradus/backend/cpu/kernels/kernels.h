@@ -1,4 +1,4 @@
-/// The library kernels, for their registry. The ops' own files say what each computes.
+/// The library kernels, for their registry. The ops' own files document them.
 #pragma once
 #include <span>
 #include "gradus/backend/cpu/kernels/library.h"
@@ -58,6 +58,18 @@ BoundThunk bind_triangular_solve(const Graph& graph, int value, Symbols symbols,
 void run_triangular_solve(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_cholesky(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 void run_cholesky(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_qr(const Graph& graph, int value, Symbols symbols);
+void run_qr(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_eigh(const Graph& graph, int value, Symbols symbols);
+void run_eigh(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_svd(const Graph& graph, int value, Symbols symbols);
+void run_svd(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_pinv(const Graph& graph, int value, Symbols symbols);
+void run_pinv(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_lu(const Graph& graph, int value, Symbols symbols);
+void run_lu(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_matrix_exp(const Graph& graph, int value, Symbols symbols);
+void run_matrix_exp(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_fourier(const Graph& graph, int value, Symbols symbols);
 void run_fourier(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_linear_sample(const Graph& graph, int value, Symbols symbols);

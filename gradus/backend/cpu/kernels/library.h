@@ -33,12 +33,12 @@ class LibraryBind {
   WithOptions with_options_ = nullptr;
 };
 
-/// One kernel: what it does, and how.
+/// One kernel: its name, binding and code.
 struct LibraryKernel {
   std::string_view name;
   LibraryBind bind;
   KernelFunction run;
-  KernelFunction second = nullptr;  // for some sizes: what is done when all of the first part is
+  KernelFunction second = nullptr;  // for some sizes: the work after all of the first part
   bool shares_memory = false;       // without a second part, too: of a team that works together
 };
 /// InternalError if there is none of this name.

@@ -17,14 +17,18 @@ template <class T> struct Neighbours {
 float floor_of(float x) { return __builtin_floorf(x); }
 double floor_of(double x) { return __builtin_floor(x); }
 
-/// NaN: 0, which a weight of NaN meets.
-template <class T> std::int32_t index_of(T x, T last) {
+/// The largest number of the type that an index may be made of.
+template <class T> constexpr T largest_index = sizeof(T) == 4 ? T(2147483520) : T(2147483647);
+
+/// NaN: 0, which a weight of NaN meets. The index is bounded as an integer: a float may not hold that of the last row.
+template <class T> std::int32_t index_of(T x, std::int32_t last) {
   const T positive = x > 0 ? x : T(0);
-  return static_cast<std::int32_t>(positive < last ? positive : last);
+  const auto index = static_cast<std::int32_t>(positive < largest_index<T> ? positive : largest_index<T>);
+  return index < last ? index : last;
 }
 
 template <class T> void find_neighbours(const T* positions, std::int64_t count, std::int64_t n, Neighbours<T>& found) {
-  const T last = static_cast<T>(n) - 1;
+  const auto last = static_cast<std::int32_t>(n - 1);
   for (std::int64_t i = 0; i < count; ++i) {
     const T at = positions[i], below = floor_of(at), above = below + 1;
     found.below[i] = below;
@@ -44,7 +48,8 @@ template <class T, int fixed> void add_all(const T* const (&from)[4], const T (&
 /// Do the neighbours at `below` and behind it lie within an axis?
 template <class T> struct Within {
   Within(T below, std::int64_t n) {
-    const T last = static_cast<T>(n) - 1, above = below + 1;
+    const double last = static_cast<double>(n - 1);
+    const T above = below + 1;
     low = below >= 0 && below <= last;
     high = above >= 0 && above <= last;
   }

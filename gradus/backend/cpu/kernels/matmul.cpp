@@ -1,10 +1,10 @@
 /// Matrix products from the tiles of the CPU backend.
 ///
-/// A matrix of weights that the program updates in place is best read by those who write it. Elementwise updates are
-/// divided by rows, so a product with few rows times such weights is divided along k, by rows of the weights, not by
-/// columns, of which each thread would read all rows and make the other one wait with its update for half of all lines.
-/// Its chains stay as they are: threads take turns, piece after piece of the result, and each goes on with the sums
-/// that the one before it has come to.
+/// A matrix of weights that the program updates in place is best read by the threads that write it. Elementwise updates
+/// are divided by rows, so a product with few rows times such weights is divided along k, by rows of the weights.
+/// Divided by columns, each thread would read all rows and make the other one wait with its update for half of all
+/// lines. Its chains stay as they are: threads take turns, piece after piece of the result, and each continues the sums
+/// of the one before it.
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
 #include <algorithm>
@@ -25,9 +25,9 @@ struct Call {
   std::int64_t most_steps = 0;  // in turns: of k at a time, so few that nothing is packed
 };
 
-constexpr std::int64_t rows_of_turns = 8;  // of b, so that members' parts are about those that update it
+constexpr std::int64_t rows_of_turns = 8;  // of b, so that members' parts are about those that they update
 
-/// What is handed on at once: enough pieces that the last thread begins soon, each of about the rows of a tile.
+/// Pieces that threads hand on: enough that the last thread begins soon, each of about the rows of a tile.
 class Pieces {
  public:
   explicit Pieces(const cpu_backend::Product& p)
@@ -39,8 +39,8 @@ class Pieces {
         body(first, past - first, j, std::min(width_, product_.n - j));
       }
   }
-  /// How many steps of k may be done at a time without packing anything, for which a member of a team has no room; 0 if
-  /// those are too few. What is packed of the largest piece decides: smaller ones pack no more.
+  /// The number of steps of k that need no packing, for which a member of a team has no room; 0 if those are too few.
+  /// The largest piece decides: smaller ones pack no more.
   std::int64_t most_steps() const {
     constexpr std::int64_t least = 128;
     cpu_backend::Product largest = product_;
@@ -88,7 +88,7 @@ void run_by_rows(const KernelArguments* arguments, std::int64_t begin, std::int6
                          0, cpu_backend::units(part), arguments->scratch);
 }
 
-/// Every thread reads all of b then, so it needs some rows to do with it, and b near; what is packed, each would pack.
+/// Every thread reads all of b then, so it needs some rows to do with it, and b near; each would pack its own copy.
 std::int64_t scratch_by_rows(const void* data, std::int64_t rows) {
   constexpr std::int64_t fewest = 8, most_bytes = 512 << 10;
   cpu_backend::Product part = static_cast<const Call*>(data)->product;
@@ -126,7 +126,7 @@ Call call_of(const Graph& graph, int value, Symbols symbols) {
 
 std::int64_t elements_of_result(const cpu_backend::Product& p) { return p.batch * p.m * p.n; }
 
-/// What the product alone takes.
+/// The cost of the product alone.
 BoundThunk bound_for(const Graph& graph, int value, const cpu_backend::Product& p, Symbols symbols) {
   const std::int64_t results = elements_of_result(p);
   BoundThunk bound{.extent = results == 0 ? 0 : cpu_backend::units(p), .cut = Cut::by_kernel};
@@ -141,7 +141,7 @@ BoundThunk bound_for(const Graph& graph, int value, const cpu_backend::Product& 
 /// A product whose pieces are handed on to loops over elements.
 struct FollowedCall : Call {
   KernelFunction loops = nullptr;
-  const void* data = nullptr;  // of the loops: so many i64
+  const void* data = nullptr;  // of the loops: i64 values
   std::int64_t words = 0;
   std::shared_ptr<const void> kept = {};  // keeps them alive
   std::int64_t slots = 0;                 // how many they may name

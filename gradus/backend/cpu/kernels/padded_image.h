@@ -16,7 +16,7 @@ struct PaddedImage {
   Extents sources{};                               // positions of the image
   Extents low{}, high{};                           // least and greatest position that the first targets read
   Extents step{};                                  // from a target's to the next one's
-  Extents pitch{};                                 // from a position of what is read to the next
+  Extents pitch{};                                 // from a position that is read to the next
   std::int64_t channels = 0, inner = 0, size = 0;  // of all groups and of one; bytes of an element
   bool copies = false;
 
@@ -24,14 +24,14 @@ struct PaddedImage {
   /// For phases of equal step, with `count` targets at most.
   PaddedImage(const WindowAxes& axes, std::span<const Phase> phases, const Extents& count, DType dtype,
               std::int64_t channels, std::int64_t inner);
-  /// Blocks have at most so many targets.
+  /// Blocks have at most this many targets.
   void set_blocks(const Extents& targets);
 
   /// Positions that `targets` neighbours along dimension i read.
   std::int64_t reach(std::size_t i, std::int64_t targets) const {
     return high[i] - low[i] + (targets - 1) * step[i] + 1;
   }
-  /// The size of the copy for a block of so many targets; at most `most_elements`, however far apart taps are.
+  /// The size of the copy for a block of `targets`; at most `most_elements`, however far apart taps are.
   std::int64_t elements(const Extents& targets) const {
     std::int64_t product = std::min(inner, most_elements);
     for (std::size_t i = 0; i < 3; ++i) product = std::min(product * reach(i, targets[i]), most_elements);
@@ -47,7 +47,7 @@ struct PaddedImage {
   }
   /// Where in the image a block that begins at target `first` begins: only if nothing is copied.
   std::int64_t origin(const Extents& first) const;
-  /// Copies what targets [first, last) of the image at `x` read.
+  /// Copies the elements that targets [first, last) of the image at `x` read.
   void copy(const std::byte* x, const Extents& first, const Extents& last, std::byte* to) const;
 
  private:

@@ -1,4 +1,4 @@
-/// Which targets share their taps.
+/// Targets that share their taps.
 #include "gradus/backend/cpu/kernels/phases.h"
 #include <algorithm>
 #include "gradus/base/divide.h"

@@ -12,12 +12,12 @@ struct ScatterPart {
   bool has_row(std::int64_t index) const { return index >= first_row && index < last_row; }
 };
 
-/// A target [outer, n, inner] of elements: divided by columns, so that rows that are written often are everybody's
-/// work; with few columns by rows. A worker reads all indices, once in a call.
+/// A target [outer, n, inner] of elements: divided by columns, so that all workers share rows that are written often;
+/// with few columns by rows. A worker reads all indices, once in a call.
 struct ScatterParts {
   std::int64_t outer, n, inner;
 
-  bool by_rows() const { return inner < 16; }
+  bool by_rows() const { return inner < 16 && n > 0; }  // without rows indices are still checked
   std::int64_t each() const { return by_rows() ? n : inner; }
   std::int64_t extent() const { return inner == 0 ? 0 : outer * each(); }
   std::int64_t grain() const { return by_rows() ? 2048 : 16; }

@@ -21,7 +21,7 @@ struct Join {
     int slot;
     std::int64_t begin, bytes;  // within one outer row of the result, and of the part
   };
-  std::vector<Part> parts;  // those that have elements
+  std::vector<Part> parts;  // parts that have elements
   std::int64_t row_bytes = 0;
   int target;
 };
@@ -196,7 +196,7 @@ template <class T, std::int64_t width> class RunningColumns {
   /// The first block, without a sum before it, for elements that can hold the running sum: it is read back from where
   /// it was written.
   void run_first_block(std::int64_t end) {
-    std::copy_n(x_ + at(0), count(), y_ + at(0));
+    for (std::int64_t i = 0; i < count(); ++i) y_[at(0) + i] = sum_of(nothing, x_[at(0) + i]);  // flushes, as sums do
     for (std::int64_t step = 1; step < end; ++step) {
       const T* __restrict const x = x_ + at(step);
       const T* __restrict const last = y_ + at(step - 1);

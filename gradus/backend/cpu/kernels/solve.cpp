@@ -116,7 +116,7 @@ void run_cholesky(const KernelArguments* arguments, std::int64_t begin, std::int
 }
 
 namespace {
-/// For so many numbers of each matrix.
+/// For `result` numbers of each matrix.
 BoundThunk bind_determinants(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options,
                              std::int64_t result) {
   const Value& v = graph[value];

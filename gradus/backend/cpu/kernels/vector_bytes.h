@@ -1,7 +1,7 @@
-/// The longest vectors of the instruction set that the file which includes this is compiled for. Kernels that gain by
-/// them are in a `*_code.h`, which `*_avx2.cpp`, `*_avx512.cpp` and `*_avx512_bf16.cpp` include: all of it is that
-/// file's own, in an unnamed namespace, and makes one table of functions, of which `cpu_backend::isa()` chooses.
-/// Functions of others are not called there: an instance compiled for AVX-512 might be the one that everybody gets.
+/// The longest vectors of the instruction set that the including file is compiled for. Kernels that gain by them are in
+/// a `*_code.h`, which `*_avx2.cpp`, `*_avx512.cpp` and `*_avx512_bf16.cpp` include: all of it is that file's own, in
+/// an unnamed namespace, and makes one table of functions, from which `cpu_backend::isa()` chooses. Inline functions of
+/// other headers are not called there: the linker might keep an instance compiled for AVX-512 for all callers.
 #pragma once
 
 namespace gradus::library {

@@ -1,5 +1,5 @@
 /// Gradients of convolutions by their weights, in strips: the rows of a tile are neighbouring channels of neighbouring
-/// taps, its steps the windows of lines, of which many follow each other while the sums stay in registers.
+/// taps, its steps the windows of lines. Many of these follow each other while the sums stay in registers.
 #include <algorithm>
 #include <utility>
 #include "gradus/backend/cpu/run/data_image.h"
@@ -30,7 +30,7 @@ struct WeightStrips : KernelConvolutionCall {
   std::int64_t examples_at_once = 1;
   Extents count{}, at_once{};  // windows of an example, and of a block of it
 
-  /// Of the lines of a block, which come first in a worker's scratch.
+  /// For the lines of a block, which come first in a worker's scratch.
   std::int64_t runs_bytes() const {
     return round_up(examples_at_once * at_once[0] * at_once[1] * static_cast<std::int64_t>(sizeof(TileRun)), 64);
   }
@@ -52,7 +52,7 @@ void choose_blocks(WeightStrips& w) {
   w.examples_at_once = std::min({most, w.examples, divide_up(enough_steps, w.count[0] * w.count[1] * w.count[2])});
 }
 
-/// False: what neighbouring taps read is too little.
+/// False: neighbouring taps read too little.
 bool find_rows(WeightStrips& w, const Phase& phase) {
   std::vector<std::int64_t> taps;
   for (const Tap& tap : phase.taps) taps.push_back(w.image.place(tap.base));

@@ -1,4 +1,4 @@
-/// Which targets a tap gives anything.
+/// The targets that a tap contributes to.
 #include "gradus/backend/cpu/kernels/windows.h"
 
 namespace gradus::library {

@@ -1,5 +1,5 @@
 /// Loops over windows: which element of a source each tap of a target's window reads. Convolutions and pooling walk
-/// forward from windows to what they see; their transposes from elements to the windows that see them.
+/// forward from windows to their elements; their transposes from elements to the windows that see them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -13,7 +13,8 @@ namespace gradus::library {
 struct WindowAxis {
   std::int64_t targets = 1, sources = 1, taps = 1, scale = 1, tap = 0, offset = 0, divisor = 1;
 
-  /// The targets that tap k gives anything, in ascending order: first, first + step, ...; their sources likewise.
+  /// The targets that tap k contributes to, in ascending order: first, first + step, ...; their sources in the same
+  /// order.
   struct Run {
     std::int64_t count = 0, target = 0, target_step = 1, source = 0, source_step = 1;
   };
@@ -30,7 +31,7 @@ using WindowAxes = std::array<WindowAxis, 3>;
 struct WindowShapes {
   Shape strides, dilations, before, kernel;
 };
-/// Targets are windows, sources what they see.
+/// Targets are windows, sources their elements.
 WindowAxes windows_to_elements(const WindowShapes& shapes, const Shape& windows, const Shape& elements);
 /// Targets are elements, sources the windows that see them.
 WindowAxes elements_to_windows(const WindowShapes& shapes, const Shape& elements, const Shape& windows);

@@ -1,6 +1,6 @@
-/// Convolutions and transposed ones of stride 1 in tiles of 2 x 2 targets: a unit transforms what some tiles read,
-/// multiplies, and transforms back, within the second-level cache. The transformed weights are memory that workers
-/// share, and the first of two parts.
+/// Convolutions and transposed ones of stride 1 in tiles of 2 x 2 targets: a unit transforms the elements of some
+/// tiles, multiplies, and transforms back, within the second-level cache. The transformed weights are memory that
+/// workers share, and the first of two parts.
 #include "gradus/backend/cpu/kernels/winograd.h"
 #include <algorithm>
 #include "gradus/backend/cpu/run/data_image.h"

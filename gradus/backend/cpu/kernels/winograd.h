@@ -1,7 +1,7 @@
-/// Winograd's F(2x2, 3x3): four targets of a convolution in 16 products instead of 36. A tile is 2 x 2 targets; what it
-/// reads, 4 x 4 positions, is transformed by additions alone, once for all of its channels' uses, as are the weights;
-/// of each of the 16 places the products over channels are then a matrix product over tiles (Lavin and Gray, "Fast
-/// Algorithms for Convolutional Neural Networks", 2015, section 4.1).
+/// Winograd's F(2x2, 3x3): four targets of a convolution in 16 products instead of 36. A tile is 2 x 2 targets; the 4 x
+/// 4 positions that it reads are transformed by additions alone, once for all of their channels' uses, as are the
+/// weights; at each of the 16 places the products over channels are then a matrix product over tiles (Lavin and Gray,
+/// "Fast Algorithms for Convolutional Neural Networks", 2015, section 4.1).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,13 +23,13 @@ struct Tiling {
   std::int64_t of_image() const { return tiles[0] * tiles[1]; }
 };
 
-/// True if tiles take at most 5/6 of the time of chains, for so many images. Where these have results of their own,
-/// they are decided about one by one: an example's results do not depend on how many others there are. `of_weights`:
-/// what an element of transformed weights costs, in multiplications (measured, as are 14 of a transformed tile's).
+/// True if tiles take at most 5/6 of the time of chains, for `images` images. If images have results of their own, each
+/// is decided by itself: an example's results do not depend on the number of others. `of_weights`: the cost of an
+/// element of transformed weights, in multiplications (measured, as are 14 for a transformed tile).
 bool is_worth_it(const Tiling& tiling, std::int64_t images, std::int64_t inner, std::int64_t columns,
                  std::int64_t of_weights);
 
-/// Elements from a row of so many channels to the next: whole cache lines, not a multiple of eight of them.
+/// Elements from a row of `channels` channels to the next: whole cache lines, not a multiple of eight of them.
 std::int64_t pitch_of(std::int64_t channels);
 
 /// 16 matrices of `rows` rows: elements from one to the next, an odd number of cache lines.

@@ -27,7 +27,8 @@ struct Transforms {
 /// By vectors of 32 and of 64 bytes.
 extern const Transforms transforms_by_avx2, transforms_by_avx512;
 
-/// The transforms for rows of so many channels: at least 8, a vector of 32 bytes. Vectors of 64 bytes need 16 channels.
+/// The transforms for rows of `channels` channels: at least 8, a vector of 32 bytes. Vectors of 64 bytes need 16
+/// channels.
 inline const Transforms& transforms_for(std::int64_t channels) {
   const bool wide = cpu_backend::isa() == cpu_backend::Isa::avx512 && channels >= 16;
   return wide ? transforms_by_avx512 : transforms_by_avx2;

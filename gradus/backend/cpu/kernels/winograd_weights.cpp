@@ -1,6 +1,6 @@
-/// Gradients of convolutions by their weights in tiles of 2 x 2 windows: Winograd's F(3x3, 2x2), of each of the 16
-/// places a product over all tiles. Tiles come in chunks, each of which has sums of its own, so that there are units
-/// enough; the sums are memory that workers share, and to add them up and transform them is the second of two parts.
+/// Gradients of convolutions by their weights in tiles of 2 x 2 windows: Winograd's F(3x3, 2x2), a product over all
+/// tiles at each of the 16 places. Tiles come in chunks, each with sums of its own, so that units are enough; the sums
+/// are memory that workers share; the second of two parts adds them up and transforms them.
 #include <algorithm>
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
@@ -18,7 +18,7 @@ constexpr std::int64_t block_bytes = 768 << 10;             // of transformed ti
 constexpr std::int64_t chunks_bytes = 4 << 20;              // of the sums of all chunks
 constexpr std::int64_t most_chunks = 4, least_chunk = 224;  // tiles
 constexpr std::int64_t least_block = 24, most_block = 112;  // tiles
-constexpr std::int64_t part_channels = 128;                 // of elements: each part transforms windows anew
+constexpr std::int64_t part_channels = 128;                 // of elements: each part transforms windows again
 constexpr std::int64_t weights_cost = 30;                   // of is_worth_it: sums are added to time and again
 
 struct WeightTiles : KernelConvolutionCall {
@@ -27,7 +27,7 @@ struct WeightTiles : KernelConvolutionCall {
   std::int64_t inner = 0, columns = 0;  // channels of a group: elements, windows
   std::int64_t parts = 1, chunks = 1, at_once = 1;
 
-  /// Of one group, all workers together. Several are a worker's each, and so are their sums.
+  /// True for one group: all workers work on it together. Each of several groups is one worker's, and so are its sums.
   bool is_shared() const { return groups == 1; }
   std::int64_t units_of_group() const { return parts * chunks * 4; }
   std::int64_t tiles() const { return examples * tiling.of_image(); }
@@ -43,7 +43,7 @@ struct WeightTiles : KernelConvolutionCall {
   std::int64_t worker_floats() const {
     return places * (element_step() + window_step()) + pitch_of(std::max(inner, columns));
   }
-  /// Of so many places the products of some channels of elements and tiles.
+  /// The products of some channels of elements and tiles, at `of_places` places.
   Product products(std::int64_t of_places, std::int64_t channels, std::int64_t k, bool resume) const {
     return {.dtype = dtype,
             .batch = of_places,
@@ -183,7 +183,7 @@ BoundThunk winograd::bind_tiles(const KernelConvolutionCall& call, const Tiling&
   return bound;
 }
 
-/// Of one group some units, of several groups [begin, end).
+/// Some units of one group, or groups [begin, end) of several.
 void sum_tiles(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                std::int64_t end) {
   const WeightTiles& w = tiles_of(call);

@@ -33,7 +33,7 @@ std::string sizes(const Shape& shape) {
   return all.empty() ? "1" : all;
 }
 
-/// What stands in a comment may not end it.
+/// Text in a comment may not end it.
 std::string for_comment(std::string_view line) {
   std::string safe = printable(line, true);
   for (std::size_t at; (at = safe.find("*/")) != std::string::npos;) safe.replace(at, 2, "* /");
@@ -161,7 +161,7 @@ std::string to_c(const HeaderText& h) {
 namespace gradus {
 namespace {
 
-/// Words of a line, one after the other.
+/// The words of a line, in order.
 class Words {
  public:
   explicit Words(std::string_view line) : rest_(line) {}

@@ -1,4 +1,4 @@
-/// The header in C of an object file: the struct of the state, the functions, and what its numbers mean.
+/// The header in C of an object file: the struct of the state, the functions, and the meaning of its numbers.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace gradus::object {
 
-/// A C identifier of a name such as "dense/kernel"; `used` has those that are taken.
+/// A C identifier for a name such as "dense/kernel"; `used` has the taken ones.
 std::string identifier_of(const std::string& name, std::vector<std::string>& used);
 
 struct HeaderText {
@@ -15,7 +15,7 @@ struct HeaderText {
   cpu_backend::Returns returns = cpu_backend::Returns::nothing;
   std::vector<std::int64_t> offsets;  // of the fields
   std::int64_t random_state = -1, failure = 0, workspace = 0, workspace_bytes = 0, bytes = 0;
-  std::vector<std::string> failures;  // what number 1, 2, ... says
+  std::vector<std::string> failures;  // the messages of failures 1, 2, ...
   std::string instruction_set;
 };
 std::string to_c(const HeaderText& header);

@@ -6,10 +6,10 @@
 
 namespace gradus::object {
 
-/// The names that its code and data refer to without defining them. Names that only its table of symbols has, of what a
-/// linker has left out, do not count.
+/// The names that its code and data refer to without defining them. Names in its table of symbols alone, from parts
+/// that a linker has left out, do not count.
 std::set<std::string> undefined_symbols(std::string_view file);
-/// Whether it has something of this name.
+/// True if it defines this name.
 bool defines(std::string_view file, std::string_view name);
 
 }  // namespace gradus::object

@@ -1,4 +1,4 @@
-/// The tools of binutils do it: whoever links programs has them.
+/// The tools of binutils do it: every machine that links programs has them.
 #include "gradus/backend/cpu/object/link.h"
 #include <fcntl.h>
 #include <spawn.h>
@@ -79,10 +79,10 @@ bool begins_with_any(std::string_view name, std::initializer_list<std::string_vi
   return std::ranges::any_of(beginnings, [&](std::string_view b) { return name.starts_with(b); });
 }
 
-/// What every C compiler expects of its surroundings.
+/// Functions that every C compiler expects of its surroundings.
 bool is_memory_function(std::string_view name) { return name == "memcpy" || name == "memset" || name == "memmove"; }
 
-/// The C++ of kernels throws InternalError where what cannot happen would have happened: texts and exceptions.
+/// The C++ of kernels throws InternalError in impossible cases: texts and exceptions.
 bool is_of_faults(std::string_view name) {
   return begins_with_any(name, {"_ZNS", "_ZNKS", "_ZS", "_ZTIS", "_ZTINS", "_ZTVS", "_ZTVNS", "_ZTSS",
                                 "_ZTVN10__cxxabiv1", "__cxa_", "__gxx_personality", "_Unwind_", "_Znw", "_Zdl",
@@ -119,7 +119,7 @@ std::string linked(const std::vector<std::string>& objects, const std::vector<st
   link_to(first, {});
   const std::string all = read_text_file(first);
   std::map<std::string, std::string> instead;
-  if (defines(all, used)) instead[other] = used;  // tiles of an instruction set that nobody asks for stay out
+  if (defines(all, used)) instead[other] = used;  // tiles of unused instruction sets stay out
   for (const std::string& name : undefined_symbols(all)) {
     if (is_memory_function(name)) continue;
     require(is_of_faults(name), title, ": its code needs ", name,

@@ -1,4 +1,4 @@
-/// Linking: what is made of several object files and the archive of kernels is one that needs nothing else.
+/// Linking: several object files and the archive of kernels become one file that needs nothing else.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 namespace gradus::object {
 
 /// `kept`: the functions that others may call. `title` begins messages. Unavailable if the tools of binutils are
-/// missing; InvalidArgument that names what would have to be linked besides.
+/// missing; InvalidArgument that names the symbols that would have to be linked besides.
 std::string linked(const std::vector<std::string>& objects, const std::vector<std::string>& kept, cpu_backend::Isa isa,
                    const std::string& title);
 

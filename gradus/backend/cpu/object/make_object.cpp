@@ -1,4 +1,4 @@
-/// A step becomes an object file: it is compiled, bound to one thread, and what it runs is written down.
+/// A step becomes an object file: it is compiled, bound to one thread, and the jobs that it runs are written down.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -22,12 +22,12 @@ namespace {
 
 using cpu_backend::Returns;
 
-constexpr std::int64_t line = 64;  // bytes, and how many may be read and written behind what kernels are given
+constexpr std::int64_t line = 64;  // bytes, and how many may be read and written behind the memory of kernels
 
 Address in_state(std::int64_t offset) { return {Address::state, offset}; }
 Address in_workspace(std::int64_t offset) { return {Address::workspace, offset}; }
 
-/// Puts things one after the other.
+/// Places things contiguously.
 struct Space {
   std::int64_t end = 0;
   std::int64_t take(std::int64_t bytes) { return std::exchange(end, round_up(end + bytes + line, line)); }
@@ -170,7 +170,7 @@ class ObjectMaker {
       add_copy(staged_, staged, from, bytes);
       return add_copy(after_, to, staged, bytes);
     }
-    // Results first: they may be what a variable was.
+    // Results first: they may be a variable's old value.
     if (may_be_read) add_copy(after_, to, from, bytes);
     else add_copy(staged_, to, from, bytes);
   }
@@ -184,7 +184,7 @@ class ObjectMaker {
     const DType t = step_.results[0].spec.dtype;
     return t == f32 ? Returns::f32 : t == f64 ? Returns::f64 : Returns::nothing;
   }
-  /// Among the pointers that the function gets; what it returns lies behind them.
+  /// The place among the pointers that the function gets; the returned value lies behind them.
   std::size_t place_of_result(std::size_t k) const {
     const std::size_t first = step_.arguments.size(), returned = returns() == Returns::nothing ? 0 : 1;
     return k == 0 && returned > 0 ? first + step_.results.size() - 1 : first + k - returned;
@@ -214,7 +214,7 @@ class ObjectMaker {
     if (!known) known = std::make_shared<const DataImage>(image_of_thunk(program_->lowered(), *binding_, t));
     return known;
   }
-  /// The code of a program and of those that it runs.
+  /// The code of a program and of its nested programs.
   void gather_code(const Lowered& lowered) {
     objects_.insert(objects_.end(), lowered.kept->objects.begin(), lowered.kept->objects.end());
     names_.insert(lowered.kept->names.begin(), lowered.kept->names.end());

@@ -1,5 +1,5 @@
-/// Branches and loops in object files, on one thread: what run/cond.cpp, scan.cpp and while.cpp do. It comes along in
-/// object files and is no part of the library.
+/// Branches and loops in object files, on one thread: the counterpart of run/cond.cpp, scan.cpp and while.cpp. It comes
+/// along in object files and is no part of the library.
 #include <alloca.h>
 #include <cstring>
 #include "gradus/backend/cpu/object/standalone_runs.h"
@@ -19,7 +19,7 @@ void clear_bytes(void* to, std::int64_t bytes) {
 }
 std::byte* advanced(void* base, std::int64_t bytes) { return static_cast<std::byte*>(base) + bytes; }
 
-/// Whether all went well; else `failure` says what did not.
+/// True if all went well; else `failure` says why not.
 bool run_nested(const NestedStep& step, std::byte* memory, void* const* inputs, void* const* outputs,
                 standalone::Failure& failure) {
   auto** const slots = reinterpret_cast<void**>(memory + NestedStep::slot_table);
@@ -43,7 +43,7 @@ void report(const KernelArguments* arguments, const standalone::Failure& failure
   report_failure(arguments, failure.index, failure.value);
 }
 
-/// Memory of this call for so many pointers. (The caller's frame, so it has to be inlined.)
+/// Memory of this call for `count` pointers. (The caller's frame, so it has to be inlined.)
 #define GRADUS_POINTERS(count) static_cast<void**>(alloca(static_cast<std::size_t>((count) + 1) * sizeof(void*)))
 
 /// Where the carries of a loop are and go to.

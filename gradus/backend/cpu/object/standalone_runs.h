@@ -1,4 +1,4 @@
-/// What the parts that come along in object files share: how jobs run on one thread.
+/// Shared code of the parts that come along in object files: how jobs run on one thread.
 #pragma once
 #include "gradus/backend/cpu/object/step_layout.h"
 
@@ -9,7 +9,7 @@ struct Failure {
   std::int64_t job = -1, index = 0, value = 0;
 };
 
-/// Whether all went well. Scratches lie behind `memory`.
+/// True if all went well. Scratches lie behind `memory`.
 bool run_jobs(const object::Table<object::JobEntry>& jobs, const std::int64_t* dimensions, void** slots,
               std::byte* memory, Failure& failure);
 

@@ -1,5 +1,5 @@
-/// The part of the library that comes along in object files: it runs a step on one thread. It uses nothing but memory
-/// that it is given, and defines what kernels ask the library for. It is no part of the library itself.
+/// The part of the library that comes along in object files: it runs a step on one thread. It uses nothing but the
+/// given memory, and defines the functions that kernels call in the library. It is no part of the library itself.
 #include <cpuid.h>
 #include <unistd.h>
 #include <xmmintrin.h>
@@ -65,7 +65,7 @@ void report_failure(const KernelArguments* arguments, std::int64_t index, std::i
   failure = {arguments->thunk, index, value};
 }
 
-/// Nobody is met: a step has one thread.
+/// A step has one thread, so there is no other to meet.
 void TeamMember::meet() const {}
 
 bool standalone::run_jobs(const object::Table<object::JobEntry>& jobs, const std::int64_t* dimensions, void** slots,
@@ -146,10 +146,10 @@ int gradus_object_supported() {
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && gradus::has_bits(eax, bf16) ? 1 : 0;
 }
 
-/// For what cannot happen: kernels were checked when the step was compiled.
+/// For impossible cases: kernels were checked when the step was compiled.
 void gradus_object_fault() { __builtin_trap(); }
 
-// What the C++ of kernels is compiled to ask for. Statics are computed anew each time: they are facts.
+// Functions that the compiled C++ of kernels calls. Statics are computed again each time: they are facts.
 
 int memcmp(const void* a, const void* b, std::size_t count) noexcept {
   const auto *x = static_cast<const unsigned char*>(a), *y = static_cast<const unsigned char*>(b);
@@ -161,7 +161,7 @@ long sysconf(int) noexcept { return gradus_object_facts.second_level_cache; }
 int __cxa_guard_acquire(std::int64_t*) { return 1; }
 void __cxa_guard_release(std::int64_t*) {}
 void __cxa_guard_abort(std::int64_t*) {}
-/// Compilers call them for what has no root, to set errno.
+/// Compilers call them for numbers without a root, to set errno.
 float sqrtf(float x) noexcept { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 double sqrt(double x) noexcept {
   const __m128d wide = _mm_set_sd(x);

@@ -32,19 +32,19 @@ struct JobEntry {
   const void* data = nullptr;
   std::int64_t extent = 0, thunk = 0;
   std::int64_t scratch = 0;   // in the workspace
-  std::int64_t failure = 0;   // what the state tells if a check of this job fails; 0: it has none
-  std::int64_t may_fail = 0;  // whether to look after it
+  std::int64_t failure = 0;   // the state's value if a check of this job fails; 0: it has none
+  std::int64_t may_fail = 0;  // nonzero: check for a failure after it
 };
 
 /// Offsets are in the state, or in the workspace, which is the part of it from `workspace` on, rounded up to a cache
 /// line.
 struct Step {
   Table<SlotEntry> slots;
-  Table<CopyEntry> before, staged, after;  // around the jobs: arguments; what waits for others to be read; results
+  Table<CopyEntry> before, staged, after;  // around the jobs: arguments; copies that wait for other reads; results
   Table<JobEntry> jobs;
   const std::int64_t* dimensions = nullptr;
   std::int64_t workspace = 0, slot_table = 0;
-  std::int64_t failure = 0;        // three i64: which check, at which index, what stood there
+  std::int64_t failure = 0;        // three i64: the check, the index, the value there
   std::int64_t random_state = -1;  // -1: nothing random in it
   std::int64_t key = 0;            // in the workspace
 };
@@ -96,7 +96,7 @@ struct WhileStep {
   Table<CarryStep> plans;
 };
 
-/// What was known of the processor when the step was compiled: kernels decide by it.
+/// Facts about the processor when the step was compiled: kernels decide by them.
 struct Facts {
   std::int64_t avx512 = 0, pair_products = 0, prefers_pair_products = 0, prefers_near_panels = 0;
   std::int64_t second_level_cache = 0;

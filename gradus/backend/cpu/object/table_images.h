@@ -8,7 +8,7 @@ namespace gradus::object {
 
 using Image = std::shared_ptr<const DataImage>;
 
-/// An entry's pointer, in words from its beginning, and what it points to.
+/// An entry's pointer, in words from its beginning, and its target.
 struct EntryPointer {
   std::size_t entry, offset;
   Image to = nullptr;

@@ -1,4 +1,4 @@
-/// Extents, the layout of the arena, and who does what.
+/// Extents, the layout of the arena, and each worker's jobs.
 #include "gradus/backend/cpu/run/binding.h"
 #include <algorithm>
 #include <atomic>
@@ -17,11 +17,11 @@ constexpr double fork_ns = 2000, barrier_ns = 300;
 constexpr double worth_dividing_ns = 1500, worth_working_together_ns = 50000;
 /// At the usual rates: less gains nothing by threads even where a thread is four times slower, and rates are not asked.
 constexpr double worth_measuring_ns = fork_ns / 4;
-/// Of one thread between two meetings: from there on a team is worth it although some of it may be late.
+/// Time of one thread between two meetings: from there on a team is worth it although some of its threads may be late.
 constexpr double long_section_ns = 1e6;
 constexpr double worth_taking_over_ns = 8000,
-                 worth_sharing_ns = 200000;  // a piece, and a job of which there are pieces
-/// Of a body's temporaries, which members with rows of their own have each for itself.
+                 worth_sharing_ns = 200000;  // a piece, and a job that has pieces
+/// For a body's temporaries, which members with rows of their own have each for itself.
 constexpr std::int64_t most_bytes_by_rows = 4 << 20;
 
 class Binder {
@@ -115,7 +115,7 @@ class Binder {
     }
     return job;
   }
-  /// Whether it is worth asking, for each piece, if somebody else has taken it over.
+  /// True if it is worth asking, for each piece, if another worker has taken it over.
   bool is_shared(const Job& job) const {
     return lowered_.balances && is_divided(job) && !job.in_turns && job.cost >= worth_sharing_ns &&
            divide_up(job.extent, job.grain) <= Share::most_units;
@@ -202,7 +202,7 @@ class Binder {
       bound_->section_of[bound_->jobs[at(i)].thunk] = static_cast<int>(bound_->sections.size()) - 1;
   }
 
-  /// What running these jobs together gains over one after the other.
+  /// The gain of running these jobs together instead of in sequence.
   double gain_of(const std::vector<Job>& jobs, std::size_t divided) const {
     if (jobs.size() == 1) return 0;
     Numbered<double> load(static_cast<std::size_t>(bound_->threads));
@@ -216,7 +216,7 @@ class Binder {
     return one_by_one - barrier_ns - std::ranges::max(load);
   }
 
-  /// The longest job goes to whoever has least to do.
+  /// The longest job goes to the worker that has least to do.
   void give_owners(std::span<Job> jobs) const {
     std::ranges::stable_sort(jobs, std::greater<>(), &Job::cost);
     Numbered<double> load(static_cast<std::size_t>(bound_->threads));
@@ -321,7 +321,7 @@ class Binder {
     }
   }
 
-  /// Whether all iterations together are worth more than one thread.
+  /// True if all iterations together are worth more than one thread.
   bool threads_gain() const {
     double cost = 0;
     for (const Job& job : bound_->jobs) cost += job.cost;

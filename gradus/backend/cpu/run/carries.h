@@ -15,13 +15,13 @@ struct CarryPlan {
   std::int64_t offsets[2] = {-1, -1};  // of its places in the memory of the loop; -1: not needed
 };
 
-/// What the bodies of loops have in common.
+/// The common part of loops' bodies.
 struct LoopCode {
   Place place;
   std::vector<int> outputs;                      // of the body that are computed
   std::shared_ptr<const CpuProgram> body, last;  // last: of the last iteration, if that is another
 
-  /// Whether output k may lie where input i lies.
+  /// True if output k may lie where input i lies.
   bool may_overwrite(std::size_t k, int i) const {
     return body->may_overwrite()[k] == i && (!last || last->may_overwrite()[k] == i);
   }
@@ -33,7 +33,7 @@ class Carries {
   /// Results of the op from `first_result` on are last values, those from `first_history` on histories; -1: there are
   /// none.
   Carries(const LoopCode& code, int carries, int first_result, int first_history, Symbols symbols);
-  /// Of the places that are in the memory of the loop.
+  /// The size of the places in the memory of the loop.
   std::int64_t bytes() const { return bytes_; }
   const std::vector<CarryPlan>& plans() const { return plans_; }
   /// -1: there is none.
@@ -82,7 +82,7 @@ class CarryPlaces {
   std::vector<void*> home_, spare_, history_;
 };
 
-/// Reports what failed in an iteration of `loop`. All members call it.
+/// Reports a failure in an iteration of `loop`. All members call it.
 void fail_in_iteration(const KernelArguments& arguments, const NestedProgram& program, std::byte* memory,
                        std::int64_t iteration, std::string_view loop);
 

@@ -1,4 +1,4 @@
-/// A branch: both sides are programs, of which one runs.
+/// A branch: both sides are programs; one of them runs.
 #include <algorithm>
 #include "gradus/backend/cpu/run/construct.h"
 #include "gradus/backend/cpu/run/control_images.h"

@@ -1,4 +1,4 @@
-/// Regions become programs; what nobody asks for is left out of them.
+/// Regions become programs, without unused results.
 #include "gradus/backend/cpu/run/construct.h"
 #include <algorithm>
 #include "gradus/backend/cpu/budget.h"
@@ -7,7 +7,7 @@
 namespace gradus::construct {
 namespace {
 
-/// What is compiled of a region.
+/// The compiled part of a region.
 Graph region_graph(const Region& region, const std::vector<int>& outputs, int carries) {
   Graph graph = region.graph();
   std::vector<int> kept;

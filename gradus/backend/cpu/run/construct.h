@@ -1,4 +1,4 @@
-/// What branches and loops have in common: where operands and results lie, and what is compiled of their regions.
+/// Shared code of branches and loops: the places of operands and results, and the compiled parts of their regions.
 #pragma once
 #include <span>
 #include <vector>
@@ -15,7 +15,7 @@ using Outputs = std::vector<void*>;
 /// A step as the graph says it: operands by storage, results by output.
 struct Place {
   std::vector<int> operands;  // slots
-  std::vector<int> results;   // per output of the op its slot; -1: nobody asked
+  std::vector<int> results;   // per output of the op its slot; -1: unused
   int memory = -1;            // the slot of its scratch
 };
 Place place_of(const Graph& graph, const Step& step, int memory);
@@ -31,16 +31,17 @@ std::int64_t bytes_of_region(const Region& region, const std::vector<int>& outpu
 
 /// Per input of a region, whether the outputs in `wanted` depend on it.
 std::vector<bool> inputs_needed(const Region& region, const std::vector<bool>& wanted);
-/// Which outputs of the bodies have to be computed: those asked for, and the carries on which they depend.
+/// The outputs of the bodies that have to be computed: used ones, and the carries on which they depend.
 std::vector<int> outputs_needed(std::vector<bool> wanted, std::span<const Region* const> bodies, int carries);
 /// Results that are asked for, a carry by its last value or its history.
 std::vector<bool> outputs_asked(const Place& place, std::size_t outputs, int carries, int first_history);
 
 // ---------------------------------------------------------------- thunks
 
-/// What a thunk says of the programs that it runs, each so many times at most.
+/// Adds the cost of the programs that a thunk runs, each at most `times` times.
 void note_programs(BoundThunk& thunk, std::initializer_list<const NestedProgram*> programs, std::int64_t times);
-/// What failed within is what failed. Worker 0 alone reports it, and it alone may ask a program for its failure.
+/// Reports a failure within as that of the thunk. Worker 0 alone reports it, and it alone may ask a program for its
+/// failure.
 void report(const KernelArguments& arguments, std::exception_ptr failure);
 
 template <class Code>

@@ -1,5 +1,5 @@
 /// The thunk of a branch or a loop: every member of the team goes through it, and they run the programs of its regions
-/// together, or each its own rows of them. What has to be copied is worker 0's.
+/// together, or each its own rows of them. Worker 0 makes the copies.
 #include "gradus/backend/cpu/run/control.h"
 #include <algorithm>
 #include "gradus/backend/cpu/run/construct.h"

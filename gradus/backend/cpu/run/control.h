@@ -16,7 +16,7 @@ std::int64_t control_bytes(const Graph& graph, const Step& step, const CompileOp
 /// itself, and memory that was planned for its body is that of compiled code.
 bool has_control(const Graph& graph);
 
-/// The function that does in object files what this one of a branch or a loop does; empty for any other.
+/// The function that stands for a branch or a loop in object files; empty for any other.
 std::string_view standalone_name(KernelFunction run);
 
 }  // namespace gradus

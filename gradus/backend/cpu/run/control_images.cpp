@@ -1,4 +1,4 @@
-/// What a nested program runs, written down.
+/// Images of the jobs of a nested program.
 #include "gradus/backend/cpu/run/control_images.h"
 #include <cstddef>
 #include <map>

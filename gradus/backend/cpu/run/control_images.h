@@ -1,4 +1,4 @@
-/// Images of branches and loops: what object files have of them, for object/standalone_control.cpp.
+/// Images of branches and loops in object files, for object/standalone_control.cpp.
 #pragma once
 #include <span>
 #include "gradus/backend/cpu/object/table_images.h"

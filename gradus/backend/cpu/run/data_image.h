@@ -1,5 +1,5 @@
-/// Images: what an object file holds of the data of a thunk, which kernels read there as they lie. Bytes, and in them
-/// pointers to other images and to code.
+/// Images: the data of a thunk in an object file, which kernels read there in place. Bytes, and in them pointers to
+/// other images and to code.
 #pragma once
 #include <cstring>
 #include <type_traits>
@@ -48,7 +48,7 @@ template <class T> void add_vector(DataImage& image, const void* base, const std
     image.pointers.push_back({.offset = offset + which * sizeof(void*), .to = to, .behind = which == 0 ? 0 : size});
 }
 
-/// What is not trivial says what vectors it has: for_each_vector(part, visit), found beside its type.
+/// A type that is not trivially copyable lists its vectors: for_each_vector(part, visit), found beside its type.
 template <class T> void add_pointers(DataImage& image, const void* base, const T& part) {
   if constexpr (is_vector<T>) add_vector(image, base, part);
   else if constexpr (!std::is_trivially_copyable_v<T>)

@@ -1,4 +1,4 @@
-/// The inner loop of everything: what stands here is paid for every thunk.
+/// The inner loop of everything: each line here is paid for every thunk.
 #include "gradus/backend/cpu/run/executor.h"
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,7 @@ namespace {
 
 bool failed(const ErrorWord& error) { return error.thunk.load(std::memory_order_relaxed) != -1; }
 
-/// Whether something failed before this section, so that every worker decides alike: another one may be further.
+/// True if a thunk failed before this section, so that every worker decides alike: another one may be further.
 bool failed_before(const Binding& binding, const Section& section, const ErrorWord& error) {
   const std::int64_t thunk = error.thunk.load(std::memory_order_relaxed);
   return thunk != -1 && binding.section_of[at(thunk)] < &section - binding.sections.data();
@@ -38,7 +38,7 @@ void run_whole(KernelArguments& arguments, std::byte* arena, const Job& job) {
   job.run(&arguments, 0, job.extent);
 }
 
-/// Of all grains of a job those that this worker begins with.
+/// The grains of a job that this worker begins with.
 Units share_of(const TeamMember& member, const Job& job) {
   const std::int64_t grains = divide_up(job.extent, job.grain);
   return {grains * member.worker / member.team, grains * (member.worker + 1) / member.team};
@@ -48,7 +48,7 @@ void run_grains(KernelArguments& arguments, const Job& job, const Units& grains)
   job.run(&arguments, grains.begin * job.grain, std::min(job.extent, grains.end * job.grain));
 }
 
-/// What lies in a share, while others may take over some of it.
+/// Runs the units of a share, while others may take over some of them.
 void run_from(Share& share, KernelArguments& arguments, std::byte* arena, const Job& job, bool is_own) {
   const ProfiledJob profiled(arguments.member->log, job, is_own && arguments.member->worker == 0);
   set_job(arguments, arena, job, arguments.member->worker);
@@ -68,8 +68,8 @@ void run_from(Share& share, KernelArguments& arguments, std::byte* arena, const 
   }
 }
 
-/// Jobs between two barriers, up to `divided` divided among the team, the others each its owner's. Those that others
-/// can take over some of come last.
+/// Jobs between two barriers, up to `divided` divided among the team, each of the others its owner's. Jobs that others
+/// can take over in part come last.
 class JobsTogether {
  public:
   static constexpr int most_shared = 8;
@@ -93,8 +93,8 @@ class JobsTogether {
       if (is_shared(job)) run_from(share(member_.worker, job), arguments_, arena_, job, true);
   }
 
-  /// What others have not come to yet. Between passes of theirs it waits a while without yielding its core, and
-  /// not longer: who is wanted at the barrier by many should sleep there.
+  /// Takes over units that others have not begun. Between their passes it waits a while without yielding its core, and
+  /// not longer: a thread that many wait for at the barrier should sleep there.
   void take_over() {
     constexpr std::chrono::microseconds patience{300};
     for (bool taken = true; taken;) {
@@ -139,7 +139,7 @@ class JobsTogether {
   const std::span<const Job> divided_, owned_;
 };
 
-/// Who is told of what is done before a section, or null.
+/// Reports the work done before a section to the listener, if any.
 void tell(JobListener* listener, const Section& section) {
   if (listener && section.first > 0) listener->done_before(section.first);
 }
@@ -153,10 +153,10 @@ void run_in_order(KernelArguments& arguments, std::byte* arena, const Job* first
   }
 }
 
-/// Who runs alone what a team has around it.
+/// The member that runs serial sections of a team.
 TeamMember alone_as(const TeamMember& member) { return {.log = member.log}; }
 
-/// What a member has to do of a section. Then it is done, but may take over some of what others have to do.
+/// A member's work of a section. After it the member may take over some of the others' work.
 void run_own(const Binding& binding, const Section& section, KernelArguments& arguments, std::byte* arena) {
   const Job* jobs = binding.jobs.data();
   const TeamMember& member = *arguments.member;
@@ -178,8 +178,8 @@ void take_over(const Binding& binding, const Section& section, KernelArguments& 
   JobsTogether(arguments, arena, jobs + section.first, jobs + section.divided, jobs + section.last).take_over();
 }
 
-/// What one worker of a team does of these sections, `meets`: before the first one, too. After a failure it does
-/// nothing more, but meets the others at every barrier.
+/// One worker's work of these sections, `meets`: before the first one, too. After a failure it does nothing more, but
+/// meets the others at every barrier.
 void work(const Binding& binding, std::span<const Section> sections, bool meets, KernelArguments& arguments,
           std::byte* arena, JobListener* listener = nullptr) {
   for (const Section& section : sections) {
@@ -191,7 +191,7 @@ void work(const Binding& binding, std::span<const Section> sections, bool meets,
   }
 }
 
-/// Worker 0 goes on after the first section, of which it has done its part, as itself and as those who have not come.
+/// Worker 0 continues after the first section, whose part it has done, for itself and for absent members.
 void stand_in(const Binding& binding, std::span<const int> absent, KernelArguments& arguments, std::byte* arena,
               JobListener* listener) {
   const TeamMember& self = *arguments.member;
@@ -214,15 +214,15 @@ void stand_in(const Binding& binding, std::span<const int> absent, KernelArgumen
   }
 }
 
-/// How long whoever calls others waits for them to begin: half of what they gain, unless that is much.
+/// The time that a caller waits for others to begin: half of their gain, unless that is much.
 std::optional<std::chrono::nanoseconds> patience_for(const Binding& binding) {
   constexpr double much_ns = 1e6, longest_ns = 1e5;
   if (binding.meets_within || binding.gain_ns > much_ns) return std::nullopt;
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(binding.gain_ns / 2, longest_ns)));
 }
 
-/// What worker 0 does. Nobody waits for it before the second section, so it begins at once and sees then who has come.
-/// Whether all have.
+/// Worker 0's part. No other waits for it before the second section, so it begins at once and sees then which members
+/// have come. True if all have.
 bool lead(const Binding& binding, KernelArguments& arguments, std::byte* arena, JobListener* listener) {
   const std::span<const Section> sections = binding.sections;
   const auto patience = patience_for(binding);
@@ -248,13 +248,13 @@ void run_alone(const Binding& binding, void* const* slots, std::byte* arena, Err
   run_in_order(arguments, arena, binding.jobs.data(), binding.jobs.data() + binding.jobs.size(), listener);
 }
 
-/// Where the members of a team meet and what each has yet to do.
+/// The meeting of a team's members, and the rest of each one's work.
 struct Meeting {
   TeamBarrier barrier;
   std::vector<Share> shares;
   explicit Meeting(int team) : barrier(team), shares(static_cast<std::size_t>(team * JobsTogether::most_shared)) {}
 };
-/// Of teams that this thread leads.
+/// The last meeting of a team that this thread leads.
 struct LastMeeting {
   std::optional<Meeting> meeting;
   int seats = 0;

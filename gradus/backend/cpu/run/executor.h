@@ -15,12 +15,12 @@ class JobListener {
 };
 
 /// `slots` says where every value lies, `arena` is where the binding's offsets begin. Stops after the stage in which
-/// `error` was set. Whether the whole team did it.
+/// `error` was set. True if the whole team did it.
 bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error,
              JobListener* listener = nullptr);
 
 /// execute() within a team that runs already: each member calls it with a table of slots of its own and the same memory
-/// behind them. It sees what was written before; whoever reads its results has to meet first.
+/// behind them. It sees earlier writes; readers of its results have to meet first.
 void execute_within(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* arena,
                     ErrorWord& error);
 

@@ -1,5 +1,5 @@
 /// Measured times of the kernels of a program: a clock around each part of each thunk. They cost nothing unless
-/// somebody asks, since only measured jobs go through run_measured.
+/// profiled, since only measured jobs go through run_measured.
 #pragma once
 #include <atomic>
 #include <vector>
@@ -22,8 +22,8 @@ class KernelTimes {
   std::int64_t of_thunks() const;
   Entry& whole() { return whole_; }
   const Entry& whole() const { return whole_; }
-  /// True of the second run: what was measured before is to be forgotten, since the first run is the one that touches
-  /// all memory and code for the first time.
+  /// True for the second run: earlier measurements are then forgotten, since the first run touches all memory and code
+  /// for the first time.
   bool is_first_warm() { return begun_.fetch_add(1, std::memory_order_relaxed) == 1; }
   /// Threads of a run; sizes may take more or fewer.
   void add_team(int threads);

@@ -74,7 +74,7 @@ bool NestedProgram::run(const TeamMember& member, std::byte* memory, std::span<c
   return true;
 }
 
-/// Rows [begin, end) of so many, or a like share of what has no such rows: an input that is handed through.
+/// Rows [begin, end) of `rows`, or the same share of a value without such rows: an input that is passed through.
 void NestedProgram::copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs,
                                  std::int64_t begin, std::int64_t end, std::int64_t rows) const {
   for (const std::size_t k : copied_) {

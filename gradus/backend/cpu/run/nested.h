@@ -17,7 +17,7 @@ class NestedProgram {
   const CpuProgram& program() const { return *program_; }
   /// The bytes of memory that runs need; a multiple of 64.
   std::int64_t bytes() const { return bytes_; }
-  /// bytes() for a program with so many slots and such an arena, for as many threads as now.
+  /// bytes() for a program with `slots` slots and such an arena, for as many threads as now.
   static std::int64_t bytes_for(std::int64_t slots, std::int64_t arena_bytes);
   /// The number of workers that are worth it, and whether data can make it fail.
   int team() const { return binding_->team; }
@@ -31,14 +31,14 @@ class NestedProgram {
   /// Where in the memory the arena begins.
   std::int64_t arena_offset() const;
 
-  /// True if this member reads and writes nothing but rows of its own of the values that are handed on. Then nobody
-  /// waits in run().
+  /// True if this member reads and writes nothing but rows of its own of the values that are handed on. Then run() does
+  /// not wait.
   bool keeps_apart(const TeamMember& member) const;
-  /// Lays out `memory`, which is aligned to 64 bytes and which nobody uses any more, before the first run in it.
+  /// Lays out `memory`, which is aligned to 64 bytes and unused, before the first run in it.
   void prepare(const TeamMember& member, std::byte* memory) const;
-  /// Output k may lie where an input lies that it may overwrite; otherwise outputs overlap nothing. Whoever reads
-  /// outputs has to meet the others first; the next run does, unless members keep apart. False, to all members, if data
-  /// are at fault.
+  /// Output k may lie where an input lies that it may overwrite; otherwise outputs overlap nothing. Readers of outputs
+  /// have to meet the others first; the next run does, unless members keep apart. False, to all members, if data are at
+  /// fault.
   [[nodiscard]] bool run(const TeamMember& member, std::byte* memory, std::span<const void* const> inputs,
                          std::span<void* const> outputs) const;
   /// The exception of a run that failed.

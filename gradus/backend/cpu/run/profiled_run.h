@@ -1,4 +1,4 @@
-/// What a run of a program tells the profile of its thread, if one is taken. Without a profile it asks a pointer.
+/// Reports of a program's run to the profile of its thread, if one is taken. Without a profile it asks a pointer.
 #pragma once
 #include "gradus/backend/cpu/run/binding.h"
 #include "gradus/base/activity_log.h"

@@ -65,13 +65,13 @@ struct CpuProgram::State {
   double compile_seconds = 0;
   std::int64_t recomputed_bytes = 0;
 
-  mutable std::mutex guard;                                      // of what follows
+  mutable std::mutex guard;                                      // guards the members below
   mutable std::vector<std::shared_ptr<const Binding>> bindings;  // last used first
-  /// Of a program without symbols, whose bindings all stay: found without a lock.
+  /// For a program without symbols, whose bindings all stay: found without a lock.
   mutable std::atomic<const Binding*> last{nullptr};
   mutable std::atomic<bool> has_run{false};
 
-  /// `whole`: what is bound to all threads, if these are to be fewer since it is short.
+  /// `whole`: the binding to all threads, if this one is for fewer since it is short.
   std::shared_ptr<const Binding> binding_for(std::span<const std::int64_t> values, int threads,
                                              const Binding* whole = nullptr) const {
     constexpr double small_ns = 2e6;  // on one thread: it may be run both ways
@@ -99,7 +99,7 @@ struct CpuProgram::State {
   }
 
   void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
-  /// Of each output the last job that writes it; -1: it is there before.
+  /// For each output the last job that writes it; -1: it is complete before.
   std::vector<int> last_jobs(const Binding& binding) const;
   void add_times(const Binding& binding, std::vector<Kernel>& kernels) const;
   void add_memory(const Binding& binding, std::vector<Kernel>& kernels) const;
@@ -135,7 +135,7 @@ class OutputsInJobs final : public JobListener {
       listener_.between();
     } catch (...) { problem_ = std::current_exception(); }
   }
-  /// Throws what the listener has thrown.
+  /// Rethrows the error of the listener.
   void finish() {
     done_before(std::numeric_limits<int>::max());
     if (problem_) std::rethrow_exception(problem_);
@@ -150,7 +150,7 @@ class OutputsInJobs final : public JobListener {
   std::exception_ptr problem_;
 };
 
-/// Runs it, and tells those who decide how many threads short programs get.
+/// Runs it, and reports its time to the choice of a team for short programs.
 void execute_noting(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error,
                     JobListener* listener) {
   ThreadPool& pool = ThreadPool::global();
@@ -173,7 +173,7 @@ void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>>
                             std::span<Ref<Buffer>> outputs) const {
   void** slots = slots_of_thread(static_cast<std::size_t>(lowered.slots)).data();
   for (std::size_t k = 0; k < inputs.size(); ++k)
-    slots[graph->inputs[k]] = const_cast<void*>(inputs[k]->host());  // throws of what this process cannot read
+    slots[graph->inputs[k]] = const_cast<void*>(inputs[k]->host());  // throws if this process cannot read the value
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const OutputSource& source = binding.outputs[k];
     if (source.slot < 0) {
@@ -235,7 +235,7 @@ std::exception_ptr CpuProgram::State::failure(const Binding& binding, const Erro
   return std::make_exception_ptr(OutOfRange(message));
 }
 
-/// When kernels run, and what they cost: those of one section run side by side unless one worker does all of them.
+/// The stages and costs of kernels: those of one section run side by side unless one worker does all of them.
 void CpuProgram::State::add_times(const Binding& binding, std::vector<Kernel>& kernels) const {
   std::vector<bool> seen(kernels.size());
   int stage = -1;
@@ -274,7 +274,7 @@ void CpuProgram::State::add_memory(const Binding& binding, std::vector<Kernel>& 
   }
 }
 
-/// What was measured, as shares of `calls` calls of the outermost program.
+/// Measured times, as shares of `calls` calls of the outermost program.
 void CpuProgram::State::add_measured(std::vector<Kernel>& kernels, double calls) const {
   if (!lowered.times || calls == 0) return;
   for (std::size_t t = 0; t < lowered.thunks.size(); ++t) {
@@ -288,7 +288,7 @@ void CpuProgram::State::add_measured(std::vector<Kernel>& kernels, double calls)
   }
 }
 
-/// What was measured so far, also of programs that this one runs.
+/// Measurements so far, also of programs that this one runs.
 void CpuProgram::State::forget_times() const {
   lowered.times->clear();
   for (const Thunk& thunk : lowered.thunks)
@@ -436,7 +436,7 @@ std::vector<Kernel> CpuProgram::State::kernels(const Binding& binding, std::span
   return kernels;
 }
 
-/// Of the temporaries what a forward step makes and a step of a gradient reads.
+/// Temporaries that a forward step makes and a step of a gradient reads.
 std::int64_t CpuProgram::State::activation_bytes(const Binding& binding) const {
   PerValue<bool> read_by_gradients(*graph);
   for (const Step& step : steps)

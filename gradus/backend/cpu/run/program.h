@@ -32,12 +32,12 @@ class CpuProgram final : public Executable {
   std::size_t footprint() const override;
 
   // For programs that run this one as a part of them (nested.h).
-  /// `symbols` may be more than this graph has. What is run within a team forks no other. `carries`, if any: the inputs
-  /// that the iterations of a loop hand on, whose rows members of a team may have for themselves.
+  /// `symbols` may be more than this graph has. A run within a team forks no other. `carries`, if any: the inputs that
+  /// the iterations of a loop hand on, whose rows members of a team may have for themselves.
   std::shared_ptr<const Binding> bound_within(std::span<const std::int64_t> symbols, int threads,
                                               std::vector<int> carries = {}, std::int64_t iterations = 0) const;
   int slots() const;
-  /// What a profile says of it.
+  /// The program in a profile.
   ProfiledProgram described(const Binding& binding) const;
   const Lowered& lowered() const;
   const std::vector<Step>& steps() const;

@@ -1,4 +1,4 @@
-/// Rows follow from walks: of loops those through what is read, of library kernels those that are known here.
+/// Rows follow from walks: for loops those of their reads, for library kernels those that are known here.
 #include "gradus/backend/cpu/run/rows_apart.h"
 #include <algorithm>
 #include <numeric>
@@ -54,7 +54,7 @@ class Rows {
     });
   }
 
-  /// Whether the elements of a row are read from the same row of `elements`.
+  /// True if the elements of a row are read from the same row of `elements`.
   bool stays_in_row(const Walk& walk, std::int64_t elements) const {
     if (!has_rows(elements) || walk.table >= 0) return false;
     const std::int64_t row = elements / rows_;
@@ -71,7 +71,7 @@ class Rows {
     return left == 1 && last < row;
   }
 
-  /// Of a batch of matrices times one, which is one tall product.
+  /// True for a batch of matrices times one, which is one tall product.
   bool product_keeps_apart(const Matmul& product, int value) const {
     const int a = graph_[value].in[0], b = graph_[value].in[1];
     if (product.transpose_a || graph_[b].spec.shape.rank() != 2 || is_written_[storage_of(graph_, b)]) return false;

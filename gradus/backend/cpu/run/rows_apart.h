@@ -1,5 +1,5 @@
 /// Loops whose rows stay apart: the rows of the carried values never meet in the body, as the examples of a batch in a
-/// recurrent network. Then each member of a team goes through all iterations with rows of its own and waits for nobody.
+/// recurrent network. Then each member of a team goes through all iterations with rows of its own, without waiting.
 #pragma once
 #include "gradus/compiler/steps.h"
 
@@ -12,8 +12,8 @@ struct LoopBody {
   std::int64_t iterations = 0;
 };
 
-/// Into how many rows all that `body` writes, in row-major order, can be divided so that a step makes a row of its
-/// results from nothing but the same rows of what is written in the loop, and from what is not written there; 0: into
+/// The number of rows into which all values written by `body`, in row-major order, can be divided so that a step makes
+/// a row of its results only from the same rows of values written in the loop, and from values not written there; 0:
 /// none.
 std::int64_t rows_apart(const Graph& graph, const LoopBody& body, std::span<const std::int64_t> symbols);
 

@@ -1,4 +1,4 @@
-/// A loop over elements. What is gone through and what is stacked is read and written where it lies.
+/// A loop over elements. Sequences are read, and results stacked, in place.
 #include <algorithm>
 #include "gradus/backend/cpu/run/carries.h"
 #include "gradus/compiler/pipeline.h"
@@ -50,7 +50,7 @@ class ScanRun {
         prepared = &body;
       }
       point_at(t);
-      if (t == 0 && body.keeps_apart(member)) member.meet();  // what carries begin with has been copied
+      if (t == 0 && body.keeps_apart(member)) member.meet();  // the first carries have been copied
       if (!body.run(member, programs, inputs_, outputs_)) [[unlikely]]
         return fail_in_iteration(arguments_, body, programs, i, "scan");
       for (std::size_t c = 0; c < bound_.carries.plans().size(); ++c)

@@ -1,4 +1,4 @@
-/// Stages follow from what steps read and write.
+/// Stages follow from the reads and writes of steps.
 #include "gradus/backend/cpu/run/schedule.h"
 #include <algorithm>
 #include <numeric>
@@ -116,7 +116,7 @@ class Stager {
     }
   }
 
-  /// What a step writes may take the memory of a temporary that no other step reads from then on, if the step reads
+  /// The result of a step may take the memory of a temporary that no other step reads from then on, if the step reads
   /// each element before it writes the same one.
   void write_in_place() {
     PerValue<int> temporary_of(graph_, -1);
@@ -156,7 +156,7 @@ class Stager {
     return t.thunk >= 0 ? 0 : gradus::usual_bytes(graph_[t.slot].spec);
   }
 
-  /// Bytes that live in each stage; what lies in the memory of another one makes that one live on.
+  /// Bytes that live in each stage; a value in the memory of another one makes that one live on.
   std::vector<std::int64_t> bytes_in_stages() const {
     const std::vector<Temporary>& all = schedule_.temporaries;
     std::vector<int> last;
@@ -173,8 +173,8 @@ class Stager {
     return bytes;
   }
 
-  /// Of the stage in which most lives: if so its memory can serve the others' results, the step that frees most goes
-  /// before them, a barrier between. Whether anything was done; temporaries are found anew then.
+  /// Parts the stage in which most lives: if its memory can then serve the others' results, the step that frees most
+  /// goes before them, a barrier between. True if it was parted; temporaries are found again then.
   bool part_fullest_stage() {
     constexpr std::int64_t least_bytes = 1 << 20, least_share = 64;
     const std::vector<std::int64_t> bytes = bytes_in_stages();
@@ -222,7 +222,7 @@ class Stager {
   /// Bytes that each step alone reads as late as in this stage.
   Numbered<std::int64_t> freed_by_steps(int stage) const {
     constexpr int nobody = -1, several = -2;
-    PerValue<int> reader(graph_, nobody);  // of storages: who is left
+    PerValue<int> reader(graph_, nobody);  // of storages: the last reader left
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       if (spans_[s].last < stage) continue;
       for (int storage : spans_[s].reads) {
@@ -261,7 +261,7 @@ class Stager {
   const std::vector<Thunk>& thunks_;
   const Staging staging_;
   const bool in_place_;
-  PerValue<int> maker_;  // the step of which it is a member
+  PerValue<int> maker_;  // the step that makes it
   Numbered<std::vector<int>> thunks_of_;
   PerValue<std::vector<int>> overwritten_by_;  // the storages in whose memory it is written
   PerValue<int> after_readers_;                // of storages: the first stage after all that read it so far

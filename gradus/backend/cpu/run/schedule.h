@@ -29,13 +29,13 @@ StagePlan plan_stages(const Graph& graph, const std::vector<Step>& steps, const 
 std::vector<Interval> intervals_of(const Graph& graph, const StagePlan& schedule, std::span<const std::int64_t> symbols,
                                    const std::function<std::int64_t(int thunk)>& scratch_of);
 
-/// Where temporaries lie: what lies in the memory of another one needs none, and that one lives as long as both.
+/// The places of temporaries: a value in the memory of another one needs none, and that one lives as long as both.
 struct Arena {
   std::vector<Interval> intervals;
   Layout layout;
 };
-/// Temporaries take the memory of others if all together need no more so: with fewer but longer lives there may be
-/// more gaps, and a budget knows of those that lie apart.
+/// Temporaries take the memory of others if all together need no more so: with fewer but longer lives there may be more
+/// gaps, and a budget counts those that lie apart.
 Arena lay_out_arena(const StagePlan& schedule, std::vector<Interval> intervals);
 
 }  // namespace gradus

@@ -34,7 +34,8 @@ void TeamChoice::note(bool by_team, double nanoseconds) {
   if (runs + 1 == runs_of_way) alone_.store(true, std::memory_order_relaxed);
 }
 
-/// Of the runs after the first few, whose memory lies where the other way has left it: what disturbs makes them longer.
+/// Leaves out the first few runs, whose memory lies where the other way has left it. The lower quartile, since
+/// disturbances only make runs longer.
 float TeamChoice::lower_quartile(const Times& times) {
   std::array<float, samples> sorted;
   for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = times[i + settling].load(std::memory_order_relaxed);

@@ -1,6 +1,6 @@
-/// TeamChoice: whether a small program takes less time with its team or on the caller alone. The cost model knows what
-/// is computed. It does not know which lines of memory go from core to core between kernels, nor how far apart the
-/// cores are. Two threads take 0.6 of the time of one for a step of 784-128-10 with 16 rows, but 1.9 times as long for
+/// TeamChoice: chooses between the team and the caller alone for a small program, by measured times. The cost model
+/// knows the computation, but not which cache lines go from core to core between kernels, nor how far apart the cores
+/// are. Two threads take 0.6 of the time of one for a step of 784-128-10 with 16 rows, but 1.9 times as long for
 /// 128-128-128-1 with 32 rows. So a program is run both ways, and again after many runs.
 #pragma once
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace gradus {
 
-/// Any number of threads may ask and tell at once; what is lost then is a sample.
+/// Any number of threads may ask and report at once; a race loses a sample.
 class TeamChoice {
  public:
   /// The choice for a team of all these threads.

@@ -22,8 +22,8 @@ struct TeamMember {
   int worker = 0, team = 1;
   TeamBarrier* barrier = nullptr;  // where they wait for each other; of one alone null
   Share* shares = nullptr;         // of all, worker by worker (executor.cpp)
-  ActivityLog* log = nullptr;      // where this worker writes what it does, while a profile is taken
-  /// Returns when all members are here: what any of them wrote before is seen by all after.
+  ActivityLog* log = nullptr;      // where this worker logs its work, while a profile is taken
+  /// Returns when all members have arrived: writes of any of them before are seen by all after.
   void meet() const;
   /// Work in turns, of a thunk's in_turns: returns when the member before this one has ended as many turns.
   void await_turn() const;
@@ -34,8 +34,8 @@ struct TeamMember {
 struct ErrorWord {
   std::atomic<std::int64_t> thunk{-1};  // -1: none
   std::int64_t index = 0;               // of the offending element
-  std::int64_t value = 0;               // what stood there
-  std::exception_ptr nested = {};       // of a branch or a loop: what failed within
+  std::int64_t value = 0;               // the value there
+  std::exception_ptr nested = {};       // of a branch or a loop: the failure within
 };
 
 /// The arguments of a kernel.
@@ -45,15 +45,15 @@ struct KernelArguments {
   void* scratch;                   // of this worker
   const void* data;                // the thunk's own
   ErrorWord* error;
-  std::int64_t thunk;                  // which one of the program this is: what an error word is set to
-  const TeamMember* member = nullptr;  // of a branch or a loop, in turns or together: as whom this worker runs it
-  Share* share = nullptr;              // if set, of Cut::by_kernel: where its units are, of which others take over some
+  std::int64_t thunk;                  // its number in the program: an error word's value
+  const TeamMember* member = nullptr;  // runs a branch or a loop, in turns or together
+  Share* share = nullptr;              // if set, for Cut::by_kernel: its units, some of which others take over
 };
-/// How what one worker has to do of a thunk may be cut, so that others take over some of it when they are done.
+/// How one worker's part of a thunk may be cut, so that others take over some of it when they are done.
 enum class Cut : std::uint8_t {
   anywhere,   // a call for a few grains takes about their part of the time
-  by_kernel,  // the kernel asks its Share what to do next; of grain 1
-  nowhere,    // each call takes the time of many grains besides: it packs, or reads what all grains read
+  by_kernel,  // the kernel asks its Share for the next units; of grain 1
+  nowhere,    // each call takes the time of many grains besides: it packs, or reads the operands of all grains
 };
 /// A kernel found `value` at `index`, which may not be. It goes on without that element.
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value);
@@ -69,7 +69,7 @@ class DimensionTable {
   std::vector<std::int64_t> dimensions_;
 };
 
-/// What an object file holds of a thunk's data (data_image.h).
+/// A thunk's data in an object file (data_image.h).
 struct DataImage;
 
 /// The part of a thunk that is known only once the symbols have values, where dimensions cannot say it.
@@ -81,10 +81,10 @@ struct BoundThunk {
   Cut cut = Cut::anywhere;
   int team = 1;                      // of a branch or a loop: how many workers are worth it
   bool may_fail = false;             // something within a branch or a loop may
-  double nested_ns = 0;              // what the programs within take on one thread, estimated, and
-  std::int64_t nested_meetings = 0;  // how often those who run them meet
-  /// If set, how a team divides it: every member gets its part of [0, turns), which may be empty, and goes on with what
-  /// the members before it have begun, piece after piece (TeamMember).
+  double nested_ns = 0;              // the time of the programs within on one thread, estimated, and
+  std::int64_t nested_meetings = 0;  // how often their members meet
+  /// If set, how a team divides it: every member gets its part of [0, turns), which may be empty, and continues the
+  /// work of the members before it, piece after piece (TeamMember).
   KernelFunction in_turns = nullptr;
   std::int64_t turns = 0;
   /// If set, how a team does it where grains cannot be divided evenly: every member calls it with the whole extent, and
@@ -92,7 +92,7 @@ struct BoundThunk {
   KernelFunction together = nullptr;
   std::int64_t scratch_together = 0;
   /// If set, the same over [0, rows) of the result, whose rows follow each other, for members that have rows of their
-  /// own; and what one needs for so many of them, or -1 if that is too slow.
+  /// own; and the scratch for `rows` of them, or -1 if that is too slow.
   KernelFunction by_rows = nullptr;
   std::int64_t rows = 0;
   std::int64_t (*scratch_by_rows)(const void* data, std::int64_t rows) = nullptr;
@@ -122,10 +122,10 @@ struct Thunk {
   /// True for a branch or a loop: every worker calls it with the whole extent, and they run `nested` together.
   bool controls = false;
   std::vector<std::shared_ptr<const CpuProgram>> nested = {};
-  std::string failure;     // what ErrorWord means here: "label {value} at index {index} is outside ..."
+  std::string failure;     // the message of ErrorWord here: "label {value} at index {index} is outside ..."
   std::int64_t words = 0;  // of generated code: how many i64 its data are
-  bool is_second = false;  // of two parts: the thunk before it says what it does
-  /// If set, it says once for all runs with these symbols what data, extent, ... failure are, instead of the above.
+  bool is_second = false;  // of two parts: described by the thunk before it
+  /// If set, it returns data, extent, ... failure once for all runs with these symbols, instead of the above.
   std::function<BoundThunk(std::span<const std::int64_t> symbols)> bind = {};
 };
 
@@ -135,7 +135,7 @@ struct KeptCode {
   std::map<KernelFunction, std::string> names;
 };
 
-/// All thunks of a graph and what they refer to. `owner` keeps generated code alive.
+/// All thunks of a graph and their data. `owner` keeps generated code alive.
 struct Lowered {
   std::vector<Thunk> thunks;
   DimensionTable dimensions;
@@ -144,7 +144,7 @@ struct Lowered {
   std::size_t code_bytes = 0;               // of generated code
   std::shared_ptr<KernelTimes> times = {};  // if its kernels are measured
   std::shared_ptr<KeptCode> kept = {};      // if the program is for an object file
-  bool balances = true;                     // threads that are done take over some of what others have to do
+  bool balances = true;                     // threads that are done take over some of the others' work
 };
 
 }  // namespace gradus

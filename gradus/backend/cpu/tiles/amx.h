@@ -31,7 +31,7 @@ struct AmxRun {
   std::int64_t a_row, b_step, tiles;  // at least one tile
 };
 
-/// sums = the sums of all runs, one after the other, or sums += if `resume`; a row of sums is as long as its tiles.
+/// sums = the sums of all runs, in order, or sums += if `resume`; a row of sums is as long as its tiles.
 using AmxFunction = void (*)(const AmxRun* runs, std::int64_t count, float* sums, std::int64_t resume);
 
 }  // namespace gradus::cpu_backend

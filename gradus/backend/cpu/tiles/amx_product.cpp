@@ -1,5 +1,5 @@
-/// Past a packed block of b go row panels of a, one after the other. Of a long row panel as many k as stay in the
-/// first-level cache meet all panels of b before the next ones do; the sums wait in f32, which changes no bit of them.
+/// Row panels of a go past a packed block of b, in sequence. In a long row panel as many k as stay in the first-level
+/// cache meet all panels of b before the next ones do; the sums wait in f32, which changes no bit of them.
 #include "gradus/backend/cpu/tiles/amx_product.h"
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace gradus::cpu_backend {
 namespace {
 
-/// The tiles of this thread while an object of this class lives: of sums and of a, so many rows in all.
+/// The tiles of this thread while an object of this class lives: of sums and of a, `height` rows in all.
 class ConfiguredTiles {
  public:
   ConfiguredTiles(const TileTable& table, std::int64_t height) : table_(table) {
@@ -158,7 +158,7 @@ class AmxDriver {
     return target;
   }
 
-  /// Rows of what is left of k, with zeros to the end of a tile's row.
+  /// Rows of the remaining k, with zeros to the end of a tile's row.
   void pack_tail(const Rows& rows) const {
     const char* const source = rows.a + rows.whole * AmxTiles::row_bytes;
     std::memset(tail_, 0, static_cast<std::size_t>(plan_.tail_bytes()));

@@ -1,5 +1,5 @@
-/// Packing. bf16 becomes pairs of k: where k is adjacent in memory, they are there already, as elements of 32 bits, but
-/// for an odd last one; else rows of two k are woven. Without tiles of pairs these are taken apart, into f32.
+/// Packing. bf16 becomes pairs of k: where k is adjacent in memory, pairs exist already, as elements of 32 bits, but
+/// for an odd last one; else rows of two k are woven. Without tiles of pairs they are taken apart, into f32.
 #include "gradus/backend/cpu/tiles/pack.h"
 #include <cstring>
 
@@ -31,7 +31,7 @@ std::uint32_t pair_at(const char* source) {
     std::memcpy(even + 4 * i, &lower, sizeof lower);
   }
 }
-/// The same, where the even one follows the odd one: together 64 bits, of which the odd one is the lower half.
+/// The same, where the even one follows the odd one: together 64 bits; the odd one is the lower half.
 [[gnu::target("avx2")]] void split(const char* pairs, std::int64_t count, char* __restrict target) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t pair = pair_at(pairs + 4 * i), floats = pair << 48 | (pair & 0xffff0000);

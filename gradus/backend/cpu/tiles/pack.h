@@ -9,12 +9,12 @@ class Packer {
   /// `pairs`: plan.pairs_bytes() of scratch.
   Packer(const Plan& plan, char* pairs) : plan_(plan), p_(plan.product), pairs_(pairs) {}
 
-  /// The k that begin at `source`, at most a plan's depth, and so many columns or rows; the layouts are the plan's.
+  /// The k that begin at `source`, at most a plan's depth, for the given columns or rows; the layouts are the plan's.
   void pack_b(const char* source, std::int64_t columns, std::int64_t k, char* target) const;
   void pack_a(const char* source, std::int64_t rows, std::int64_t k, char* target) const;
 
  private:
-  // bf16 as pairs; `apart`: bytes between lines of the operand, which are what is adjacent in memory.
+  // bf16 as pairs; `apart`: bytes between the operand's adjacent lines.
   void pair_b(const char* source, std::int64_t apart, std::int64_t columns, std::int64_t k, char* target,
               std::int64_t panel) const;
   void pair_a(const char* source, std::int64_t apart, std::int64_t rows, std::int64_t k, char* target,

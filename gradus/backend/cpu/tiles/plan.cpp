@@ -11,10 +11,10 @@ namespace {
 constexpr std::int64_t most_kept_bytes = 4 << 20;  // of a packed once for all blocks of columns
 constexpr std::int64_t block_bytes = 1 << 20;      // of a block of packed b, which waits in the last cache
 constexpr std::int64_t amx_deepest = 512;          // k of 32 rows of a that stay in 48 KiB: 32 KiB
-constexpr std::int64_t deep = 384;                 // from so many steps on, panels of a pass by a panel of b
+constexpr std::int64_t deep = 384;                 // from this many steps on, panels of a pass by a panel of b
 constexpr std::int64_t small_bytes = 128 << 10;    // of b in place, past which rows go as a whole: a thread's rows are
-                                                   // then neighbours, as they are for whoever reads c next
-constexpr std::int64_t many_panels = 38;           // from so many on, one more or less hardly changes their height
+                                                   // then neighbours, as they are for the next reader of c
+constexpr std::int64_t many_panels = 38;           // from this many on, one more or less hardly changes their height
 constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
 constexpr std::int64_t most_passing = 4 << 20;     // bytes of b that passes by again for every few panels
 constexpr std::int64_t enough_panels = 16;         // for an even load if each is as wide as c
@@ -133,22 +133,22 @@ void Plan::choose_packing() {
   pack_b = form != Form::plain || p.b_column != 1 || (b_bytes > 160 << 10 && rows > 64) ||
            (b_bytes > far_bytes && rows > 16);
   streamed = !pack_a && !pack_b && b_bytes > far_bytes;
-  // Where panels of b fit into the first-level cache, chains pause for them to stay there, but for those whose sums
-  // are in no memory meanwhile.
+  // Where panels of b fit into the first-level cache, k is blocked so that they stay there, except where sums live in
+  // registers alone.
   const std::int64_t deepest = has_near_panels && pack_b && !p.is_followed ? near_panel : TargetModel().deepest_product;
   if (wide) depth = p.k;
-  else if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
+  else if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // more pages are out of reach of the address cache
   else if ((!pack_a && !pack_b) || p.k <= deepest || form != Form::plain) depth = p.k;
   else depth = round_up(divide_up(p.k, divide_up(p.k, deepest)), 16);
-  // While a panel of b is in the second-level cache, so are these rows of a. Of short chains the sums are most of what
-  // moves: they are written along rows, past a block of b that is in that cache.
+  // While a panel of b is in the second-level cache, so are these rows of a. Sums are most of the traffic of short
+  // chains: they are written along rows, past a block of b that is in that cache.
   const std::int64_t panel_bytes = std::max<std::int64_t>(1, divide_up(p.m, row_panels ? row_panels : 1) * size) *
                                    std::max<std::int64_t>(1, steps(depth));
   const std::int64_t near = std::min(most_resident, second_level_cache() / 8 * 3 / panel_bytes);
   is_deep = pack_b && form != Form::amx && (steps(depth) >= deep || has_whole_rows());
   resident = is_deep ? std::max(group, near / group * group) : group;
   if (!has_whole_rows()) return;
-  // So many rows of c stay near until what follows reads them.
+  // Rows of c that stay near until the epilogue reads them.
   const std::int64_t panels = second_level_cache() / 2 / (most_rows() * p.n * element);
   resident = std::max(group, std::min(resident, panels) / group * group);
 }
@@ -261,7 +261,7 @@ std::int64_t Plan::piece_pitch_bytes() const {
 std::int64_t Plan::piece_bytes() const {
   if (!has_pieces()) return 0;
   const std::int64_t rows = resident * most_rows();
-  return round_up(rows * piece_pitch_bytes(), 64) + 64;  // whoever reads a vector reads behind the last one
+  return round_up(rows * piece_pitch_bytes(), 64) + 64;  // vector reads go behind the last one
 }
 
 std::int64_t Plan::pairs_bytes() const {

@@ -31,7 +31,7 @@ struct Plan {
   Form form;
   const TileTable* table;
   std::int64_t element, c_element;  // bytes in memory, of a and b, and of c
-  std::int64_t size, lanes;         // bytes of what tiles read at a step, and how many a vector holds
+  std::int64_t size, lanes;         // bytes that tiles read at a step, and the number in a vector
   std::int64_t outer_batch, inner_batch;
   std::int64_t row_panels, column_blocks;
   std::int64_t parts = 1;  // of two blocks of columns two threads would write neighbouring lines at the same time
@@ -42,11 +42,11 @@ struct Plan {
   std::int64_t block = 0;                          // columns of a column block, a multiple of width
   std::int64_t depth;                              // k between pauses in memory
   bool pack_a, pack_b;
-  bool turn_a = false;  // packed a is its transpose: what was row by row is step by step, or the other way
+  bool turn_a = false;  // packed a is its transpose: rows become steps, or the other way
   bool streamed;        // few rows, so that b is read once, in place, from far away
   bool keep_a = false;  // packed a stays for all column blocks of a range of units
   std::int64_t group;   // row panels of a that are packed at once
-  bool is_deep;         // chains are so long that panels of b are what stays near
+  bool is_deep;         // chains are so long that panels of b stay near
   static constexpr std::int64_t most_together = 56;
   std::int64_t resident;  // row panels that pass by a panel of b while it is near
 
@@ -71,7 +71,7 @@ struct Plan {
   std::int64_t b_panel_bytes() const { return b_panel_bytes_of(steps(depth)); }
   std::int64_t packed_b_bytes() const { return pack_b ? b_panel_bytes() * (block / width) : 0; }
 
-  /// Packed a keeps its order in memory: row by row, or, if rows are adjacent, step by step, unless it is turned. Of
+  /// Packed a keeps its order in memory: row by row, or, if rows are adjacent, step by step, unless it is turned. For
   /// AMX it is always row by row.
   bool a_by_rows() const { return product.a_column == 1; }
   bool packed_a_by_rows() const { return form == Form::amx || a_by_rows() != turn_a; }
@@ -84,21 +84,21 @@ struct Plan {
   std::int64_t pair_pitch_bytes() const { return a_pitch_bytes_of((depth + 1) / 2); }
   std::int64_t pairs_bytes() const;
 
-  /// For a product with an epilogue: whether c lies in scratch, a piece at a time, and how.
+  /// For a product with an epilogue: true if c lies in scratch, a piece at a time; its layout.
   bool has_pieces() const { return product.is_followed && product.k > 0 && pauses() == 1; }
   std::int64_t piece_pitch_bytes() const;
   std::int64_t piece_bytes() const;
-  /// These rows and columns, of which the first element is at `c`, as what follows sees them.
+  /// These rows and columns, whose first element is at `c`, as the epilogue sees them.
   Piece piece(const void* c, std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column,
               std::int64_t columns) const;
 
-  /// Whether each part of packed a that stays is there: a byte for each.
+  /// Flags, a byte for each part of packed a that stays: true once it is packed.
   std::int64_t kept_bytes() const { return keep_a ? (form == Form::amx ? row_panels : groups() * pauses()) : 0; }
 
   /// The sums of one tile, if they are not those of c; of AMX those of a row panel, if they wait for further k.
   std::int64_t sums_bytes() const;
 
-  /// Where what a thread needs lies in its scratch.
+  /// The layout of a thread's scratch.
   struct Scratch {
     std::int64_t packed_b, packed_a, sums, pairs, tail, piece, kept, bytes;
   };
@@ -106,7 +106,7 @@ struct Plan {
 
   // For AMX: packed b waits in the second-level cache, and past it goes a row panel of a, so few k at a time that these
   // stay in the first-level cache. Its panels are of one height, that of the tiles: a lower one takes the row before it
-  // along, or what lies behind it in packed a.
+  // along, or the rows behind it in packed a.
   std::int64_t height() const { return panel_rows + (taller_panels > 0); }
   std::int64_t amx_depth() const;
   std::int64_t sums_panel_bytes() const { return AmxTiles::most * AmxTiles::rows * width * size; }
@@ -125,7 +125,7 @@ struct Plan {
   std::int64_t a_group_bytes_of(std::int64_t steps) const;
   bool is_wide(const TileSizes& sizes) const;
   void choose_packing();
-  /// True if what follows gets whole rows: b then passes by in the order of its columns for every few panels.
+  /// True if the epilogue gets whole rows: b then passes by in the order of its columns for every few panels.
   bool has_whole_rows() const;
   /// Blocks of packed b are narrower than they may be where that would make too few units.
   void cut_columns();

@@ -1,4 +1,4 @@
-/// The drivers: they walk over a plan's blocks, pack what has to be, and call tiles.
+/// The drivers: they walk over a plan's blocks, pack operands where needed, and call tiles.
 #include "gradus/backend/cpu/tiles/product.h"
 #include <algorithm>
 #include <array>
@@ -24,14 +24,14 @@ constexpr std::int64_t rows_ahead = 6;  // of b, while it is copied: rows a powe
 class LinesWanted {
  public:
   LinesWanted() = default;
-  /// So many rows, `apart` bytes from one to the next, of so many bytes, for tiles of so many turns.
+  /// `rows` rows, `apart` bytes from one to the next, of `bytes` bytes each, for tiles of `turns` turns.
   LinesWanted(Bytes begin, std::int64_t rows, std::int64_t bytes, std::int64_t apart, std::int64_t turns)
       : begin_(begin), step_(apart), lines_(rows), columns_(divide_up(bytes, line_bytes)) {
     if (apart <= 2 * bytes) step_ = line_bytes, lines_ = divide_up(rows * apart, line_bytes), columns_ = 1;
-    else if (rows < turns) columns_ = 0;  // most of what a tile fetched would be something else
+    else if (rows < turns) columns_ = 0;  // most lines that a tile fetched would be unused
   }
   bool any() const { return column_ < columns_; }
-  /// What tiles of so many turns fetch.
+  /// The lines that tiles of `turns` turns fetch.
   void take(std::int64_t turns, TileShape& shape) {
     shape.later = begin_ + column_ * line_bytes + line_ * step_, shape.later_step = step_;
     line_ += turns;
@@ -43,7 +43,7 @@ class LinesWanted {
   std::int64_t step_ = 0, lines_ = 0, columns_ = 0, line_ = 0, column_ = 0;
 };
 
-/// Ranges of units, one after the other.
+/// Ranges of units, in order.
 class Driver {
  public:
   Driver(const Plan& plan, const void* a, const void* b, void* c, void* scratch, const Epilogue& epilogue, Share* share)
@@ -67,8 +67,8 @@ class Driver {
                                                               : TileTable::kind_of(p_.dtype)]),
         kept_(static_cast<char*>(scratch) + at_.kept) {}
 
-  /// Row panels [begin, end), counted over the inner batch, of a block of columns; `next` is what follows. `passes`:
-  /// how many of the pauses have been reached. With a share those that it offers, from `begin` on, until they are done.
+  /// Row panels [begin, end), counted over the inner batch, of a block of columns; `next` is the range after it.
+  /// `passes`: the number of pauses reached. With a share those that it offers, from `begin` on, until they are done.
   void run(const Range& range, const Range* next, std::int64_t passes = 0) {
     const auto [outer, column_block, begin, end] = range;
     if (outer != outer_ && plan_.keep_a) std::memset(kept_, 0, static_cast<std::size_t>(plan_.kept_bytes()));
@@ -111,8 +111,8 @@ class Driver {
     shape_.c_row = plan_.rounds() ? plan_.width * plan_.size : c_row_;
   }
 
-  /// Of `left` panels the next ones, at most so many: how many. Towards the end of the last pass they are fewer, so
-  /// that others can take over some.
+  /// The number of the next of `left` panels, at most `most`. Towards the end of the last pass they are fewer, so that
+  /// others can take over some.
   std::int64_t take(std::int64_t most, std::int64_t left) {
     if (!share_) return most;
     return share_->take(share_->now().passes_left > 0 ? most : std::min(most, divide_up(left, 2))).count();
@@ -130,8 +130,8 @@ class Driver {
   Bytes source_of_b(std::int64_t j) const { return b_block_ + (step_ * p_.b_row + j * p_.b_column) * plan_.element; }
   char* panel_of_b(std::int64_t j) const { return packed_b_ + j / plan_.width * plan_.b_panel_bytes(); }
 
-  /// Whether b is packed a block at a time. Otherwise a panel is packed when the first rows meet it, while what the
-  /// next one is made of is on its way; of short chains there are too few steps to fetch so many short rows.
+  /// True if b is packed a block at a time. Otherwise a panel is packed when the first rows meet it, while the lines of
+  /// the next one are on their way; short chains have too few steps to fetch that many short rows.
   bool packs_blocks() const { return plan_.pack_b && p_.b_column == 1 && !plan_.is_deep && !may_copy_b(); }
   void want_next_b(const Range* next) {
     if (!plan_.pack_b || packs_blocks() || turns_ == 0) return;
@@ -154,7 +154,7 @@ class Driver {
     else a_wanted_ = {begin, depth_, rows * plan_.element, p_.a_column * plan_.element, turns_};
   }
 
-  /// Of a in place.
+  /// The place of a panel of a in place.
   Bytes place_of_a(std::int64_t batch, std::int64_t panel) const {
     return a_ + (batch * p_.a_batch + plan_.first_row(panel) * p_.a_row + step_ * p_.a_column) * plan_.element;
   }
@@ -334,7 +334,7 @@ void run_range(const Plan& plan, Driver& driver, std::int64_t begin, std::int64_
   }
 }
 
-/// Begins amid a range if the share was taken over from somebody who has.
+/// Begins amid a range if the share was taken over in its midst.
 void run_share(const Plan& plan, Driver& driver, Share& share) {
   const std::int64_t last_pass = plan.pauses() - 1;
   if (const Units begun = share.now(); begun.count() > 0)

@@ -40,8 +40,8 @@ void pack_panels(DType dtype, const void* b, std::int64_t rows, std::int64_t col
                  std::int64_t width, std::int64_t panel, void* target, Isa isa = cpu_backend::isa());
 
 /// The transpose of b [rows, columns], whose rows are `row` elements apart; those of the target are `pitch` apart.
-/// Written are whole vectors: of the target's rows as many as two vectors have lanes, or a multiple of that, of rows as
-/// many as one has; what is past b's are elements of b or 0.
+/// Whole vectors are written: the target's columns up to a multiple of two vectors' lanes, its rows up to a multiple of
+/// one vector's; elements past b's are elements of b or 0.
 void transpose(DType dtype, const void* b, std::int64_t rows, std::int64_t columns, std::int64_t row,
                std::int64_t pitch, void* target, Isa isa = cpu_backend::isa());
 

@@ -13,8 +13,7 @@ struct TileSizes {
   std::int64_t vector_bytes;
   std::int64_t rows[2];   // greatest height of tiles that are one and two vectors wide
   bool fetches_packed_b;  // at each step; else that is left to the processor
-  // Few rows read b once, from far away. Their tiles are wide, so that what they read of a row of b follows each other:
-  // by rows - 1.
+  // Few rows read b once, from far away. Their tiles are wide, so that they read a row of b contiguously: by rows - 1.
   static constexpr int few_rows = 4;
   std::int64_t wide_vectors[few_rows];
 };
@@ -27,7 +26,7 @@ inline constexpr int steps_at_once = 4;
 struct TileRun {
   std::int64_t a = 0, b = 0;
 };
-/// One run, at the beginning: what products of matrices have.
+/// One run, at the beginning: the run of matrix products.
 inline constexpr TileRun whole_run{};
 
 /// The arguments that all calls of a tile within one block share.
@@ -41,15 +40,15 @@ struct TileShape {
   // Lines wanted later, so far apart: one is fetched at each turn; one that is near if there are none.
   const char* later = reinterpret_cast<const char*>(&whole_run);
   std::int64_t later_step = 0;
-  std::int64_t runs = 1;  // at least 1, one after the other
+  std::int64_t runs = 1;  // at least 1, in sequence
   const TileRun* places = &whole_run;
-  // Where steps of b go, one after the other, as they are read by full tiles of two vectors. Of pairs, b is then two
-  // rows of bf16 a step, b_step / 2 apart.
+  // The place where steps of b go, contiguously, as full tiles of two vectors read them. With pairs, b is then two rows
+  // of bf16 a step, b_step / 2 apart.
   char* copy = nullptr;
 };
 inline constexpr int copying_vectors = 2;
-/// Steps ahead at which packed b is fetched from the second-level cache, where tiles do that. Of strips on one core of
-/// Zen 4: 104 GFLOP/s without, 111 with, of 117.
+/// Steps ahead at which packed b is fetched from the second-level cache, where tiles do that. Strips on one core of Zen
+/// 4: 104 GFLOP/s without, 111 with, peak 117.
 inline constexpr std::int64_t steps_ahead = 8;
 /// The same for b in place under wide tiles.
 inline constexpr std::int64_t wide_steps_ahead = 4;

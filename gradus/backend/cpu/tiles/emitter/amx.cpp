@@ -61,7 +61,7 @@ class AmxEmitter {
         body(AmxTiles::sum(i, j), at(b_, sums_, (i * rows * column_tiles_ + j) * row_bytes));
   }
 
-  /// The tiles of one AmxRun, one after the other.
+  /// The tiles of one AmxRun, in order.
   void run(V run) {
     V a = b_.CreateLoad(b_.getPtrTy(), run), right = b_.CreateLoad(b_.getPtrTy(), at(b_, run, std::int64_t{8}));
     V a_row = field(b_, run, 2), b_step = field(b_, run, 3), tiles = field(b_, run, 4);

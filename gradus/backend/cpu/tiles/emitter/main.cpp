@@ -24,7 +24,7 @@ namespace gradus::cpu_backend {
 namespace {
 
 /// Features are those that isa() asks the processor for (isa.cpp), not a CPU's whole set; prefetching to write does
-/// nothing where a processor has not got it.
+/// nothing on processors without it.
 struct Target {
   std::string name, features;
   TileSizes sizes;

@@ -160,7 +160,7 @@ class PackEmitter {
     return b_.CreateTrunc(b_.CreateLShr(b_.CreateSelect(b_.CreateFCmpUNO(x, x), quiet, nearest), all(16)), narrow);
   }
 
-  /// A vector's worth of columns, of which `left` exist: the last one stands for those that do not.
+  /// A vector's worth of columns, `left` of which exist: the last one stands for missing ones.
   void transpose_columns(V source, V target, V left) {
     std::vector<V> columns;
     V last = b_.CreateSub(left, number(b_, 1)), next = b_.CreateMul(source_row_, number(b_, pack_.lanes));

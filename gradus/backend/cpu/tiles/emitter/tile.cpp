@@ -43,7 +43,7 @@ class TileEmitter {
 
  private:
   using Sums = std::vector<V>;  // [rows][vectors]
-  /// What a copy of the body may count on.
+  /// Assumptions of a copy of the body.
   struct Knows {
     bool edge = false, copies = false, b_is_packed = false, a_by_rows = false, a_by_steps = false;
   };
@@ -122,7 +122,7 @@ class TileEmitter {
     return state;
   }
 
-  /// So many steps one after the other. Behind the sums and what is carried along lie the places of a and b.
+  /// `count` steps in sequence. Behind the sums and the carried values lie the places of a and b.
   void steps(std::vector<V>& s, std::size_t place, int count) {
     V &a = s[place], &b = s[place + 1], &copy = s[place - 3];
     const int64_t b_bytes = tile_.vectors * vector_bytes();
@@ -150,7 +150,7 @@ class TileEmitter {
     for (int64_t line = 0; line < tile_.vectors * vector_bytes(); line += 64) prefetch(b_, at(b_, row, line), 1, true);
   }
 
-  /// Zeros, or what c holds.
+  /// Zeros, or the values of c.
   Sums start() {
     const Sums zeros(rows() * vectors(), llvm::Constant::getNullValue(vector_));
     if (tile_.rounds) return zeros;
@@ -204,8 +204,8 @@ class TileEmitter {
     }
   }
 
-  /// Nothing is loaded before what comes before is done with: otherwise all loads of a turn would come first, and be
-  /// kept in memory.
+  /// Nothing is loaded before earlier work is done: otherwise all loads of a turn would come first, and be kept in
+  /// memory.
   void keep_order() {
     b_.CreateCall(llvm::InlineAsm::get(llvm::FunctionType::get(b_.getVoidTy(), false), "", "~{memory}", true));
   }

@@ -1,0 +1,271 @@
+/// Reflections I - tau v v', from which orthogonal factorizations are made, one by one and in blocks. Vectors are rows
+/// of a matrix, filled up with zeros to whole vectors of the processor.
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include "gradus/backend/cpu/kernels/factor_products.h"
+#include "gradus/backend/cpu/kernels/row_functions.h"
+
+namespace gradus::library::factors {
+
+/// Reflections that are applied at a time.
+constexpr std::int64_t block_reflections = 32;
+
+/// The multiple of vector_elements at or before `i`: where functions of rows may begin.
+constexpr std::int64_t start_before(std::int64_t i) { return i / vector_elements * vector_elements; }
+
+// Powers of two by bits: an object file has no library of functions.
+
+/// The exponent e of x, which is neither 0 nor infinite, from 2^(e - 1) to 2^e; of a subnormal number a larger one.
+inline int exponent_of(double x) { return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff) - 1022; }
+/// 2^e, or the nearest normal power of two.
+inline double power_of_two(int e) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(std::clamp(e, -1022, 1023) + 1023) << 52);
+}
+
+/// sqrt(a^2 + b^2), which overflows only if it is itself too large.
+inline double hypotenuse(double a, double b) {
+  const double sum = a * a + b * b;
+  if (sum > 1e-280 && sum < 1e280) return std::sqrt(sum);
+  const double larger = std::max(std::abs(a), std::abs(b)), less = std::min(std::abs(a), std::abs(b));
+  if (larger == 0 || !(larger < std::numeric_limits<double>::infinity())) return larger + less;
+  const double ratio = less / larger;
+  return larger * std::sqrt(1 + ratio * ratio);
+}
+
+/// The Euclidean length of x, in four chains.
+template <class T> double length_of(const T* x, std::int64_t n) {
+  const auto scaled = [&](double scale) {
+    double sums[4] = {};
+    std::int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+      for (int k = 0; k < 4; ++k) {
+        const double element = static_cast<double>(x[i + k]) * scale;
+        sums[k] += element * element;
+      }
+    for (; i < n; ++i) {
+      const double element = static_cast<double>(x[i]) * scale;
+      sums[0] += element * element;
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  };
+  const double sum = scaled(1);
+  if (sum > 1e-280 && sum < 1e280) return std::sqrt(sum);
+  double largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(static_cast<double>(x[i])));
+  if (largest == 0 || !(largest < std::numeric_limits<double>::infinity())) return largest;
+  const int exponent = exponent_of(largest);
+  return std::sqrt(scaled(power_of_two(-exponent))) * power_of_two(exponent);
+}
+
+/// The reflection that makes (pivot, rest) a multiple of the first unit vector, which `pivot` becomes; `rest` becomes
+/// the rest of v, whose first element is 1. Returns tau. Signs are LAPACK's: the pivot changes its own, unless the rest
+/// is 0, where tau is 0.
+template <class T> T reflect(T& pivot, T* rest, std::int64_t n) {
+  const double length = length_of(rest, n);
+  if (length == 0) return 0;
+  const double alpha = static_cast<double>(pivot), size = hypotenuse(alpha, length);
+  const double beta = alpha >= 0 ? -size : size, divisor = alpha - beta;
+  for (std::int64_t i = 0; i < n; ++i) rest[i] = static_cast<T>(static_cast<double>(rest[i]) / divisor);
+  pivot = static_cast<T>(beta);
+  return static_cast<T>((beta - alpha) / beta);
+}
+
+/// Products H_0 H_1 ... of at most block_reflections, as I - V' T V with V row by row.
+template <class T> class ReflectionBlock {
+ public:
+  /// For matrices of up to `most_rows` rows.
+  ReflectionBlock(Room& own, std::int64_t most_rows)
+      : products_(own.take<T>(most_rows * block_reflections)),
+        factors_(own.take<T>(most_rows * block_reflections)),
+        gram_(own.take<T>(block_reflections * block_reflections)),
+        triangle_(own.take<T>(block_reflections * block_reflections)) {}
+
+  /// Takes `count` rows of v: [count, width].
+  void set(const T* v, std::int64_t pitch, std::int64_t count, std::int64_t width, const T* taus,
+           Multiplier<T>& multiply) {
+    v_ = v, pitch_ = pitch, count_ = count, width_ = width;
+    clear(gram_, count, count, block_reflections);
+    clear(triangle_, count, count, block_reflections);
+    multiply.add(count, count, width, {v, pitch, 1}, {v, 1, pitch}, gram_, block_reflections);
+    for (std::int64_t j = 0; j < count; ++j) {  // -T, column by column
+      at(j, j) = -taus[j];
+      for (std::int64_t i = 0; i < j; ++i) {
+        T sum = 0;
+        for (std::int64_t k = i; k < j; ++k) sum += at(i, k) * gram_[k * block_reflections + j];
+        at(i, j) = -taus[j] * sum;
+      }
+    }
+  }
+  /// Rows of m: [rows, width] become m H_0 H_1 ..., or, backwards, m ... H_1 H_0.
+  void apply(bool backwards, T* m, std::int64_t pitch, std::int64_t rows, Multiplier<T>& multiply) const {
+    clear(products_, rows, count_, block_reflections);
+    clear(factors_, rows, count_, block_reflections);
+    multiply.add(rows, count_, width_, {m, pitch, 1}, {v_, 1, pitch_}, products_, block_reflections);
+    const std::int64_t row = backwards ? 1 : block_reflections, column = backwards ? block_reflections : 1;
+    multiply.add(rows, count_, count_, {products_, block_reflections, 1}, {triangle_, row, column}, factors_,
+                 block_reflections);
+    multiply.add(rows, width_, count_, {factors_, block_reflections, 1}, {v_, pitch_, 1}, m, pitch);
+  }
+
+ private:
+  T& at(std::int64_t i, std::int64_t j) { return triangle_[i * block_reflections + j]; }
+  T *products_, *factors_, *gram_, *triangle_;  // of the triangle the negative
+  const T* v_ = nullptr;
+  std::int64_t pitch_ = 0, count_ = 0, width_ = 0;
+};
+
+/// Rows of m: [rows, width], which are near, become m H for one reflection.
+template <class T>
+void apply_reflection(const T* v, T tau, std::int64_t width, T* m, std::int64_t pitch, std::int64_t rows) {
+  if (tau == 0) return;
+  const auto& functions = row_functions<T>();
+  T products[block_reflections];
+  for (std::int64_t first = 0; first < rows; first += block_reflections) {
+    const std::int64_t count = std::min(block_reflections, rows - first);
+    T* const begin = m + first * pitch;
+    functions.dots(begin, pitch, count, v, width, products);
+    for (std::int64_t r = 0; r < count; ++r) functions.add(-tau * products[r], v, begin + r * pitch, width);
+  }
+}
+
+/// Rows of m: [rows, width] become those of (H_0 H_1 ... H_(count - 1))', of reflections whose v_j is 0 before j.
+template <class T>
+void form_orthogonal(const T* v, std::int64_t v_pitch, std::int64_t count, std::int64_t width, const T* taus, T* m,
+                     std::int64_t pitch, std::int64_t rows, ReflectionBlock<T>& block, Multiplier<T>& multiply) {
+  clear(m, rows, width, pitch);
+  for (std::int64_t i = 0; i < rows; ++i) m[i * pitch + i] = 1;
+  if (count <= block_reflections) {
+    for (std::int64_t j = count; j-- > 0;) {
+      const std::int64_t start = start_before(j);
+      apply_reflection(v + j * v_pitch + start, taus[j], width - start, m + j * pitch + start, pitch, rows - j);
+    }
+    return;
+  }
+  for (std::int64_t first = (count - 1) / block_reflections * block_reflections; first >= 0;
+       first -= block_reflections) {
+    const std::int64_t start = start_before(first);
+    block.set(v + first * v_pitch + start, v_pitch, std::min(block_reflections, count - first), width - start,
+              taus + first, multiply);
+    block.apply(true, m + first * pitch + start, pitch, rows - first, multiply);
+  }
+}
+
+/// QR of a matrix that is given by its columns, as rows of `columns`.
+template <class T> class ColumnReflections {
+ public:
+  /// m rows and n columns.
+  ColumnReflections(Room& own, std::int64_t m, std::int64_t n)
+      : m_(m),
+        n_(n),
+        count_(std::min(m, n)),
+        width_(padded(m)),
+        pitch_(pitch_for<T>(width_)),
+        columns_(own.take<T>(n * pitch_)),
+        v_(own.take<T>(count_ * pitch_)),
+        taus_(own.take<T>(count_)) {}
+
+  T* column(std::int64_t j) const { return columns_ + j * pitch_; }
+  std::int64_t pitch() const { return pitch_; }
+  std::int64_t width() const { return width_; }
+
+  /// Above the diagonal of the columns, and on it, is R afterwards.
+  void factor(ReflectionBlock<T>& block, Multiplier<T>& multiply) const {
+    for (std::int64_t first = 0; first < count_; first += block_reflections) {
+      const std::int64_t count = std::min(block_reflections, count_ - first), behind = first + count;
+      for (std::int64_t j = first; j < behind; ++j) factor_column(j, first, behind);
+      if (behind == n_) break;
+      const std::int64_t start = start_before(first);
+      block.set(v_ + first * pitch_ + start, pitch_, count, width_ - start, taus_ + first, multiply);
+      block.apply(false, column(behind) + start, pitch_, n_ - behind, multiply);
+    }
+  }
+  /// q: [rows, width] becomes the first columns of Q, as rows.
+  void form(T* q, std::int64_t rows, ReflectionBlock<T>& block, Multiplier<T>& multiply) const {
+    form_orthogonal(v_, pitch_, count_, width_, taus_, q, pitch_, rows, block, multiply);
+  }
+  /// r: [rows, n], rows `pitch` apart, becomes R.
+  void write_upper(T* r, std::int64_t rows, std::int64_t pitch) const {
+    transpose(columns_, n_, rows, pitch_, r, pitch);
+    for (std::int64_t i = 1; i < rows; ++i) std::fill_n(r + i * pitch, std::min(i, n_), T(0));
+  }
+
+ private:
+  void factor_column(std::int64_t j, std::int64_t first, std::int64_t behind) const {
+    T *const x = column(j), *const v = v_ + j * pitch_;
+    taus_[j] = reflect(x[j], x + j + 1, m_ - j - 1);
+    std::fill_n(v, j, T(0));
+    v[j] = 1;
+    std::copy(x + j + 1, x + width_, v + j + 1);
+    const std::int64_t start = start_before(first);
+    apply_reflection(v + start, taus_[j], width_ - start, column(j + 1) + start, pitch_, behind - j - 1);
+  }
+
+  std::int64_t m_, n_, count_, width_, pitch_;
+  T *columns_, *v_, *taus_;
+};
+
+/// True if all n numbers are finite.
+template <class T> bool are_finite(const T* x, std::int64_t n) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  constexpr Bits infinity = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  Bits found = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    Bits bits;
+    std::memcpy(&bits, x + i, sizeof bits);
+    found |= static_cast<Bits>((bits & infinity) == infinity);
+  }
+  return found == 0;
+}
+
+/// The power of two by which numbers up to `largest` are multiplied, so that neither their squares nor those of what
+/// matters beside them leave the range of T; 1 for most.
+template <class T> T power_into_range(T largest) {
+  constexpr int usual = std::numeric_limits<T>::max_exponent / 4;
+  if (largest == 0) return 1;
+  const int exponent = exponent_of(static_cast<double>(largest));
+  if (exponent > -usual && exponent < usual) return 1;
+  return static_cast<T>(power_of_two(std::max(-exponent, std::numeric_limits<T>::min_exponent)));
+}
+template <class T> T largest_size(const T* x, std::int64_t n) {
+  T largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
+  return largest;
+}
+
+/// Rotations of neighbouring rows that wait to be applied together, to strips of columns that stay near.
+template <class T> class WaitingRotations {
+ public:
+  /// Of matrices of n rows.
+  WaitingRotations(Room& own, std::int64_t n)
+      : n_(n),
+        c_(own.take<T>(most_sweeps * n)),
+        s_(own.take<T>(most_sweeps * n)),
+        sweeps_(own.take<Sweep>(most_sweeps)) {}
+  bool is_full() const { return count_ == most_sweeps; }
+  /// A sweep over rotations first, first + 1, ..., whose cosines and sines are to be set.
+  void begin(std::int64_t first, std::int64_t count, bool ascending) {
+    sweeps_[count_] = {first, count, count_ * n_, ascending};
+    ++count_;
+  }
+  void set(std::int64_t i, double c, double s) {
+    const Sweep& now = sweeps_[count_ - 1];
+    c_[now.begin + i - now.first] = static_cast<T>(c);
+    s_[now.begin + i - now.first] = static_cast<T>(s);
+  }
+  /// Applies what waits to rows of `width` elements; it goes on waiting.
+  void apply(T* rows, std::int64_t pitch, std::int64_t width) const {
+    row_functions<T>().rotate(rows, pitch, width, sweeps_, count_, c_, s_);
+  }
+  void clear() { count_ = 0; }
+
+ private:
+  static constexpr std::int64_t most_sweeps = 32;
+  std::int64_t n_, count_ = 0;
+  T *c_, *s_;
+  Sweep* sweeps_;
+};
+
+}  // namespace gradus::library::factors

@@ -1,0 +1,87 @@
+/// Two loops (Nocedal and Wright, algorithm 7.4), and the compact form.
+#include "gradus/fitting/limited_memory.h"
+
+namespace gradus::fitting {
+
+void LimitedMemory::clear() {
+  theta_ = 1;
+  s_.clear();
+  y_.clear();
+  sy_.clear();
+  ss_.clear();
+  inverse_middle_ = {};
+}
+
+void LimitedMemory::add_pair(Vector s, Vector y, bool compact) {
+  theta_ = dot(y, y) / dot(s, y);
+  s_.push_back(std::move(s));
+  y_.push_back(std::move(y));
+  if (s_.size() > most_) {
+    s_.pop_front();
+    y_.pop_front();
+    if (compact)
+      for (auto* products : {&sy_, &ss_}) {
+        products->pop_front();
+        for (auto& row : *products) row.pop_front();
+      }
+  }
+  if (compact) make_compact();
+}
+
+void LimitedMemory::make_compact() {
+  const std::size_t k = s_.size(), last = k - 1;
+  sy_.emplace_back();
+  ss_.emplace_back();
+  for (std::size_t j = 0; j < last; ++j) {
+    sy_[j].push_back(dot(s_[j], y_[last]));
+    ss_[j].push_back(dot(s_[j], s_[last]));
+  }
+  for (std::size_t j = 0; j < k; ++j) {
+    sy_[last].push_back(dot(s_[last], y_[j]));
+    ss_[last].push_back(dot(s_[last], s_[j]));
+  }
+  inverse_middle_ = Matrix(2 * k, 2 * k);
+  for (std::size_t i = 0; i < k; ++i) {
+    inverse_middle_(i, i) = -sy_[i][i];
+    for (std::size_t j = 0; j < k; ++j) inverse_middle_(k + i, k + j) = theta_ * ss_[i][j];
+    for (std::size_t j = 0; j < i; ++j) inverse_middle_(k + i, j) = inverse_middle_(j, k + i) = sy_[i][j];
+  }
+}
+
+Vector LimitedMemory::newton_direction(const Vector& gradient) const {
+  Vector q = scaled(gradient, -1);
+  const std::size_t k = s_.size();
+  Vector rho(k), alpha(k);
+  for (std::size_t i = k; i-- > 0;) {
+    rho[i] = 1 / dot(s_[i], y_[i]);
+    alpha[i] = rho[i] * dot(s_[i], q);
+    add(q, -alpha[i], y_[i]);
+  }
+  q = scaled(std::move(q), 1 / theta_);
+  for (std::size_t i = 0; i < k; ++i) add(q, alpha[i] - rho[i] * dot(y_[i], q), s_[i]);
+  return q;
+}
+
+Vector LimitedMemory::row(std::size_t i) const {
+  const std::size_t k = s_.size();
+  Vector w(2 * k);
+  for (std::size_t j = 0; j < k; ++j) {
+    w[j] = y_[j][i];
+    w[k + j] = theta_ * s_[j][i];
+  }
+  return w;
+}
+
+Vector LimitedMemory::project(const Vector& v) const {
+  const std::size_t k = s_.size();
+  Vector p(2 * k);
+  for (std::size_t j = 0; j < k; ++j) {
+    p[j] = dot(y_[j], v);
+    p[k + j] = theta_ * dot(s_[j], v);
+  }
+  return p;
+}
+
+Vector LimitedMemory::middle(const Vector& v) const { return v.empty() ? v : solved(inverse_middle_, v); }
+
+}  // namespace gradus::fitting

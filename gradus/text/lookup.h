@@ -1,0 +1,165 @@
+/// Lookups: numbers for strings and for integers, by a vocabulary or by a hash. Names, defaults and the order of ids
+/// are Keras's. They run on the host, where strings live: in the map of a data set of text, or before a model is
+/// called.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "gradus/base/ranges.h"
+#include "gradus/data/text_dataset.h"
+#include "gradus/text/category_modes.h"
+#include "gradus/text/index_table.h"
+
+namespace gradus {
+
+/// Options of StringLookup.
+struct StringLookupOptions {
+  std::optional<std::int64_t> max_tokens = {};  // most ids, those of special tokens included
+  std::int64_t num_oov_indices = 1;             // places for terms out of the vocabulary: several are chosen by a hash
+  std::optional<std::string> mask_token = {};   // id 0; in other modes than ids it is left out
+  std::string oov_token = "[UNK]";              // stands in the vocabulary for those places
+  std::vector<std::string> vocabulary = {};     // empty: by adapt() or set_vocabulary()
+  std::vector<double> idf_weights = {};         // of the vocabulary, for tf_idf
+  bool invert = false;                          // terms for ids
+  OutputMode output_mode = OutputMode::ids;     // the form of results
+  bool pad_to_max_tokens = false;               // rows are max_tokens wide
+  static constexpr auto ranges() {
+    return std::array{Allowed::at_least(2, "max_tokens"), Allowed::within(0, 1 << 30, "num_oov_indices"),
+                      Allowed::finite("idf_weights")};
+  }
+};
+
+/// Ids of strings. A vocabulary holds UTF-8: InvalidArgument for a term that is none.
+class StringLookup {
+ public:
+  /// InvalidArgument for options that do not go together.
+  explicit StringLookup(StringLookupOptions options = {});
+
+  /// Strings [...] -> i64 [...], or a row of f32 as OutputMode tells. InvalidArgument before there is a vocabulary, and
+  /// within a traced function; OutOfRange for a term without an id where num_oov_indices is 0.
+  Tensor operator()(const Strings& x) const;
+  /// With invert: integers [...] -> the terms of these ids.
+  Strings operator()(const Tensor& ids) const;
+
+  /// Takes the vocabulary from data: terms by their frequency; of equal frequency the greater one, by its bytes, first.
+  /// A list is of documents of one term each; [n, terms]: of n documents. InvalidArgument if the options gave a
+  /// vocabulary.
+  void adapt(const Strings& data);
+  /// adapt() to the strings of epoch 0. An element of one dimension is one document, one of two is a batch of them.
+  template <std::size_t N> void adapt(const TextDataset<N>& data) { adapt_to(data.text()); }
+
+  /// The terms by their ids.
+  std::vector<std::string> get_vocabulary(bool include_special_tokens = true) const {
+    return table_.vocabulary(include_special_tokens);
+  }
+  /// The number of ids.
+  std::int64_t vocabulary_size() const { return table_.size(); }
+  /// Terms with or without the special tokens before them; idf_weights with tf_idf alone.
+  void set_vocabulary(const std::vector<std::string>& vocabulary, const std::vector<double>& idf_weights = {});
+  /// set_vocabulary() from a file of one term a line, as Keras's models have it. Unavailable if it cannot be read.
+  void load_vocabulary(const std::filesystem::path& file);
+  /// Writes such a file. InvalidArgument for a term with a line break.
+  void save_vocabulary(const std::filesystem::path& file) const;
+
+  /// Writes options and vocabulary as JSON: class_name and config, with Keras's names. The file appears whole or not at
+  /// all.
+  void save(const std::filesystem::path& file) const;
+  /// Reads what save() wrote. DataError for another file, Unavailable if it cannot be read.
+  static StringLookup load(const std::filesystem::path& file);
+
+  // For the rooms of the library.
+  const IndexTable<std::string>& table() const { return table_; }
+  /// Counts documents, and takes the vocabulary from counts.
+  void set_counts(TermCounts<std::string> counts);
+  /// The id of a term.
+  std::int64_t id_of(const std::string& term) const;
+
+ private:
+  void adapt_to(const TextPipeline& data);
+  bool has_given_vocabulary_;
+  IndexTable<std::string> table_;
+};
+
+/// Options of IntegerLookup.
+struct IntegerLookupOptions {
+  std::optional<std::int64_t> max_tokens = {};  // as in StringLookupOptions
+  std::int64_t num_oov_indices = 1;             // several are chosen by the integer modulo their number
+  std::optional<std::int64_t> mask_token = {};  // id 0; in other modes than ids it is left out
+  std::int64_t oov_token = -1;                  // stands in the vocabulary for those places
+  std::vector<std::int64_t> vocabulary = {};    // empty: by adapt() or set_vocabulary()
+  std::vector<double> idf_weights = {};         // of the vocabulary, for tf_idf
+  bool invert = false;                          // terms for ids
+  OutputMode output_mode = OutputMode::ids;     // the form of results
+  bool pad_to_max_tokens = false;               // rows are max_tokens wide
+  static constexpr auto ranges() {
+    return std::array{Allowed::at_least(2, "max_tokens"), Allowed::within(0, 1 << 30, "num_oov_indices"),
+                      Allowed::any("mask_token oov_token vocabulary"), Allowed::finite("idf_weights")};
+  }
+};
+
+/// Ids of integers. It is made of ops, so it may be traced, in a map or in a function.
+class IntegerLookup {
+ public:
+  /// InvalidArgument for options that do not go together.
+  explicit IntegerLookup(IntegerLookupOptions options = {});
+  /// Integers [...] -> i64 [...], or a row of f32 as OutputMode tells; with invert, ids -> terms. InvalidArgument
+  /// before there is a vocabulary. OutOfRange, within a function when the value is observed, for an integer without an
+  /// id where num_oov_indices is 0.
+  Tensor operator()(const Tensor& x) const;
+  /// As StringLookup's.
+  void adapt(const Tensor& data);
+  template <std::size_t N> void adapt(const Dataset<N>& data) { adapt_to(data.pipeline()); }
+  /// The terms by their ids.
+  std::vector<std::int64_t> get_vocabulary(bool include_special_tokens = true) const {
+    return table_.vocabulary(include_special_tokens);
+  }
+  /// The number of ids.
+  std::int64_t vocabulary_size() const { return table_.size(); }
+  /// As StringLookup's.
+  void set_vocabulary(const std::vector<std::int64_t>& vocabulary, const std::vector<double>& idf_weights = {});
+  /// As StringLookup's.
+  void save(const std::filesystem::path& file) const;
+  /// As StringLookup's.
+  static IntegerLookup load(const std::filesystem::path& file);
+
+ private:
+  void adapt_to(const Pipeline& data);
+  Tensor ids_of(const Tensor& x) const;
+  Tensor terms_of(const Tensor& ids) const;
+  void sort_terms();
+  bool has_given_vocabulary_;
+  IndexTable<std::int64_t> table_;
+  Tensor sorted_terms_, ids_of_sorted_;  // i64 [terms]
+};
+
+/// Options of Hashing.
+struct HashingOptions {
+  std::optional<std::string> mask_value = {};             // bin 0 is for it alone; of integers their decimal digits
+  std::optional<std::array<std::uint64_t, 2>> salt = {};  // SipHash with this key in place of FarmHash
+  OutputMode output_mode = OutputMode::ids;               // not tf_idf
+};
+
+/// Bins of strings and integers by a hash, without a vocabulary: FarmHash's Fingerprint64, or SipHash with a salt, both
+/// as in TensorFlow. A salt of one number is {salt, salt}.
+class Hashing {
+ public:
+  /// InvalidArgument unless num_bins is positive.
+  explicit Hashing(std::int64_t num_bins, HashingOptions options = {});
+  /// Strings [...] -> i64 [...], or a row of f32 as OutputMode tells. InvalidArgument within a traced function.
+  Tensor operator()(const Strings& x) const;
+  /// Integers by their decimal digits; floating numbers are truncated before.
+  Tensor operator()(const Tensor& x) const;
+
+ private:
+  std::int64_t bin_of(std::string_view value) const;
+  Tensor in_bins(const Shape& shape, const std::vector<std::int64_t>& bins) const;
+  std::int64_t num_bins_;
+  HashingOptions options_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,82 @@
+/// Options and vocabularies of text layers as files: JSON of class_name and config, as Keras names them, and lines.
+#pragma once
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "gradus/text/index_table.h"
+
+namespace gradus {
+
+/// Most bytes of a file of a vocabulary or a tokenizer: 1 GiB.
+inline constexpr std::int64_t most_vocabulary_bytes = std::int64_t{1} << 30;
+
+/// The text of a file. DataError for a file of more than most_vocabulary_bytes, Unavailable if it cannot be read.
+std::string read_vocabulary_text(const std::filesystem::path& file);
+
+/// Writes {"class_name": ..., "config": ...}.
+void write_text_layer(const std::filesystem::path& file, std::string_view class_name, nlohmann::ordered_json config);
+
+/// The config of such a file, read key by key. DataError names file and key.
+class TextLayerConfig {
+ public:
+  /// DataError if the file is of another class.
+  TextLayerConfig(const std::filesystem::path& file, std::string_view class_name);
+  const std::string& source() const { return source_; }
+  /// The value of a key; `otherwise` if it is not there or null. Instances: bool, std::int64_t, std::string, vectors of
+  /// strings, integers and floating numbers.
+  template <class T> T get(const char* key, T otherwise) const;
+  /// None if it is not there or null.
+  template <class T> std::optional<T> optional(const char* key) const {
+    return has(key) ? std::optional<T>(get<T>(key, T{})) : std::nullopt;
+  }
+  bool has(const char* key) const { return config_.contains(key) && !config_[key].is_null(); }
+
+ private:
+  std::string source_;
+  nlohmann::json config_;
+};
+
+/// The entries that tables have in common.
+template <class Key> nlohmann::ordered_json config_of(const IndexTable<Key>& table) {
+  const auto& o = table.options();
+  const auto or_null = [](const auto& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+  };
+  nlohmann::ordered_json config{{"max_tokens", or_null(o.max_tokens)},
+                                {"num_oov_indices", o.num_oov_indices},
+                                {"mask_token", or_null(o.mask_token)},
+                                {"oov_token", o.oov_token},
+                                {"invert", o.invert},
+                                {"output_mode", name_of(o.output_mode)},
+                                {"pad_to_max_tokens", o.pad_to_max_tokens}};
+  config["vocabulary"] = table.is_set() ? nlohmann::ordered_json(table.vocabulary(true)) : nlohmann::ordered_json();
+  config["idf_weights"] = table.weights().empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(table.weights());
+  return config;
+}
+
+/// The options that config_of() wrote, as Options: StringLookupOptions or IntegerLookupOptions.
+template <class Options, class Key> Options options_from(const TextLayerConfig& config, Options defaults, Key oov) {
+  Options options = std::move(defaults);
+  options.max_tokens = config.optional<std::int64_t>("max_tokens");
+  options.num_oov_indices = config.get<std::int64_t>("num_oov_indices", 1);
+  options.mask_token = config.optional<Key>("mask_token");
+  options.oov_token = config.get<Key>("oov_token", std::move(oov));
+  options.vocabulary = config.get<std::vector<Key>>("vocabulary", {});
+  options.idf_weights = config.get<std::vector<double>>("idf_weights", {});
+  options.invert = config.get<bool>("invert", false);
+  options.output_mode = output_mode_of(config.get<std::string>("output_mode", "int"), config.source());
+  options.pad_to_max_tokens = config.get<bool>("pad_to_max_tokens", false);
+  return options;
+}
+
+/// A layer made from a file: what it refuses is a DataError of the file.
+template <class Make> auto made_from(const TextLayerConfig& config, const Make& make) {
+  try {
+    return make();
+  } catch (const InvalidArgument& error) { throw DataError(text(config.source(), ": ", error.what())); }
+}
+
+}  // namespace gradus

@@ -1,0 +1,13 @@
+/// What decompositions of matrices mean to the oracle.
+#pragma once
+#include <optional>
+#include <vector>
+#include "gradus/graph/graph.h"
+
+namespace gradus::reference {
+
+/// The result of the decomposition `v`, whose operand has this spec and these values. Nothing if v is none. Signs of
+/// vectors are any.
+std::optional<std::vector<double>> decomposition(const Value& v, const Spec& spec, const std::vector<double>& in);
+
+}  // namespace gradus::reference
