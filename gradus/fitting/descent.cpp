@@ -57,7 +57,6 @@ void refuse_options_of_others(const MinimizeProblem& problem) {
 }
 
 MinimizeProblem checked_problem(MinimizeProblem problem) {
-  check_options("minimize", problem.settings);
   MinimizeSettings& s = problem.settings;
   if (s.method == MinimizeMethod::automatic)
     s.method = problem.has_bounds ? MinimizeMethod::l_bfgs_b : MinimizeMethod::bfgs;

@@ -54,7 +54,6 @@ void check_bounds(const LeastSquaresProblem& problem, const Vector& x0) {
 
 LeastSquaresProblem checked_fit(LeastSquaresProblem problem) {
   const LeastSquaresSettings& s = problem.settings;
-  check_options("least_squares", s);
   check_tolerances(s);
   if (s.method == LeastSquaresMethod::lm) {
     require(s.loss == RobustLoss::linear, "least_squares: the method lm has the linear loss alone; take trf or dogbox");
