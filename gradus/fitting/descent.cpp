@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/graph/call_context.h"
 #include "gradus/ops/constant.h"
 
 namespace gradus {
@@ -147,6 +148,7 @@ Minimum Descent::ended(MinimizeStatus status) {
 
 Minimum find_minimum(MinimizeProblem problem) {
   const HostFloats floats;
+  const FieldScope<&CallContext::listener> untaped(nullptr);  // a tape around it would be led through every step
   const Parameters& parameters = problem.parameters;
   Descent descent(std::move(problem), parameters);
   switch (descent.settings().method) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/fitting/robust_loss.h"
+#include "gradus/graph/call_context.h"
 #include "gradus/ops/constant.h"
 
 namespace gradus {
@@ -209,6 +210,7 @@ RoomOnLine room_on_line(const Vector& x, const Vector& s, const Vector& low, con
 
 LeastSquaresFit find_least_squares(LeastSquaresProblem problem) {
   const HostFloats floats;
+  const FieldScope<&CallContext::listener> untaped(nullptr);  // a tape around it would be led through every step
   const Parameters& parameters = problem.parameters;
   FitState state(std::move(problem), parameters);
   switch (state.settings().method) {
