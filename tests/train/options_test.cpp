@@ -380,6 +380,12 @@ TEST(Options, OfFunctionsAndGradients) {
   try_numbers("accumulated_gradients", AccumulateOptions{.micro_batch = 2}, [&](const auto& o) {
     accumulated_gradients([&](Tensor a) { return Loss::mean(squeeze(matmul(a, w), {1})); }, Variables{w}, {x}, o);
   });
+  const auto slope = [](Tensor x) { return reduce_sum(square(x - 1)); };
+  for (const MinimizeMethod method : {MinimizeMethod::bfgs, MinimizeMethod::l_bfgs_b, MinimizeMethod::newton_cg})
+    try_numbers("minimize", MinimizeOptions<Tensor>{.method = method},
+                [&](const auto& o) { minimize(slope, constant({3.0, 2.0}, f64), o); });
+  try_numbers("least_squares", LeastSquaresOptions<Tensor>{},
+              [](const auto& o) { least_squares([](Tensor x) { return x - 1; }, constant({3.0, 2.0}, f64), o); });
   try_numbers("jacobian", JacobianOptions{}, [](const auto& o) {
     const Tensor at = ones({2});
     GradientTape tape;
