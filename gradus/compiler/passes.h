@@ -26,11 +26,12 @@ void compose_samples(Graph& graph);
 /// Evaluates values of constants alone (fold.cpp).
 void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place
-/// (simplify.cpp), rows that repeat in a product (repeated_rows.cpp).
+/// (simplify.cpp), rows that repeat in a product (repeated_rows.cpp), sums of padded parts (padded_sums.cpp).
 void simplify(Graph& graph);
 /// The operand that an elementwise value equals, except for flushed numbers, such as x of x*1, if there is one.
 std::optional<int> operand_passed_on(const Graph& graph, const Value& v);
 void multiply_repeated_rows_once(Graph& graph);
+void join_padded_sums(Graph& graph);
 /// Keeps one of equal values and drops values that no output needs (eliminate.cpp).
 void eliminate_common_subexpressions(Graph& graph);
 /// Lets a loop keep values that its gradient would compute again, where that pays (residuals.cpp). This depends on

@@ -235,6 +235,7 @@ std::optional<int> operand_passed_on(const Graph& graph, const Value& v) {
 
 void simplify(Graph& graph) {
   multiply_repeated_rows_once(graph);
+  join_padded_sums(graph);
   Flushed flushed(graph);
   PerValue<int> stands_for(graph);
   for (int i = 0; i < graph.size(); ++i) {

@@ -190,10 +190,11 @@ namespace {
 /// The number of occurrences of each number. It counts on the host, since an index for each element takes more room
 /// than x.
 template <class T> Positions counted(std::span<const T> values, std::int64_t minlength) {
-  T largest = 0;
-  for (const T value : values) {
-    require(std::cmp_greater_equal(value, 0), "bincount: ", +value, " is negative");
-    largest = std::max(largest, value);
+  T least = 0, largest = 0;
+  for (const T value : values) least = std::min(least, value), largest = std::max(largest, value);
+  if (std::cmp_less(least, 0)) {
+    const auto first = std::ranges::find_if(values, [](T value) { return std::cmp_less(value, 0); });
+    throw InvalidArgument(text("bincount: ", +*first, " is negative"));
   }
   constexpr std::int64_t most = std::int64_t{1} << 40;
   require<ResourceExhausted>(std::cmp_less(largest, most) && minlength < most,

@@ -306,8 +306,7 @@ struct SquaredDifference {
   }
 };
 
-int bits_of(const scalar::Value& x) { return static_cast<int>(8 * size_of(x.type())); }
-int bits_of(const scalar::Real& x) { return static_cast<int>(8 * size_of(x.type)); }
+int bits_of(const auto& x) { return static_cast<int>(8 * size_of(type_of(x))); }
 scalar::Value bit_of(const scalar::Value& x, int k) { return (shift_right_logical(x, k) & 1) == 1; }
 scalar::Real bit_of(const scalar::Real& x, int k) {
   const double shifted = std::floor(std::ldexp(x.v, -k));
@@ -331,12 +330,32 @@ struct IntegerPow {
   Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
 };
 
-/// By Euclid's division with remainder, as often as two neighbours among Fibonacci's numbers of this width need.
+/// By Euclid's division with remainder, as often as the slowest pair of this width needs.
 struct Gcd {
   static constexpr auto name = "gcd";
   static constexpr auto takes = Takes::integers;
-  auto emit(auto a, auto b) const {
-    const auto zero = a - a;
+  auto emit(auto a, auto b) const { return bits_of(a) < 64 ? by_floats(a, b) : by_integers(a, b); }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
+
+ private:
+  /// In a float that is exact for all quotients and remainders, since vectors have no division of integers. A remainder
+  /// or its difference from the divisor is at most half of the divisor, so neighbours among Pell's numbers are slowest.
+  template <class V> static V by_floats(const V& left, const V& right) {
+    const DType type = type_of(left), exact = bits_of(left) > 16 ? f64 : f32;
+    V a = abs(convert(left, exact)), b = abs(convert(right, exact));
+    for (int step = 0; step < bits_of(left) * 4 / 5 + 3; ++step) {
+      const V divisor = max(b, 1), rest = a - truncate(a / divisor) * divisor;  // 0 after the end, where b is 0
+      a = select(b == 0, a, b);
+      b = min(rest, divisor - rest);
+    }
+    if (!is_signed(type)) return convert(a, type);
+    const V wraps = a == std::ldexp(1.0, bits_of(left) - 1);  // |MIN|
+    return convert(select(wraps, -a, a), type);
+  }
+
+  /// Neighbours among Fibonacci's numbers are slowest.
+  template <class V> static V by_integers(V a, V b) {
+    const V zero = a - a;
     for (int step = 0; step < bits_of(zero) * 3 / 2 + 2; ++step) {
       const auto done = b == 0, rest = select(done, zero, a - a / b * b);
       a = select(done, a, b);
@@ -344,7 +363,6 @@ struct Gcd {
     }
     return select(a < 0, -a, a);
   }
-  Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
 };
 
 scalar::Real copy_sign(scalar::Real x, scalar::Real sign) { return {std::copysign(x.v, sign.v), x.type}; }

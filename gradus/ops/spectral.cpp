@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/graph/context.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -17,6 +18,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/signal_parts.h"
 #include "gradus/ops/size_choice.h"
+#include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
 #include "gradus/tensor/derived_dimension.h"
 
@@ -133,13 +135,12 @@ void check_window(std::string_view op, std::int64_t n, DType dtype) {
   require(is_floating(dtype), op, ": a window is of floats, not ", dtype);
 }
 
-std::vector<double> kaiser(std::int64_t n, double beta) {
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double at = n == 1 ? 0 : 2 * static_cast<double>(i) / static_cast<double>(n - 1) - 1;
-    values.push_back(std::cyl_bessel_i(0, beta * std::sqrt(std::max(0.0, 1 - at * at))) / std::cyl_bessel_i(0, beta));
-  }
-  return values;
+/// I0(beta sqrt(1 - t^2)) / I0(beta) for n numbers t from -1 to 1, f64[n]. It depends on numbers alone, so it is
+/// concrete in a trace, too.
+Tensor kaiser(std::int64_t n, double beta) {
+  const Untraced outside;
+  const Tensor t = n == 1 ? zeros({1}, f64) : range(n, f64) * 2.0 / static_cast<double>(n - 1) - 1.0;
+  return bessel_i0(sqrt(maximum(1.0 - t * t, 0.0)) * beta) / bessel_i0(fill_like(t, beta));
 }
 
 }  // namespace
@@ -207,16 +208,18 @@ Tensor overlap_and_add(const Tensor& signal, std::int64_t frame_step) {
 }
 
 Tensor kaiser_window(std::int64_t n, double beta, DType dtype) {
-  const HostFloats floats;
   check_window("kaiser_window", n, dtype);
-  return cast(from_values(kaiser(n, beta), {n}), dtype);
+  const Untraced outside;
+  return cast(kaiser(n, beta), dtype);
 }
 
 Tensor kaiser_bessel_derived_window(std::int64_t n, double beta, DType dtype) {
   const HostFloats floats;
   check_window("kaiser_bessel_derived_window", n, dtype);
   require(n % 2 == 0, "kaiser_bessel_derived_window: expected an even number of elements, got ", n);
-  std::vector<double> sums = kaiser(n / 2 + 1, beta), values;
+  const Tensor rising = kaiser(n / 2 + 1, beta);
+  const auto numbers = rising.span<double>();
+  std::vector<double> sums(numbers.begin(), numbers.end()), values;
   for (std::size_t i = 1; i < sums.size(); ++i) sums[i] += sums[i - 1];
   for (std::size_t i = 0; i + 1 < sums.size(); ++i) values.push_back(std::sqrt(sums[i] / sums.back()));
   for (std::size_t i = values.size(); i-- > 0;) values.push_back(values[i]);

@@ -49,14 +49,15 @@ template <class Key> struct Entry {
 /// From this many entries on a sort by digits is faster than one by comparisons.
 constexpr std::size_t worth_digits = 256;
 
-/// Puts entries that stand by place in order. It sorts by digits of 8 bits from the lowest up and leaves out those in
-/// which all keys agree. `room` has as many entries.
-template <class Key> void sort_by_digits(std::span<Entry<Key>> entries, std::span<Entry<Key>> room) {
+/// Puts entries in order by digits of 8 bits from `first` up, and leaves out those in which all keys agree. Entries
+/// with one key keep their order. `room` has as many entries.
+template <class Key>
+void sort_by_digits(std::span<Entry<Key>> entries, std::span<Entry<Key>> room, std::size_t first = 0) {
   std::array<std::array<std::uint32_t, 256>, sizeof(Key)> counts{};
   for (const Entry<Key>& entry : entries)
-    for (std::size_t digit = 0; digit < sizeof(Key); ++digit) ++counts[digit][entry.key >> 8 * digit & 255];
+    for (std::size_t digit = first; digit < sizeof(Key); ++digit) ++counts[digit][entry.key >> 8 * digit & 255];
   std::span<Entry<Key>> from = entries, to = room.first(entries.size());
-  for (std::size_t digit = 0; digit < sizeof(Key); ++digit) {
+  for (std::size_t digit = first; digit < sizeof(Key); ++digit) {
     std::array<std::uint32_t, 256>& at = counts[digit];
     if (at[entries[0].key >> 8 * digit & 255] == entries.size()) continue;
     std::uint32_t before = 0;
@@ -67,10 +68,30 @@ template <class Key> void sort_by_digits(std::span<Entry<Key>> entries, std::spa
   if (from.data() != entries.data()) std::ranges::copy(from, entries.begin());
 }
 
+/// Puts entries that stand by place in order by the upper halves of their keys, then the few that share one by all of
+/// their keys: half of the passes. False if more than one in eight shares its upper half with the one before.
+inline bool sort_by_upper_halves(std::span<Entry<std::uint64_t>> entries, std::span<Entry<std::uint64_t>> room) {
+  sort_by_digits(entries, room, sizeof(std::uint64_t) / 2);
+  const auto upper = [](const Entry<std::uint64_t>& entry) { return entry.key >> 32; };
+  std::size_t shared = 0;
+  for (std::size_t i = 1; i < entries.size(); ++i)
+    if (upper(entries[i]) == upper(entries[i - 1])) ++shared;
+  if (shared > entries.size() / 8) return false;
+  for (std::size_t begin = 0, end = 0; shared > 0 && begin < entries.size(); begin = end) {
+    for (end = begin + 1; end < entries.size() && upper(entries[end]) == upper(entries[begin]);) ++end;
+    if (end - begin > 1)
+      std::sort(entries.begin() + static_cast<std::ptrdiff_t>(begin),
+                entries.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return true;
+}
+
 /// Puts entries that stand by place in order.
 template <class Key> void sort_entries(std::span<Entry<Key>> entries, std::span<Entry<Key>> room) {
-  if (entries.size() < worth_digits) std::sort(entries.begin(), entries.end());
-  else sort_by_digits(entries, room);
+  if (entries.size() < worth_digits) return std::sort(entries.begin(), entries.end());
+  if constexpr (sizeof(Key) == sizeof(std::uint64_t))
+    if (sort_by_upper_halves(entries, room)) return;
+  sort_by_digits(entries, room);
 }
 
 /// The entries that select_first keeps while it looks for `count` ones.

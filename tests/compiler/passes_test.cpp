@@ -54,6 +54,23 @@ const Row rows[] = {
     {"FoldsAsItWouldRun", fold_and_clean,  // subnormals are zero: 1e-40 * 1
      "%0 = constant{0x116c2} : f32[]\n%1 = constant{0x3f800000} : f32[]\n%2 = multiply %0 %1 : f32[]\nreturn %2\n",
      "%0 = constant{0x0} : f32[]\nreturn %0\n"},
+    {"JoinsSumsOfPaddedParts", simplify_and_clean,
+     "%0 = input : f32[4,1]\n%1 = input : f32[4,1]\n%2 = constant{0x0} : f32[4,2]\n"
+     "%3 = concat{axis=-1} %0 %2 : f32[4,3]\n%4 = concat{axis=-1} %2 %1 : f32[4,3]\n%5 = add %3 %4 : f32[4,3]\n"
+     "return %5\n",
+     "%0 = input : f32[4,1]\n%1 = input : f32[4,1]\n%2 = constant{0x0} : f32[4,1]\n%3 = add %0 %2 : f32[4,1]\n"
+     "%4 = add %2 %1 : f32[4,1]\n%5 = concat{axis=-1} %3 %2 %4 : f32[4,3]\nreturn %5\n"},
+    {"JoinsSumsOfSums", simplify_and_clean,  // of integers nothing is added to zeros
+     "%0 = input : i32[1,2]\n%1 = input : i32[1,2]\n%2 = constant{0x0} : i32[2,2]\n%3 = constant{0x0} : i32[1,2]\n"
+     "%4 = concat{axis=-2} %0 %2 : i32[3,2]\n%5 = concat{axis=-2} %3 %1 %3 : i32[3,2]\n%6 = add %4 %5 : i32[3,2]\n"
+     "%7 = concat{axis=-2} %1 %2 : i32[3,2]\n%8 = add %6 %7 : i32[3,2]\nreturn %8\n",
+     "%0 = input : i32[1,2]\n%1 = input : i32[1,2]\n%2 = add %0 %1 : i32[1,2]\n%3 = constant{0x0} : i32[1,2]\n"
+     "%4 = concat{axis=-2} %2 %1 %3 : i32[3,2]\nreturn %4\n"},
+    {"CutsNoPaddedPart", simplify_and_clean,
+     "%0 = input : f32[4,2]\n%1 = constant{0x0} : f32[4,1]\n%2 = concat{axis=-1} %0 %1 : f32[4,3]\n"
+     "%3 = concat{axis=-1} %1 %0 : f32[4,3]\n%4 = add %2 %3 : f32[4,3]\nreturn %4\n",
+     "%0 = input : f32[4,2]\n%1 = constant{0x0} : f32[4,1]\n%2 = concat{axis=-1} %0 %1 : f32[4,3]\n"
+     "%3 = concat{axis=-1} %1 %0 : f32[4,3]\n%4 = add %2 %3 : f32[4,3]\nreturn %4\n"},
     {"MultipliesByOne", simplify_and_clean,
      "%0 = input : f32[4]\n%1 = constant{0x3f800000} : f32[4]\n%2 = square %0 : f32[4]\n%3 = multiply %1 %2 : f32[4]\n"
      "%4 = divide %3 %1 : f32[4]\n%5 = negative %4 : f32[4]\nreturn %5\n",

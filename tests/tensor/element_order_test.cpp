@@ -95,5 +95,19 @@ TEST(ElementOrder, SortsAsComparisonsDo) {
     }
 }
 
+// Of 0, a few and most of the upper halves of the keys several entries have the same.
+TEST(ElementOrder, SortsKeysThatShareUpperHalves) {
+  for (const int bits : {32, 17, 8})
+    for (const std::vector<std::uint32_t>& row : rows(5000)) {
+      std::vector<Entry<std::uint64_t>> entries(row.size()), room(row.size());
+      for (std::uint32_t i = 0; i < row.size(); ++i)
+        entries[i] = {std::uint64_t{row[i] >> (32 - bits)} << 32 | (row[i] * 2654435761u & ~3u), i};
+      std::vector<Entry<std::uint64_t>> expected = entries;
+      std::sort(expected.begin(), expected.end());
+      sort_entries<std::uint64_t>(entries, room);
+      for (std::size_t i = 0; i < row.size(); ++i) ASSERT_EQ(entries[i].place, expected[i].place) << bits << " " << i;
+    }
+}
+
 }  // namespace
 }  // namespace gradus::element_order::element_order_test

@@ -141,9 +141,51 @@ void find_taps(const WindowAxes& axes, std::int64_t line, std::int64_t target, s
 
 }  // namespace
 
+namespace {
+
+/// Windows of so many taps are read tap by tap, in vectors; larger ones element by element.
+constexpr std::int64_t most_taps_of_vectors = 16;
+
+template <class T>
+[[gnu::target("avx2")]] void take(const T* __restrict x, const std::int32_t* __restrict taps, T* __restrict y,
+                                  std::int32_t tap, std::int64_t channels) {
+  for (std::int64_t c = 0; c < channels; ++c) y[c] = taps[c] == tap ? x[c] : y[c];
+}
+
+/// Bits of elements as numbers, since they are only moved.
+void with_bits(DType dtype, auto f) {
+  switch (size_of(dtype)) {
+    case 1: return f(std::uint8_t());
+    case 2: return f(std::uint16_t());
+    case 4: return f(std::uint32_t());
+    default: return f(std::uint64_t());
+  }
+}
+
+void take_tap_by_tap(const KernelArguments* arguments, const Call& call, std::int64_t begin, std::int64_t end) {
+  const std::int64_t channels = call.channels;
+  with_bits(call.dtype, [&]<class T>(T) {
+    for_each_line(call, begin, end, [&](std::int64_t at, std::int64_t example, std::int64_t line) {
+      T* y = written<T>(arguments, call.target) + at * call.line();
+      const std::int32_t* taps = read<std::int32_t>(arguments, call.second) + at * call.line();
+      std::fill(y, y + call.line(), T{});
+      for_each_tap(call.axes, line, [&](std::int64_t tap, const WindowAxis::Run& run, std::int64_t source) {
+        for (std::int64_t i = 0; i < run.count; ++i) {
+          const std::int64_t to = (run.target + i * run.target_step) * channels;
+          take(read<T>(arguments, call.first) + (example + source + run.source + i * run.source_step) * channels,
+               taps + to, y + to, static_cast<std::int32_t>(tap), channels);
+        }
+      });
+    });
+  });
+}
+
+}  // namespace
+
 void run_window_select(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const Call*>(arguments->data);
   const std::int64_t channels = call.channels, count = taps_of(call.axes);
+  if (count <= most_taps_of_vectors) return take_tap_by_tap(arguments, call, begin, end);
   auto* positions = static_cast<std::int64_t*>(arguments->scratch);
   with_type(call.dtype, [&]<class T>(T) {
     for_each_line(call, begin, end, [&](std::int64_t at, std::int64_t example, std::int64_t line) {

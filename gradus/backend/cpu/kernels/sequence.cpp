@@ -1,8 +1,11 @@
 /// Joining and running along an axis: concat, cumsum.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
+#include <utility>
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/kernels/sum_of.h"
@@ -35,17 +38,61 @@ void copy_column(const std::byte* from, std::byte* to, std::int64_t bytes, std::
     std::memcpy(to + row * step, from + row * each, static_cast<std::size_t>(each));
 }
 
-/// Whole rows of the result.
-void join_rows(const KernelArguments* arguments, const Join& join, std::int64_t first, std::int64_t last) {
+/// Rows of `parts` elements, one of each source.
+template <class T, std::size_t parts, std::size_t... k>
+[[gnu::target("avx2")]] void interleave(const std::array<const void*, parts>& sources, std::byte* target,
+                                        std::int64_t rows, std::index_sequence<k...>) {
+  T* __restrict const to = reinterpret_cast<T*>(target);
+  const std::array<const T*, parts> from{static_cast<const T*>(sources[k])...};
+  for (std::int64_t row = 0; row < rows; ++row)
+    ((to[row * static_cast<std::int64_t>(parts) + static_cast<std::int64_t>(k)] = from[k][row]), ...);
+}
+
+/// Rows of few elements, one of each part: vectors of them, where columns would be written element by element. False
+/// for others.
+bool interleave_rows(const KernelArguments* arguments, const Join& join, std::int64_t first, std::int64_t last) {
+  const std::int64_t bytes = join.parts[0].bytes;
+  if (!std::ranges::all_of(join.parts, [&](const Join::Part& part) { return part.bytes == bytes; })) return false;
   auto* const target = static_cast<std::byte*>(arguments->slots[join.target]) + first * join.row_bytes;
-  for (const Join::Part& part : join.parts) {
-    const auto* const from = static_cast<const std::byte*>(arguments->slots[part.slot]) + first * part.bytes;
-    const auto copy = part.bytes == 4    ? copy_column<4>
-                      : part.bytes == 8  ? copy_column<8>
-                      : part.bytes == 2  ? copy_column<2>
-                      : part.bytes == 16 ? copy_column<16>
-                                         : copy_column<0>;
-    copy(from, target + part.begin, part.bytes, join.row_bytes, last - first);
+  const auto of_parts = [&]<class T, std::size_t parts>(T, std::integral_constant<std::size_t, parts>) {
+    std::array<const void*, parts> sources;
+    for (std::size_t k = 0; k < parts; ++k)
+      sources[k] = static_cast<const std::byte*>(arguments->slots[join.parts[k].slot]) + first * bytes;
+    interleave<T>(sources, target, last - first, std::make_index_sequence<parts>());
+    return true;
+  };
+  const auto of_elements = [&]<class T>(T element) {
+    switch (join.parts.size()) {
+      case 2: return of_parts(element, std::integral_constant<std::size_t, 2>());
+      case 3: return of_parts(element, std::integral_constant<std::size_t, 3>());
+      case 4: return of_parts(element, std::integral_constant<std::size_t, 4>());
+      default: return false;
+    }
+  };
+  switch (bytes) {
+    case 1: return of_elements(std::uint8_t());
+    case 2: return of_elements(std::uint16_t());
+    case 4: return of_elements(std::uint32_t());
+    case 8: return of_elements(std::uint64_t());
+    default: return false;
+  }
+}
+
+/// Whole rows of the result, some at a time, so that they stay in the first cache from column to column.
+void join_rows(const KernelArguments* arguments, const Join& join, std::int64_t first, std::int64_t last) {
+  if (interleave_rows(arguments, join, first, last)) return;
+  const std::int64_t together = std::max<std::int64_t>(1, 16384 / join.row_bytes);
+  for (std::int64_t row = first; row < last; row += together) {
+    auto* const target = static_cast<std::byte*>(arguments->slots[join.target]) + row * join.row_bytes;
+    for (const Join::Part& part : join.parts) {
+      const auto* const from = static_cast<const std::byte*>(arguments->slots[part.slot]) + row * part.bytes;
+      const auto copy = part.bytes == 4    ? copy_column<4>
+                        : part.bytes == 8  ? copy_column<8>
+                        : part.bytes == 2  ? copy_column<2>
+                        : part.bytes == 16 ? copy_column<16>
+                                           : copy_column<0>;
+      copy(from, target + part.begin, part.bytes, join.row_bytes, std::min(together, last - row));
+    }
   }
 }
 
