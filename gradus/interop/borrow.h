@@ -62,9 +62,8 @@ template <Element T> Tensor borrow(const T* first, const Shape& shape, const Bor
   return detail::borrow("borrow", {first, -1}, {dtype_of<T>(), shape}, options);
 }
 /// A tensor that owns a vector: it is moved, not copied.
-template <Element T>
-  requires(!std::is_same_v<T, bool>)
-Tensor borrow(std::vector<T>&& values, const Shape& shape) {
+template <Element T> Tensor borrow(std::vector<T>&& values, const Shape& shape) {
+  static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements in memory: take from_values");
   const auto kept = std::make_shared<const std::vector<T>>(std::move(values));
   return borrow(std::span<const T>(*kept), shape, {.owner = kept, .copy_if_needed = true});
 }
