@@ -49,12 +49,11 @@ Tensor borrow(std::string_view what, const Borrowable& memory, const Spec& spec,
 /// A tensor of this shape on these values. The dtype is that of T. InvalidArgument if the shape, with .strides and
 /// .offset, has elements outside of the span, or without strides another number of elements, and for memory that cannot
 /// be read in place (see above). A shape without elements borrows nothing.
-template <Element T> Tensor borrow(std::span<const T> values, const Shape& shape, const BorrowOptions& options = {}) {
-  return detail::borrow("borrow", {values.data(), static_cast<std::int64_t>(values.size())}, {dtype_of<T>(), shape},
-                        options);
-}
-template <Element T> Tensor borrow(std::span<T> values, const Shape& shape, const BorrowOptions& options = {}) {
-  return borrow(std::span<const T>(values), shape, options);
+template <class T>
+  requires Element<std::remove_const_t<T>>
+Tensor borrow(std::span<T> values, const Shape& shape, const BorrowOptions& options = {}) {
+  return detail::borrow("borrow", {values.data(), static_cast<std::int64_t>(values.size())},
+                        {dtype_of<std::remove_const_t<T>>(), shape}, options);
 }
 /// As borrow of a span, from the pointer to element [0, 0, ...] on. The caller answers for the memory that the strides
 /// reach.
