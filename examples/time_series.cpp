@@ -29,14 +29,14 @@ int main() {
 
   Sequential model{Flatten(), Dense(16, relu), Dense(1)};
   Adam optimizer({.learning_rate = 0.01});
-  const History history = fit(model, optimizer, MeanSquaredError(), train, {.epochs = 15});
-  const double error = evaluate(model, MeanSquaredError(), test)["loss"];
+  const History history = fit(model, optimizer, MeanSquaredError(), train, {.epochs = 15, .verbose = false});
+  const double error = evaluate(model, MeanSquaredError(), test).loss;
   const double naive =
       test.unbatch()
           .reduce(constant(0.0), [](Tensor sum, Tensor x, Tensor y) { return sum + reduce_sum(square(x[-1] - y)); })
           .item() /
       static_cast<double>(test.unbatch().cardinality().value());
-  print("loss", history["loss"].back(), "on later hours", error, "with the last value again", naive);
+  print("loss", history.loss.back(), "on later hours", error, "with the last value again", naive);
   check(error < 0.1 * naive, "the model has learnt the waves");
 
   // Its own forecasts are the input of the next ones.

@@ -113,7 +113,7 @@ class Exporter {
     const std::int64_t rows = of_.batch_size.value_or(of_.train ? config.batch_size : 1);
     if (!of_.train && is_run) {
       const DataFacts facts = read_facts(of_.source / "data.json");
-      Sequential model = make_model(config, static_cast<std::int64_t>(facts.classes.size()));
+      Sequential model = make_model(config, static_cast<std::int64_t>(facts.classes.size()), facts);
       model.build(facts.input);
       load_safetensors(of_.source / "weights.safetensors", model);
       return prediction(model, facts.input, rows);

@@ -121,6 +121,8 @@ template <class Key> void visit_keys(DataConfig& d, const Key& key) {
   key.any("missing_value", d.missing_value);
   key.any("columns", d.columns);
   key.any("categories", d.categories);
+  key.choice("category_encoding", d.category_encoding, {"integer", "one_hot", "embedding"});
+  if (d.category_encoding == "embedding") key.size("category_width", d.category_width, false, 1 << 16);
   key.any("sample_weight", d.sample_weight);
 }
 

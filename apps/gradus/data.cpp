@@ -320,6 +320,7 @@ CsvOptions csv_options(const DataConfig& config, const DataFacts& facts) {
                      .header = config.header,
                      .separator = config.separator,
                      .missing_value = config.missing_value,
+                     .missing_category = config.category_encoding == "integer" ? std::nullopt : std::optional(-1.0),
                      .categories = facts.categories,
                      .columns = facts.columns.empty() ? config.columns : facts.columns};
   for (const std::string& column : config.categories) options.categories.try_emplace(column);

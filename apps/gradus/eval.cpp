@@ -20,7 +20,7 @@ int eval(const EvalArguments& arguments) {
     set_num_threads(static_cast<int>(threads));
   const std::optional<Strategy> strategy = strategy_of(config, cluster);
   const Data data = load_data(config.data, arguments.run);
-  Sequential model = make_model(config, data.outputs());
+  Sequential model = make_model(config, data.outputs(), data.facts);
   model.build(data.input);
   load_safetensors(arguments.run / "weights.safetensors", model);
   const EvaluateOptions options{

@@ -59,11 +59,11 @@ Batches test_batches(const TrainConfig& config, const Data& data) {
 
 Experiment make_experiment(const TrainConfig& config, const Data& data) {
   set_seed(static_cast<std::uint64_t>(config.seed));
-  Sequential model = make_model(config, data.outputs());
+  Sequential model = make_model(config, data.outputs(), data.facts);
   model.build(data.input);
   check_classes(config, data, model);
   Batches train = training_batches(config, data, config.batch_size);
-  adapt(model, config, without_weights(train));
+  adapt(model, config, without_weights(train), data.facts);
   Optimizer optimizer = make_optimizer(config.optimizer);
   add_parameter_groups(optimizer, config.optimizer, model.trainable_variables());
   Batches test = test_batches(config, data);

@@ -116,8 +116,9 @@ std::string graph_of(const Sequential& model, const Spec& input) {
   return scores.explain().graph();
 }
 
-void add_model(Json& said, const TrainConfig& config, const Spec& input, std::int64_t outputs, bool graph) {
-  Sequential model = make_model(config, outputs);
+void add_model(Json& said, const TrainConfig& config, const DataFacts& facts, std::int64_t outputs, bool graph) {
+  const Spec& input = facts.input;
+  Sequential model = make_model(config, outputs, facts);
   model.build(input);
   said["input"] = {{"dtype", text(input.dtype)}, {"shape", sizes_of(input.shape)}};
   said["parameters"] = model.variables().parameters();
@@ -134,7 +135,7 @@ Json inspect_run(const fs::path& directory, bool graph) {
     const DataFacts facts = read_facts(run.data());
     const std::int64_t outputs = fs::exists(run.vocabulary(), none) ? Vocabulary::read(run.vocabulary()).size()
                                                                     : static_cast<std::int64_t>(facts.classes.size());
-    add_model(said, config, facts.input, outputs, graph);
+    add_model(said, config, facts, outputs, graph);
   }
   if (fs::exists(run.metrics(), none)) {
     const std::string metrics = read_text_file(run.metrics());
@@ -156,7 +157,7 @@ Json inspect_config(const fs::path& file, bool graph) {
             {"file", file.string()},
             {"training examples", data.train.examples},
             {"test examples", data.test.examples}};
-  add_model(said, config, data.input, data.outputs(), graph);
+  add_model(said, config, data.facts, data.outputs(), graph);
   return said;
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include "apps/gradus/blocks.h"
+#include "apps/gradus/category_columns.h"
 
 namespace gradus::command {
 namespace {
@@ -84,6 +85,10 @@ Module make_scores(const Place& place) {
   return Dense(place.outputs);
 }
 
+bool normalizes(const TrainConfig& config) {
+  return !config.layers.empty() && config.layers[0].type == "normalization";
+}
+
 Module make_layer(const LayerConfig& layer, Place& place) {
   if (const auto found = makers_of_text().find(layer.type); found != makers_of_text().end()) {
     require<ConfigError>(place.of_text, "layers: ", layer.type, " is a layer of texts; the data are none");
@@ -125,10 +130,13 @@ Module make_layer(const LayerConfig& layer, Place& place) {
 
 }  // namespace
 
-Sequential make_model(const TrainConfig& config, std::int64_t outputs) {
+Sequential make_model(const TrainConfig& config, std::int64_t outputs, const DataFacts& facts) {
   std::vector<Module> layers;
   Place place{outputs, config.data.context, config.data.kind == "text"};
+  const bool encodes = encodes_categories(config.data, facts);
+  if (encodes) layers.push_back(category_columns(config.data, facts, normalizes(config)));
   for (const LayerConfig& layer : config.layers) {
+    if (encodes && normalizes(config) && &layer == &config.layers[0]) continue;  // within the first one
     layers.push_back(make_layer(layer, place));
     if (!layer.policy.empty()) layers.back().set_policy(policy_named(layer.policy));
   }
@@ -137,14 +145,16 @@ Sequential make_model(const TrainConfig& config, std::int64_t outputs) {
   return Sequential(std::move(layers), {.policy = policy_named(config.policy)});
 }
 
-void adapt(Sequential& model, const TrainConfig& config, const Dataset<2>& training) {
+void adapt(Sequential& model, const TrainConfig& config, const Dataset<2>& training, const DataFacts& facts) {
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
     if (config.layers[i].type != "normalization") continue;
     require<ConfigError>(i == 0, "layers[", i, "]: normalization has to be the first layer: it is adapted to the data");
     Normalization adapted;
-    adapted.adapt(training);
+    const bool encodes = encodes_categories(config.data, facts);
+    if (encodes && !has_numbers(config.data, facts)) continue;
+    adapted.adapt(encodes ? numbers_of_columns(training, config.data, facts) : training);
     const Variables own = model.layer(0).variables(), found = adapted.variables();
-    for (std::size_t v = 0; v < own.size(); ++v) own[v].assign(found[v].value());
+    for (std::size_t v = 0; v < found.size(); ++v) own[v].assign(found[v].value());
   }
 }
 

@@ -139,7 +139,7 @@ int predict_examples(const PredictArguments& arguments) {
   const std::optional<Strategy> strategy = strategy_of(config, cluster);
   const DataFacts facts = read_facts(arguments.run / "data.json");
   const Questions questions = read_questions(arguments, config.data, facts);
-  Sequential model = make_model(config, static_cast<std::int64_t>(facts.classes.size()));
+  Sequential model = make_model(config, static_cast<std::int64_t>(facts.classes.size()), facts);
   model.build(facts.input);
   load_safetensors(arguments.run / "weights.safetensors", model);
   const Tensor answers = answers_to(questions, model, config, facts.input, arguments.input.string(), strategy);

@@ -167,11 +167,12 @@ int try_out(const TrainArguments& arguments, TrainConfig config, const Cluster& 
 
 /// Warns that the model takes the numbers of words in a feature column for quantities.
 void tell_of_words(const DataConfig& config, const DataFacts& facts) {
+  if (config.category_encoding != "integer") return;
   for (const auto& [column, words] : facts.categories)
     if (column != config.label && words.size() > 2)
       std::cerr << "gradus: data.categories: the words of `" << printable(column, true) << "` become 0 to "
                 << words.size() - 1 << " in one column, in their sorted order, which the model takes for quantities; "
-                << "data.json lists them\n";
+                << "data.json lists them; category_encoding = \"one_hot\" or \"embedding\" takes them for words\n";
 }
 
 /// The facts of the data, with their checksum. A run that is resumed has to find those that it began with.

@@ -28,15 +28,6 @@ struct NoValidationData {
     static_assert((std::is_void_v<T> && ...), "there is no option validation_data: it is called .validation");
   }
 };
-struct NoValidationSplit {
-  NoValidationSplit() = default;
-  template <class... T>
-    requires GivenValues<T...>
-  NoValidationSplit(const T&...) {
-    static_assert((std::is_void_v<T> && ...),
-                  "there is no option validation_split: .validation = dataset.take(n), and train on skip(n)");
-  }
-};
 struct NoShuffle {
   NoShuffle() = default;
   template <class... T>
@@ -44,15 +35,6 @@ struct NoShuffle {
   NoShuffle(const T&...) {
     static_assert((std::is_void_v<T> && ...),
                   "there is no option shuffle: the data set shuffles, dataset.shuffle().batch(32)");
-  }
-};
-struct NoClassWeight {
-  NoClassWeight() = default;
-  template <class... T>
-    requires GivenValues<T...>
-  NoClassWeight(const T&...) {
-    static_assert((std::is_void_v<T> && ...),
-                  "there is no option class_weight: a third field of the data set and .sample_weight = true");
   }
 };
 struct NoInputShape {

@@ -71,7 +71,7 @@ class TextSlicesStage : public Stage {
 
 // Batches.
 
-Strings joined(const std::vector<Tensors>& elements, std::int64_t first) {
+Strings joined_texts(const std::vector<Tensors>& elements, std::int64_t first) {
   std::vector<std::string> values;
   Shape shape;
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -116,7 +116,7 @@ class TextBatchPass : public Pass {
       elements.push_back(std::move(element));
     }
     if (std::ssize(elements) < fewest_) return {};
-    Tensors batch{packed(joined(elements, first))};
+    Tensors batch{packed(joined_texts(elements, first))};
     for (std::size_t field = 1; field < fields_; ++field) batch.push_back(joined_field(elements, field, first));
     return batch;
   }
@@ -185,7 +185,7 @@ struct Found {
   std::vector<Spec> specs;
 };
 
-void widen(Shape& shape, const Shape& other, std::string_view field) {
+void widen_shape(Shape& shape, const Shape& other, std::string_view field) {
   require(shape.rank() == other.rank(), "map: ", field, " of the results differ in rank: ", brackets(shape), " and ",
           brackets(other));
   for (int axis = 0; axis < shape.rank(); ++axis)
@@ -199,12 +199,12 @@ class ResultSpecs {
     if (!is_begun_) begin(result);
     require(result.text.has_value() == found_.text.has_value() && result.tensors.size() == found_.specs.size(),
             "map: its function gives other fields for one element than for another");
-    if (found_.text) widen(*found_.text, result.text->shape(), "the strings");
+    if (found_.text) widen_shape(*found_.text, result.text->shape(), "the strings");
     for (std::size_t i = 0; i < found_.specs.size(); ++i) {
       const Spec& spec = result.tensors[i].spec();
       require(spec.dtype == found_.specs[i].dtype, "map: tensor ", i, " of the results is ", found_.specs[i],
               " for one element and ", spec, " for another");
-      widen(found_.specs[i].shape, spec.shape, text("tensor ", i));
+      widen_shape(found_.specs[i].shape, spec.shape, text("tensor ", i));
     }
   }
   bool is_begun() const { return is_begun_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/graph/call_context.h"
 #include "gradus/ops/constant.h"
 
 namespace gradus {
@@ -57,7 +58,6 @@ void refuse_options_of_others(const MinimizeProblem& problem) {
 }
 
 MinimizeProblem checked_problem(MinimizeProblem problem) {
-  check_options("minimize", problem.settings);
   MinimizeSettings& s = problem.settings;
   if (s.method == MinimizeMethod::automatic)
     s.method = problem.has_bounds ? MinimizeMethod::l_bfgs_b : MinimizeMethod::bfgs;
@@ -148,6 +148,7 @@ Minimum Descent::ended(MinimizeStatus status) {
 
 Minimum find_minimum(MinimizeProblem problem) {
   const HostFloats floats;
+  const FieldScope<&CallContext::listener> untaped(nullptr);  // a tape around it would be led through every step
   const Parameters& parameters = problem.parameters;
   Descent descent(std::move(problem), parameters);
   switch (descent.settings().method) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/fitting/robust_loss.h"
+#include "gradus/graph/call_context.h"
 #include "gradus/ops/constant.h"
 
 namespace gradus {
@@ -54,7 +55,6 @@ void check_bounds(const LeastSquaresProblem& problem, const Vector& x0) {
 
 LeastSquaresProblem checked_fit(LeastSquaresProblem problem) {
   const LeastSquaresSettings& s = problem.settings;
-  check_options("least_squares", s);
   check_tolerances(s);
   if (s.method == LeastSquaresMethod::lm) {
     require(s.loss == RobustLoss::linear, "least_squares: the method lm has the linear loss alone; take trf or dogbox");
@@ -210,6 +210,7 @@ RoomOnLine room_on_line(const Vector& x, const Vector& s, const Vector& low, con
 
 LeastSquaresFit find_least_squares(LeastSquaresProblem problem) {
   const HostFloats floats;
+  const FieldScope<&CallContext::listener> untaped(nullptr);  // a tape around it would be led through every step
   const Parameters& parameters = problem.parameters;
   FitState state(std::move(problem), parameters);
   switch (state.settings().method) {

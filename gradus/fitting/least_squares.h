@@ -69,6 +69,10 @@ template <FitParameters X = Tensor> struct LeastSquaresOptions {
   std::function<void(const LeastSquaresStep<X>&)> callback = {};  // after each iteration
   std::size_t max_bytes = 0;  // budget of the Jacobian, as JacobianOptions has it; 0: none
   bool run_eagerly = false;   // the function op by op, for a debugger
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("ftol xtol gtol"), Allowed::positive("f_scale max_nfev"),
+                      Allowed::any("max_bytes")};
+  }
 };
 
 /// The result of least_squares(), with the estimate of its uncertainty.
@@ -105,6 +109,7 @@ template <class X>
 LeastSquaresResult<X> least_squares_flat(const fitting::Parameters& parameters, const X& structure,
                                          std::shared_ptr<const fitting::CompiledResiduals> residuals,
                                          const LeastSquaresOptions<X>& options) {
+  check_options("least_squares", options);
   constexpr double infinity = Allowed::infinity;
   const auto as_x = [&](const fitting::Vector& x) { return fitting::with_tensors(structure, parameters.tensors(x)); };
   fitting::LeastSquaresProblem problem{

@@ -1,11 +1,9 @@
 /// A call of least_squares() without the structure of its parameters, and its result: what the methods see.
 #pragma once
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
-#include "gradus/base/ranges.h"
 #include "gradus/fitting/parameters.h"
 
 namespace gradus {
@@ -24,9 +22,6 @@ struct LeastSquaresSettings {
   RobustLoss loss;
   double f_scale;
   std::optional<int> max_nfev;
-  static constexpr auto ranges() {
-    return std::array{Allowed::not_negative("ftol xtol gtol"), Allowed::positive("f_scale max_nfev")};
-  }
 };
 struct LeastSquaresProgress {
   const Vector& x;

@@ -75,6 +75,10 @@ template <FitParameters X = Tensor> struct MinimizeOptions {
   std::optional<double> c1 = {};    // bfgs, newton_cg: sufficient decrease of a line search; 1e-4
   std::optional<double> c2 = {};    // bfgs, newton_cg: its curvature; 0.9
   bool run_eagerly = false;         // the function op by op, for a debugger
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("tol gtol ftol xtol"), Allowed::positive("maxiter maxfun maxcor maxls"),
+                      Allowed::between_zero_and_one("c1 c2")};
+  }
 };
 
 /// The result of minimize().
@@ -118,6 +122,7 @@ template <class X>
 MinimizeResult<X> minimize_flat(const fitting::Parameters& parameters, const X& structure,
                                 std::shared_ptr<const fitting::CompiledObjective> objective,
                                 const MinimizeOptions<X>& options) {
+  check_options("minimize", options);
   constexpr double infinity = Allowed::infinity;
   const auto as_x = [&](const fitting::Vector& x) { return fitting::with_tensors(structure, parameters.tensors(x)); };
   fitting::MinimizeProblem problem{

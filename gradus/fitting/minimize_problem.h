@@ -1,11 +1,9 @@
 /// A call of minimize() without the structure of its parameters, and its result: what the methods see.
 #pragma once
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
-#include "gradus/base/ranges.h"
 #include "gradus/fitting/parameters.h"
 
 namespace gradus {
@@ -21,10 +19,6 @@ struct MinimizeSettings {
   std::optional<double> tol, gtol, ftol, xtol;
   std::optional<int> maxiter, maxfun, maxcor, maxls;
   std::optional<double> c1, c2;
-  static constexpr auto ranges() {
-    return std::array{Allowed::not_negative("tol gtol ftol xtol"), Allowed::positive("maxiter maxfun maxcor maxls"),
-                      Allowed::between_zero_and_one("c1 c2")};
-  }
 };
 struct MinimizeProgress {
   const Vector& x;

@@ -169,5 +169,13 @@ template <class R> void visit_result(R& result, const auto& visit) {
   else parts::for_each(result, [&](auto& part) { visit_result(part, visit); });
 }
 
+/// The structure of a result that its type leaves open, as text.
+template <class R> void add_open_structure(const R& result, std::string& structure) {
+  if constexpr (!OneOf<R, Tensor, Loss, Gradients>) {
+    structure += parts::open_structure(result);
+    parts::for_each(result, [&](const auto& part) { add_open_structure(part, structure); });
+  }
+}
+
 }  // namespace detail
 }  // namespace gradus

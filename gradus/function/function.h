@@ -47,7 +47,9 @@ Called called_with(F& f, [[maybe_unused]] In in, const auto& finish, const A&...
     finish(result);
     Tensors tensors;
     visit_result(result, [&](Tensor& part) { tensors.push_back(std::exchange(part, {})); });
-    return {std::move(tensors), std::make_shared<const decltype(result)>(std::move(result))};
+    std::string lengths;
+    add_open_structure(result, lengths);
+    return {std::move(tensors), std::make_shared<const decltype(result)>(std::move(result)), std::move(lengths)};
   }
 }
 

@@ -189,7 +189,7 @@ bool same_input(const Recording::Input& a, const Recording::Input& b) {
 }  // namespace
 
 Recording record(const Trace& trace, const Called& called) {
-  Recording made{.applications = trace.applications(), .choices = trace.choices()};
+  Recording made{.lengths = called.lengths, .applications = trace.applications(), .choices = trace.choices()};
   std::vector<Ref<Node>> roots;
   for (const Trace::Guard& guard : trace.guards()) {
     roots.push_back(guard.predicate.node());
@@ -212,7 +212,8 @@ Recording record(const Trace& trace, const Called& called) {
 
 std::string difference(const Recording& open, std::span<const std::int64_t> symbols, const Recording& known) {
   if (open.ways != known.ways) return "C++ branches on tensor values go another way";
-  if (open.results != known.results || open.assigned != known.assigned) return "it returns or assigns something else";
+  if (open.results != known.results || open.assigned != known.assigned || open.lengths != known.lengths)
+    return "it returns or assigns something else";
   const auto same = [&](std::size_t a, std::size_t b) { return same_input(open.inputs[a], known.inputs[b]); };
   Graph graph = evaluated(open.graph, symbols);
   if (graph == known.graph) {  // as it mostly is; so no pass has to run

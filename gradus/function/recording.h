@@ -20,6 +20,7 @@ struct Recording {
   std::vector<Input> inputs;  // behind graph.inputs
   std::vector<bool> ways;     // of the branches
   std::vector<bool> results;  // true where the result exists
+  std::string lengths;        // of vectors, and keys of maps, of the result
   std::vector<const VariableCell*> assigned;
   std::size_t applications = 0;
   Trace::Choices choices;  // of the library, by sizes

@@ -55,6 +55,7 @@ std::size_t set_variants_limit(std::size_t bytes);
 struct Called {
   Tensors tensors;
   std::shared_ptr<const void> structure;
+  std::string lengths = {};  // of vectors, and keys of maps, of the structure
 };
 /// The call of a user's function on given tensors.
 using Body = std::function<Called(In arguments)>;

@@ -167,7 +167,12 @@ void VariantMaker::confirm(Variant& variant, Segment& segment, CallRequest& requ
     Recording& recording = known.form.recording;
     const bool chooses_alike = Trace::are_alike(recording.choices, variant.choices);
     recording.choices = variant.choices;
-    const bool is_the_same = chooses_alike && variant.open && !how_it_differs(*variant.open, known, symbols);
+    bool is_the_same = false;
+    if (chooses_alike && variant.open) try {
+        is_the_same = !how_it_differs(*variant.open, known, symbols);
+      } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
+        throw;
+      } catch (const Error&) {}  // such as a size that is negative here; run_open decides
     if (!is_the_same && (!chooses_alike || std::holds_alternative<Unlike>(run_open(variant.pattern, request, known)))) {
       variant.unfit.insert(symbols);
       return;

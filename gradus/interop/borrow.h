@@ -49,12 +49,11 @@ Tensor borrow(std::string_view what, const Borrowable& memory, const Spec& spec,
 /// A tensor of this shape on these values. The dtype is that of T. InvalidArgument if the shape, with .strides and
 /// .offset, has elements outside of the span, or without strides another number of elements, and for memory that cannot
 /// be read in place (see above). A shape without elements borrows nothing.
-template <Element T> Tensor borrow(std::span<const T> values, const Shape& shape, const BorrowOptions& options = {}) {
-  return detail::borrow("borrow", {values.data(), static_cast<std::int64_t>(values.size())}, {dtype_of<T>(), shape},
-                        options);
-}
-template <Element T> Tensor borrow(std::span<T> values, const Shape& shape, const BorrowOptions& options = {}) {
-  return borrow(std::span<const T>(values), shape, options);
+template <class T>
+  requires Element<std::remove_const_t<T>>
+Tensor borrow(std::span<T> values, const Shape& shape, const BorrowOptions& options = {}) {
+  return detail::borrow("borrow", {values.data(), static_cast<std::int64_t>(values.size())},
+                        {dtype_of<std::remove_const_t<T>>(), shape}, options);
 }
 /// As borrow of a span, from the pointer to element [0, 0, ...] on. The caller answers for the memory that the strides
 /// reach.
@@ -62,9 +61,8 @@ template <Element T> Tensor borrow(const T* first, const Shape& shape, const Bor
   return detail::borrow("borrow", {first, -1}, {dtype_of<T>(), shape}, options);
 }
 /// A tensor that owns a vector: it is moved, not copied.
-template <Element T>
-  requires(!std::is_same_v<T, bool>)
-Tensor borrow(std::vector<T>&& values, const Shape& shape) {
+template <Element T> Tensor borrow(std::vector<T>&& values, const Shape& shape) {
+  static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements in memory: take from_values");
   const auto kept = std::make_shared<const std::vector<T>>(std::move(values));
   return borrow(std::span<const T>(*kept), shape, {.owner = kept, .copy_if_needed = true});
 }

@@ -66,7 +66,7 @@ struct ManagedVersioned {
   Tensor dl_tensor;                    // the memory
 };
 
-/// True for types with the layout of ManagedVersioned, and of Managed.
+/// True for types with the layout of ManagedVersioned.
 template <class T>
 constexpr bool is_versioned = [] {
   if constexpr (requires(T x) { x.version.major, x.flags, x.dl_tensor; })
@@ -74,6 +74,7 @@ constexpr bool is_versioned = [] {
            offsetof(T, dl_tensor) == offsetof(ManagedVersioned, dl_tensor);
   else return false;
 }();
+/// True for types with the layout of Managed.
 template <class T>
 constexpr bool is_unversioned = [] {
   if constexpr (requires(T x) { x.dl_tensor, x.manager_ctx; } && !requires(T x) { x.version; })

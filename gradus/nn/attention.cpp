@@ -95,7 +95,8 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
             "the model on whole sequences");
     const Tensor q = rotated(project(0, "query", x)), k = rotated(project(1, "key", x)), v = project(2, "value", x);
     const CachedPlaces seen = cache.extended(*this, k, v, mask);
-    return joined(scaled_dot_product_attention(q, seen.keys, seen.values, {.mask = seen.mask}));
+    const Tensor shown = mask.defined() ? logical_and(seen.mask, joint_mask({}, mask, {})) : seen.mask;
+    return joined(scaled_dot_product_attention(q, seen.keys, seen.values, {.mask = shown}));
   }
 
   /// x: [batch, heads, time, key_dim] with rotary embeddings of its places, if there are any.

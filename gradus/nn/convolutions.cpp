@@ -46,6 +46,7 @@ struct WindowLayer : Layer, Described {
     set_activity_regularizer(settings.activity_regularizer);
   }
   std::string_view kind() const override { return settings.kind; }
+  bool mixes_places(const Shape&) const override { return settings.kernel[0] != 1 || settings.strides[0] != 1; }
   LayerConfig config() const override {
     const bool transposed = settings.layer.ends_with("Transpose");
     if (transposed && settings.groups > 1) return {};

@@ -62,16 +62,17 @@ Tensor choose_token(const Tensor& logits, TokenChoice choice) {
   check_options("choose_token", choice);
   require(is_floating(logits.dtype()) && logits.shape().rank() > 0 && logits.shape()[-1] != 0,
           "choose_token: logits are ", logits.spec(), ", expected floats [..., vocabulary]");
-  return chosen(logits, choice_of(choice), scalar_like(logits, choice.temperature, "choose_token"),
-                scalar_like(logits, choice.top_p, "choose_token"));
+  const Tensor wide = is_narrow(logits.dtype()) ? cast(logits, f32) : logits;
+  return chosen(wide, choice_of(choice), scalar_like(wide, choice.temperature, "choose_token"),
+                scalar_like(wide, choice.top_p, "choose_token"));
 }
 
 namespace {
 
-/// The results of some tokens, made one by one, must be those of the whole sequence.
-void try_model(const Module& model, const Tensor& prompt) {
-  constexpr std::int64_t places = 3;
-  const Tensor tokens = gather(prompt.rows(0, 1), mod(range(places, i32), static_cast<int>(prompt.shape()[1])), 1);
+/// The results of some tokens, made one by one, must be those of the whole sequence. `count`: tokens of the first prompt.
+void try_model(const Module& model, const Tensor& prompt, std::int32_t count, std::int64_t max_length) {
+  const std::int64_t places = std::min<std::int64_t>(3, max_length);
+  const Tensor tokens = gather(prompt.rows(0, 1), mod(range(places, i32), count), 1);
   const Tensor whole = cast(model(tokens, inference), f32);
   require(whole.shape().rank() == 3 && whole.shape()[1] == places, op, ": the model gives ", whole.spec(), " for ",
           tokens.spec(), ", expected logits [batch, time, vocabulary]");
@@ -197,15 +198,15 @@ Generated Generator::operator()(const Tensor& prompt, GenerateOptions options,
   check_prompt(prompt);
   State& state = *state_;
   const std::int64_t batch = state.cache.options().batch, max_length = state.cache.options().max_length;
-  require(prompt.shape()[0] == batch && prompt.shape()[1] + options.max_tokens <= max_length, op, ": prompts ",
+  require(prompt.shape()[0] == batch && options.max_tokens <= max_length - prompt.shape()[1], op, ": prompts ",
           prompt.spec(), " and ", options.max_tokens, " tokens more do not fit a Generator of ", batch,
           " sequences of up to ", max_length, " tokens");
   std::uint64_t own_state = options.seed ? random_state_of(*options.seed) : 0;
   std::optional<FieldScope<&CallContext::random_state>> seeded;
   if (options.seed) seeded.emplace(&own_state);
-  if (!std::exchange(state.is_tried, true)) try_model(state.model, prompt);
-
   const Tensor counts = counts_of(prompt, options.prompt_lengths);
+  if (!state.is_tried) try_model(state.model, prompt, counts.to_vector<std::int32_t>()[0], max_length);
+  state.is_tried = true;
   Sequences sequences(prompt, counts, options.stop);
   if (options.max_tokens == 0) return sequences.result();
   const auto [top_k, is_greedy, has_nucleus] = choice_of(options);

@@ -47,10 +47,11 @@ class Generator {
  public:
   /// For `batch` sequences of at most `max_length` tokens, prompts included. The model is kept by reference.
   Generator(const Module& model, std::int64_t batch, std::int64_t max_length);
+  Generator(const Module&& model, std::int64_t batch, std::int64_t max_length) = delete;  // keep the model in a variable
   ~Generator();
   Generator(Generator&&) noexcept;
   /// Goes on with the prompts, i32 [batch, time >= 1], token by token. `visit`, if given, gets the tokens of each step,
-  /// i32 [batch], before the next one is made.
+  /// i32 [batch], before the next one is made; those of a sequence that has ended count for nothing.
   Generated operator()(const Tensor& prompt, GenerateOptions options = {},
                        const std::function<void(const Tensor&)>& visit = {});
 

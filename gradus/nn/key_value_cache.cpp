@@ -57,6 +57,12 @@ Tensor within(const Tensor& places, std::int64_t length) {
   return check_range(places, length, false);
 }
 
+/// `counts`, all from 0 to `time`.
+Tensor counts_within(const Tensor& counts, std::int64_t time) {
+  const NameScope counted("call_with_cache: counts, of the places of this call that each sequence has");
+  return check_range(counts, dimension::add(time, 1), false);
+}
+
 }  // namespace
 
 /// The places of one layer, or of one of its calls where a call of the model has several.
@@ -195,7 +201,7 @@ Tensor call_with_cache(const Module& model, const Tensor& x, KeyValueCache& cach
   cache.state_->call.emplace(KeyValueCache::Call{within(places, cache.capacity())});
   const FieldScope<&CallContext::cache> extends(&cache);
   const Tensor y = model(x, inference);
-  cache.state_->lengths.assign(lengths + (counts.defined() ? counts : extent(time, i32)));
+  cache.state_->lengths.assign(lengths + (counts.defined() ? counts_within(counts, time) : extent(time, i32)));
   return y;
 }
 

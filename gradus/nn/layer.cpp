@@ -96,7 +96,7 @@ Tensor Layer::run(const Tensor& x) const {
   const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
   const CallScope this_call(*this);
   require(
-      !CallContext::here().cache || extends_caches() || !looks_at_places(), called(),
+      !CallContext::here().cache || extends_caches() || !mixes_places(x.shape()), called(),
       ": it looks at several places of a sequence, of which a cache of keys and values has only those of attention; "
       "call the model on whole sequences");
   const Tensor input = casts_input() ? computed(x) : x, mask = SequenceMask::of(input);

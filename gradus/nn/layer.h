@@ -44,6 +44,8 @@ class Layer {
   /// True if a place of the result depends on which places of the input count. Such a layer prints a notice, once, if
   /// its input has lost its mask.
   virtual bool looks_at_places() const { return false; }
+  /// True if a place of the result, along axis 1 of an input of this shape, depends on other places of the input.
+  virtual bool mixes_places(const Shape&) const { return looks_at_places(); }
   /// True if it extends the KeyValueCache of a call, so that it may look at places of a sequence that is made place by
   /// place.
   virtual bool extends_caches() const { return false; }

@@ -1,9 +1,11 @@
 /// Normalization layers: their variables, and the ops that they call.
 #include "gradus/ops/normalization.h"
+#include <algorithm>
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
 #include "gradus/graph/context.h"
 #include "gradus/nn/normalization.h"
+#include <algorithm>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
@@ -45,6 +47,11 @@ Tensor among(const Tensor& mask, const Tensor& x, const std::vector<int>& axes) 
   for (const int axis : axes)
     if (x.shape().normalized(axis) < mask.shape().rank()) return mask;
   return {};
+}
+
+/// True if a sequence is normalised over its places, too.
+bool is_along_places(const Shape& input, const std::vector<int>& axes) {
+  return input.rank() > 2 && std::ranges::any_of(axes, [&](int axis) { return input.normalized(axis) == 1; });
 }
 
 struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, Described {
@@ -187,6 +194,7 @@ struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer>, De
                                    .epsilon = options.epsilon,
                                    .mask = among(mask, x, options.axis)});
   }
+  bool mixes_places(const Shape& input) const override { return is_along_places(input, options.axis); }
   LayerNormalizationOptions options;
 };
 
@@ -205,6 +213,7 @@ struct RMSNormalizationLayer final : Cloned<RMSNormalizationLayer>, Described {
   Tensor call(const Tensor& x) const override {
     return rms_normalization(x, {.scale = variable(0), .axis = options.axis, .epsilon = options.epsilon});
   }
+  bool mixes_places(const Shape& input) const override { return is_along_places(input, options.axis); }
   RMSNormalizationOptions options;
 };
 
@@ -243,6 +252,7 @@ struct GroupNormalizationLayer final : ClonedMasked<GroupNormalizationLayer>, De
                                 .epsilon = options.epsilon,
                                 .mask = before_channels && mask.shape().rank() > 1 ? mask : Tensor()});
   }
+  bool mixes_places(const Shape& input) const override { return input.rank() > 2; }
   std::int64_t groups;
   GroupNormalizationOptions options;
 };
@@ -259,6 +269,7 @@ struct UnitNormalizationLayer final : ClonedMasked<UnitNormalizationLayer>, Desc
     while (mask.shape().rank() < x.shape().rank()) mask = expand_dims(mask, -1);
     return call(where(mask, x, fill_like(x, 0)));
   }
+  bool mixes_places(const Shape& input) const override { return is_along_places(input, axis); }
   std::vector<int> axis;
 };
 

@@ -38,6 +38,7 @@ struct SpatialLayer final : Cloned<SpatialLayer>, Described {
     return of_masked ? of_masked(x, mask) : f(x);
   }
   bool looks_at_places() const override { return static_cast<bool>(of_masked); }
+  bool mixes_places(const Shape&) const override { return true; }
   std::function<Tensor(const Tensor& x, const Tensor& mask)> of_masked = {};
   std::string_view name_of_layer, name_of_kind;
   int spatial;

@@ -85,6 +85,7 @@ struct SoftmaxLayer final : ClonedMasked<SoftmaxLayer>, Described {
   LayerConfig config() const override { return {"Softmax", {{"axis", std::int64_t{axis}}}}; }
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override { return softmax(x, axis); }
+  bool mixes_places(const Shape& input) const override { return input.rank() > 2 && input.normalized(axis) == 1; }
   Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
     const int masked_axes = mask.shape().rank();
     if (x.shape().normalized(axis) >= masked_axes) return softmax(x, axis);

@@ -81,7 +81,7 @@ void check_factors(std::string_view op, const Tensor& lower_upper, const Tensor&
           ", the permutation ", perm.spec(), "; expected [..., n, n] and integers [..., n]");
 }
 /// Row i of the result is row places[i] of x.
-Tensor rows_at(const Tensor& x, const Tensor& places) {
+Tensor rows_in_order(const Tensor& x, const Tensor& places) {
   return take_along_axis(x, broadcast_to(expand_dims(places, -1), x.shape()), -2);
 }
 Tensor unit_lower(const Tensor& lower_upper) {
@@ -108,13 +108,13 @@ Tensor lu_solve(const Tensor& lower_upper, const Tensor& perm, const Tensor& rhs
   if (rhs.shape().rank() > 0) wanted.set(-1, rhs.shape().back());
   require(rhs.dtype() == lower_upper.dtype() && rhs.shape() == wanted, "lu_solve: the factors are ", lower_upper.spec(),
           ", the right side ", rhs.spec(), "; expected [..., n, n] and [..., n, k] of one dtype");
-  const Tensor middle = triangular_solve(unit_lower(lower_upper), rows_at(rhs, perm));
+  const Tensor middle = triangular_solve(unit_lower(lower_upper), rows_in_order(rhs, perm));
   return triangular_solve(lower_upper, middle, {.lower = false});
 }
 
 Tensor lu_reconstruct(const Tensor& lower_upper, const Tensor& perm) {
   check_factors("lu_reconstruct", lower_upper, perm);
-  return rows_at(matmul(unit_lower(lower_upper), triu(lower_upper)), argsort(perm));
+  return rows_in_order(matmul(unit_lower(lower_upper), triu(lower_upper)), argsort(perm));
 }
 
 Eigenpairs eigh(const Tensor& x) {

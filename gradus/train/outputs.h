@@ -148,11 +148,14 @@ class Losses {
   std::vector<Entry> entries_;
 };
 
+// For the rooms of the library.
+
 /// One output of an examined batch.
 struct ExaminedOutput {
-  std::string name;
-  Loss loss = {};  // unweighted
-  Tensor y = {}, prediction = {}, sample_weight = {};
+  std::string name;                // of the output
+  Loss loss = {};                  // unweighted
+  Tensor y = {}, prediction = {};  // its target, its value
+  Tensor sample_weight = {};       // with the mask of the prediction; empty: none
 };
 
 namespace detail {

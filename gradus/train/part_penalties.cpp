@@ -6,10 +6,14 @@
 namespace gradus {
 namespace {
 
-void add_up(Tensors& sums, const Gradients& more) {
+bool is_empty(const GradientPart& part) { return !part.is_rows() && !part.whole().defined(); }
+
+/// Adds gradients of some of the variables. The gradient of a table that no penalty reads stays one of lookups.
+void add_up(std::vector<GradientPart>& sums, const Gradients& more, const Variables& variables) {
+  sums.resize(variables.size());
   for (std::size_t i = 0; i < more.size(); ++i) {
-    if (i < sums.size()) sums[i] = sums[i] + more[i];
-    else sums.push_back(more[i]);
+    GradientPart& sum = sums[static_cast<std::size_t>(variables.find(*more.variables()[i].cell()))];
+    sum = is_empty(sum) ? more.mean(i) : sum + more.mean(i);
   }
 }
 
@@ -29,7 +33,8 @@ Gradients PartPenalties::gradient(GradientTape& tape, const Examined& part, std:
   if (part.activity_penalty.defined()) {
     const std::int64_t all = part.activity_penalty.node()->varies ? rows_of_all_ : rows_;
     const Tensor penalty = part.activity_penalty * (static_cast<double>(rows) / static_cast<double>(all));
-    gradients_ += tape.gradient(Loss::of_total(penalty), variables_, {.unconnected = Unconnected::zero});
+    add_up(of_activity_penalties_,
+           tape.gradient(Loss::of_total(penalty), variables_, {.unconnected = Unconnected::none}), variables_);
     of_activities_ = of_activities_.defined() ? of_activities_ + penalty : penalty;
   }
   return tape.gradient(part.loss, variables_, {.unconnected = has_penalty ? Unconnected::zero : Unconnected::error});
@@ -37,16 +42,18 @@ Gradients PartPenalties::gradient(GradientTape& tape, const Examined& part, std:
 
 void PartPenalties::add_to(Loss& loss, Gradients& gradients) const {
   Examined on_variables{.loss = loss};
-  Tensors means;
-  add_up(means, gradients_);
+  std::vector<GradientPart> penalties = of_activity_penalties_;
   {  // A sum over shards that is older than a tape is made again under it, by shards of some lengths alone.
     GradientTape tape;
     detail::add_penalties(on_variables, model_.layer_behind());
     if (on_variables.penalty.defined())
-      add_up(means, tape.gradient(on_variables.penalty, variables_, {.unconnected = Unconnected::zero}));
+      add_up(penalties, tape.gradient(on_variables.penalty, variables_, {.unconnected = Unconnected::none}),
+             variables_);
   }
-  if (means.empty() || gradients.size() == 0) return;
-  for (std::size_t i = 0; i < means.size(); ++i) means[i] = gradients[i] + means[i];
+  if (penalties.empty() || gradients.size() == 0) return;
+  std::vector<GradientPart> means;
+  for (std::size_t i = 0; i < penalties.size(); ++i)
+    means.push_back(is_empty(penalties[i]) ? gradients.mean(i) : gradients.mean(i) + penalties[i]);
   gradients = Gradients(variables_, std::move(means), gradients.weight());
   loss = on_variables.total();
   if (of_activities_.defined()) loss = loss.plus_part(of_activities_);

@@ -21,7 +21,7 @@ class PartPenalties {
   const Variables variables_;
   const std::int64_t rows_, rows_of_all_;  // of this shard, and of all shards
   Tensor of_activities_;
-  Gradients gradients_;  // of the activity penalties
+  std::vector<GradientPart> of_activity_penalties_;  // by variable; empty where there is none
 };
 
 }  // namespace gradus

@@ -90,6 +90,41 @@ TEST_F(DataKinds, TablesOfWordsAndNumbers) {
   EXPECT_NE(report.find("width = 10"), std::string::npos);  // of a worst example
 }
 
+/// The kind follows from the shop alone, whose words are in no order: a model of one layer cannot tell by their
+/// numbers.
+TEST_F(DataKinds, WordsAreEncodedAsOneHotRowsOrEmbeddings) {
+  const std::vector<std::string> shops{"east", "north", "south", "west", "centre"};
+  std::string text = "size,shop,kind\n", asked = "shop,size\n";
+  for (int i = 0; i < 200; ++i)
+    text += gradus::text(1000 + i % 7, ',', i % 41 == 40 ? "NA" : shops[static_cast<std::size_t>(i) % 5], ',',
+                         i % 41 == 40 || i % 5 % 2 == 0 ? "even" : "odd", '\n');
+  for (const std::string& shop : shops) asked += shop + ",1003\n";
+  write("data.csv", text);
+  write("new.csv", asked);
+  const std::string layers = "[[layers]]\ntype = \"normalization\"\n[[layers]]\ntype = \"scores\"\n";
+  const std::string data =
+      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"kind\"\ncategories = [\"kind\", \"shop\"]\nmissing_value = 0\n";
+  for (const std::string keys :
+       {"category_encoding = \"one_hot\"\n", "category_encoding = \"embedding\"\ncategory_width = 3\n"}) {
+    SCOPED_TRACE(keys);
+    fs::remove_all(root_ / "run");
+    configure(data + keys, layers);
+    ASSERT_EQ(trained(), ok) << errors_;
+    EXPECT_EQ(errors_.find("takes for quantities"), std::string::npos) << errors_;
+    EXPECT_GT(number_after("test accuracy "), 0.95) << output_;
+    ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
+    for (std::size_t i = 0; i < shops.size(); ++i)
+      EXPECT_TRUE(lines()[i + 1].starts_with(gradus::text(i, i % 2 == 0 ? ",even," : ",odd,"))) << lines()[i + 1];
+    write("bad.csv", "shop,size\nnowhere,1\n");
+    EXPECT_EQ(predicted(root_ / "bad.csv"), bad_data);
+    expect_error("bad.csv:2: column `shop`");
+    ASSERT_EQ(status_of([&] { return eval({.run = root_ / "run"}); }), ok) << errors_;
+  }
+  configure(data + "category_encoding = \"letters\"\n", layers);
+  EXPECT_EQ(trained(), usage);
+  expect_error("category_encoding");
+}
+
 TEST_F(DataKinds, ChosenColumnsOfATable) {
   std::string text = "id,x,noise,shop,y,w\n";
   for (int i = 0; i < 200; ++i)

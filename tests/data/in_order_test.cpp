@@ -4,6 +4,7 @@
 #include <algorithm>
 #include "gradus/ops/constant.h"
 #include "gradus/data/pipeline_changes.h"
+#include "gradus/data/stage.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
 #include "tests/data/readings.h"
@@ -72,6 +73,15 @@ TEST_P(PipelinesInOrder, ReadTheSameInTheBackgroundAndFromACache) {
   const auto cached = row.make().cache();
   EXPECT_EQ(read_all(cached), first);
   EXPECT_EQ(read_all(cached), first);
+}
+
+TEST_P(PipelinesInOrder, BeginAgainForAnEarlierElement) {
+  const auto dataset = GetParam().make();
+  const Elements all = read_all(dataset);
+  const auto pass = dataset.pipeline().stage().open(0);
+  for (const std::int64_t index : {std::ssize(all) - 1, std::int64_t{0}, std::ssize(all) / 2, std::int64_t{0}})
+    EXPECT_EQ(described(pass->at(index)[0]), all[static_cast<std::size_t>(index)]) << index;
+  EXPECT_TRUE(pass->at(std::ssize(all)).empty());
 }
 
 TEST_P(PipelinesInOrder, HoldEachElementInOneShard) {

@@ -124,6 +124,18 @@ TEST(Minimize, LossesMayHoldDerivatives) {
   }
 }
 
+TEST(Minimize, ATapeAroundItChangesNothing) {
+  for (const MinimizeMethod method : methods) {
+    const auto alone = minimize(valley, start_of_valley(), {.method = method});
+    Variable v(start_of_valley(), "v");
+    GradientTape tape;
+    const auto found = minimize([&] { return valley(v); }, Variables{v}, {.method = method});
+    EXPECT_EQ(max_abs_difference(v, alone.x), 0);
+    EXPECT_EQ(found.nfev, alone.nfev);
+    EXPECT_EQ(tape.gradient(square(v.value()[0]), v)[0].item(), 2 * alone.x[0].item());
+  }
+}
+
 TEST(Minimize, CallbacksSeeEachIterationAndStop) {
   for (const MinimizeMethod method : methods) {
     std::vector<double> seen;

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <limits>
+#include <ostream>
 #include <string>
 #include <vector>
 #include "gradus/fitting/least_squares.h"
@@ -33,6 +34,9 @@ struct ReferenceFit {
   std::vector<double> x, covariance;
   int nfev;
 };
+
+inline void PrintTo(const ReferenceMinimum& run, std::ostream* out) { *out << run.problem; }
+inline void PrintTo(const ReferenceFit& run, std::ostream* out) { *out << run.problem; }
 
 /// A function and the point where the runs begin.
 struct TestProblem {

@@ -62,6 +62,12 @@ TEST(Csv, CategoriesAreNumberedByTheirOrder) {
   EXPECT_EQ(given.label.to_vector<std::int32_t>(), (Integers{0, 1}));
 }
 
+TEST(Csv, AMissingWordIsNoWord) {
+  const CsvTable table = parse("b,n,y\nred,1,0\nNA,NA,1\nblue,3,0\n",
+                               {.label = "y", .missing_value = 0, .missing_category = -1, .categories = {{"b", {}}}});
+  EXPECT_EQ(table.features.to_vector<float>(), (std::vector<float>{1, 1, -1, 0, 0, 3}));
+}
+
 TEST(Csv, MissingValues) {
   const std::string_view text = "a,b,y\n,red,0\nNA,n/a,1\n3,blue,1\n";
   const CsvTable table = parse(text, {.label = "y", .missing_value = -7, .categories = {{"b", {}}}});

@@ -109,6 +109,31 @@ TEST_P(ReadSizes, AreRefusedWhereAnySizeIsDeclared) {
   EXPECT_EQ(refused > 0, GetParam().name != std::string("a_branch_at_one"));
 }
 
+TEST(Sizes, AStructureThatDependsOnASizeIsAnotherProgram) {
+  struct Halves {
+    std::vector<Tensor> small, large;
+  };
+  const auto sorted = function([](const Tensor& x) {
+    Halves halves;
+    (x.shape()[0] > 8 ? halves.large : halves.small).push_back(x * 2);
+    return halves;
+  });
+  for (const int n : {3, 20, 4, 30, 5}) {
+    const Halves halves = sorted(rows_of_size(n));
+    EXPECT_EQ(halves.large.size(), n > 8 ? 1u : 0u) << n;
+    EXPECT_EQ(halves.small.size(), n > 8 ? 0u : 1u) << n;
+  }
+}
+
+TEST(Sizes, ASizeThatHasNoResultInTheOpenProgramHasAVariantOfItsOwn) {
+  const auto shortened = function([](const Tensor& x) {
+    const std::int64_t n = x.shape()[0];
+    if (n == 0) return x;
+    return concat({x, iota({n - 1}, f32)}, 0);
+  });
+  for (const int n : {4, 5, 0, 7, 1, 0}) EXPECT_EQ(shortened(ones({n})).shape()[0], n == 0 ? 0 : 2 * n - 1) << n;
+}
+
 TEST(Sizes, MayEachHaveAVariantOfTheirOwn) {
   std::vector<std::int64_t> met;
   const auto traced = function(

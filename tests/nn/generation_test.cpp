@@ -2,6 +2,7 @@
 /// follows the distribution that was asked for; what a cache cannot serve is refused.
 #include <gtest/gtest.h>
 #include <cmath>
+#include <limits>
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
@@ -232,12 +233,47 @@ TEST(KeyValueCaches, KeepMasks) {
   const Tensor x = constant({{3, 0, 5, 0, 7, 1}});
   const Tensor whole = model(x, inference);
   KeyValueCache cache({.batch = 1, .max_length = 6});
-  for (std::int64_t k = 0; k < 6; ++k)
-    if (x[0][k].item() != 0)
-      EXPECT_EQ(call_with_cache(model, slice(x, {0, k}, {1, 1}), cache).to_vector<float>(),
-                whole[0].rows(k, k + 1).to_vector<float>())
-          << k;
-    else call_with_cache(model, slice(x, {0, k}, {1, 1}), cache);
+  for (std::int64_t k = 0; k < 6; ++k)  // places that are left out, too
+    EXPECT_EQ(call_with_cache(model, slice(x, {0, k}, {1, 1}), cache).to_vector<float>(),
+              whole[0].rows(k, k + 1).to_vector<float>())
+        << k;
+}
+
+TEST(KeyValueCaches, AreExtendedByFunctionsThatWereTracedWithoutOne) {
+  const MultiHeadAttention attention(2, 4, {.causal = true});
+  const auto traced = function([&](const Tensor& x) { return attention(x); });
+  struct Net {
+    std::function<Tensor(Tensor)> attend;
+    Tensor operator()(const Tensor& x) const { return attend(x); }
+  };
+  const Tensor x = random::normal({1, 3, 8}, {.seed = 2});
+  attention(x, inference);
+  const Tensor whole = traced(x);
+  for (std::int64_t k = 0; k < 3; ++k) traced(x.rows(0, 1));
+  const Model<Net> model(Net{[&](Tensor y) { return traced(y); }});
+  KeyValueCache cache({.batch = 1, .max_length = 3});
+  for (std::int64_t k = 0; k < 3; ++k)
+    EXPECT_EQ(call_with_cache(model, slice(x, {0, k, 0}, {1, 1, 8}), cache).to_vector<float>(),
+              slice(whole, {0, k, 0}, {1, 1, 8}).to_vector<float>())
+        << k;
+}
+
+TEST(KeyValueCaches, AreExtendedBehindRecomputeGrad) {
+  const MultiHeadAttention attention(2, 4, {.causal = true});
+  struct Net {
+    MultiHeadAttention attention;
+    Tensor operator()(const Tensor& x) const {
+      return recompute_grad([this](const Tensor& y) { return attention(y); })(x);
+    }
+  };
+  set_seed(6);
+  const Model<Net> model(Net{attention});
+  const Tensor x = random::normal({1, 3, 8}, {.seed = 2}), whole = model(x, inference);
+  KeyValueCache cache({.batch = 1, .max_length = 3});
+  for (std::int64_t k = 0; k < 3; ++k)
+    EXPECT_EQ(call_with_cache(model, slice(x, {0, k, 0}, {1, 1, 8}), cache).to_vector<float>(),
+              slice(whole, {0, k, 0}, {1, 1, 8}).to_vector<float>())
+        << k;
 }
 
 TEST(KeyValueCaches, RefuseWhatTheyCannotServe) {
@@ -249,9 +285,25 @@ TEST(KeyValueCaches, RefuseWhatTheyCannotServe) {
   };
   refused(MultiHeadAttention(2, 4), x, "it is not causal");
   refused(LSTM(4), x, "it looks at several places");
+  refused(Conv1D(4, 2), x, "it looks at several places");
+  refused(MaxPooling1D(2), x, "it looks at several places");
+  refused(GlobalMaxPooling1D(), x, "it looks at several places");
+  refused(ZeroPadding1D({1, 0}), x, "it looks at several places");
+  refused(GroupNormalization(2), x, "it looks at several places");
+  refused(LayerNormalization({.axis = {1, 2}}), x, "it looks at several places");
+  refused(Softmax(1), x, "it looks at several places");
+  {
+    KeyValueCache each({.batch = 1, .max_length = 4});
+    call_with_cache(Sequential{Conv1D(4, 1), LayerNormalization(), Softmax()}, x, each);
+  }
   refused(Dense(4), random::normal({2, 3, 8}), "the batch of the cache");
-  KeyValueCache cache({.batch = 1, .max_length = 4});
   const MultiHeadAttention attention(2, 4, {.causal = true});
+  for (const int count : {-1, 4}) {
+    KeyValueCache counted({.batch = 1, .max_length = 9});
+    call_with_cache(attention, x, counted, {.counts = constant({count})});
+    expect_error<OutOfRange>([&] { counted.lengths().to_vector<std::int32_t>(); }, {"counts", "outside [0, 4)"});
+  }
+  KeyValueCache cache({.batch = 1, .max_length = 4});
   call_with_cache(attention, x, cache);
   expect_error<OutOfRange>([&] { call_with_cache(attention, x, cache).to_vector<float>(); }, {"outside [0, 4)"});
   EXPECT_THROW(KeyValueCache({.batch = 0}), InvalidArgument);
@@ -311,13 +363,46 @@ TEST(Generation, RefusesModelsThatMixPlaces) {
   };
   set_seed(1);
   const Model<Mean> model;
-  expect_error<InvalidArgument>([&] { generate(model, constant({{1, 2, 3}})); },
-                                {"apart from those of whole sequences"});
+  Generator mixing(model, 1, 20);
+  for (int k = 0; k < 2; ++k)  // a trial that failed is made again
+    expect_error<InvalidArgument>([&] { mixing(constant({{1, 2, 3}}), {.max_tokens = 3}); },
+                                  {"apart from those of whole sequences"});
   const Sequential good = decoder();
   expect_error<InvalidArgument>([&] { generate(good, constant({1, 2})); }, {"expected i32 [batch, time]"});
   expect_error<OutOfRange>([&] { generate(good, constant({{1, 2}}), {.prompt_lengths = constant({3})}); },
                            {"a prompt of 3 tokens"});
   EXPECT_THROW(generate(good, constant({{1, 2}}), {.top_p = 2}), InvalidArgument);
+}
+
+TEST(Generation, OfFewPlacesTriesNoMore) {
+  set_seed(3);
+  Sequential model{Embedding(vocabulary, 8), PositionEmbedding(2), MultiHeadAttention(2, 4, {.causal = true}),
+                   Dense(vocabulary)};
+  EXPECT_EQ(generate(model, constant({{1}}), {.max_tokens = 1}).tokens.shape(), (Shape{1, 2}));
+  Generator generator(model, 1, 2);
+  expect_error<InvalidArgument>(
+      [&] { generator(constant({{1}}), {.max_tokens = std::numeric_limits<std::int64_t>::max()}); }, {"do not fit"});
+}
+
+/// Zeros behind a short first prompt are none of its tokens.
+TEST(Generation, OfRaggedPromptsWithMasks) {
+  set_seed(4);
+  Sequential model{Embedding(vocabulary, 12, {.mask_zero = true}), MultiHeadAttention(2, 6, {.causal = true}),
+                   Dense(vocabulary)};
+  const Tensor prompts = constant({{3, 0, 0}, {4, 5, 6}});
+  const Generated both =
+      generate(model, prompts, {.max_tokens = 2, .temperature = 0, .prompt_lengths = constant({1, 3})});
+  const Generated first = generate(model, constant({{3}}), {.max_tokens = 2, .temperature = 0});
+  EXPECT_EQ(slice(both.tokens, {0, 0}, {1, 3}).to_vector<std::int32_t>(), first.tokens.to_vector<std::int32_t>());
+}
+
+TEST(ChosenTokens, OfNarrowLogitsHaveTheirProbabilitiesInF32) {
+  const Tensor logits = cast(constant({{4.0F, -3.0F}}), bf16);  // the second one has 0.0009
+  int seconds = 0;
+  set_seed(2);
+  const Tensor many = broadcast_to(logits, {20000, 2});
+  for (const std::int32_t token : choose_token(many, {.top_p = 0.999}).to_vector<std::int32_t>()) seconds += token;
+  EXPECT_EQ(seconds, 0);
 }
 
 /// Shares of 20,000 draws beside the probabilities.

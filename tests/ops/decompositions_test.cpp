@@ -124,7 +124,7 @@ TEST_P(Decompositions, FactorsOfLuMultiplyToTheMatrix) {
 }
 
 /// Penrose's equations.
-TEST_P(Decompositions, PseudoinversesInvertWhatTheyCan) {
+TEST_P(Decompositions, PseudoinversesHavePenrosesProperties) {
   for (const Tensor& x : {normal_matrix({m, n}, t, 7), matrices_of(m, n, t)[4], ones({m, n}, t)}) {
     const Tensor p = pinv(x), a = wide(x), b = wide(p), ab = matmul(a, b), ba = matmul(b, a);
     const double scale = frobenius(a) * frobenius(b), most = bound * scale;
@@ -138,7 +138,7 @@ TEST_P(Decompositions, PseudoinversesInvertWhatTheyCan) {
   EXPECT_EQ(matrix_rank(zeros({m, n}, t)).item(), 0);
 }
 
-TEST_P(Decompositions, OfWhatIsNotFiniteAreNan) {
+TEST_P(Decompositions, OfMatricesThatAreNotFiniteAreNan) {
   for (const double bad : {std::numeric_limits<double>::quiet_NaN(), infinite}) {
     const Tensor x = normal_matrix({m, n}, t, 9);
     const Tensor is_last = equal(reshape(range(m * n), {m, n}), m * n - 1);

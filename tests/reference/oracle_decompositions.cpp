@@ -57,7 +57,7 @@ std::pair<double, double> rotation_of(double a, double b, double d) {
   const double t = (zeta >= 0 ? 1 : -1) / (std::abs(zeta) + std::sqrt(1 + zeta * zeta)), c = 1 / std::sqrt(1 + t * t);
   return {c, c * t};
 }
-void append(Numbers& all, const Numbers& more) { all.insert(all.end(), more.begin(), more.end()); }
+void append_numbers(Numbers& all, const Numbers& more) { all.insert(all.end(), more.begin(), more.end()); }
 
 /// Makes k columns orthogonal by rotations, which `beside` takes along.
 void make_orthogonal(Grid& a, Grid& beside) {
@@ -126,8 +126,8 @@ Numbers svd(const Value& v, const Grid& a) {
   const Svd3 all = singular(a);
   if (!v.op.as<Svd>()->vectors) return all.s;
   Numbers result = all.u.values;
-  append(result, all.s);
-  append(result, all.v.values);
+  append_numbers(result, all.s);
+  append_numbers(result, all.v.values);
   return result;
 }
 
@@ -169,7 +169,7 @@ Numbers eigh(const Value& v, const Grid& a) {
   const Eigen2 all = eigen(a);
   if (!v.op.as<Eigh>()->vectors) return all.e;
   Numbers result = all.v.values;
-  append(result, all.e);
+  append_numbers(result, all.e);
   return result;
 }
 
@@ -194,7 +194,7 @@ Numbers qr(const Value& v, const Grid& a) {
   for (std::size_t i = 0; i < r.m; ++i)
     for (std::size_t j = 0; j < std::min(i, r.n); ++j) r(i, j) = 0;
   Numbers result = q.values;
-  append(result, r.values);
+  append_numbers(result, r.values);
   return result;
 }
 
@@ -226,7 +226,7 @@ Numbers lu(const Value&, const Grid& given) {
     }
   }
   Numbers result = a.values;
-  append(result, order);
+  append_numbers(result, order);
   return result;
 }
 
@@ -275,7 +275,7 @@ std::optional<std::vector<double>> decomposition(const Value& v, const Spec& spe
   Numbers all;
   for (std::size_t matrix = 0; matrix < count; ++matrix) {
     const auto first = in.begin() + static_cast<std::ptrdiff_t>(matrix * m * n);
-    append(all, found->second(v, Grid(m, n, Numbers(first, first + static_cast<std::ptrdiff_t>(m * n)))));
+    append_numbers(all, found->second(v, Grid(m, n, Numbers(first, first + static_cast<std::ptrdiff_t>(m * n)))));
   }
   return all;
 }

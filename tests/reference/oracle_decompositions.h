@@ -1,4 +1,4 @@
-/// What decompositions of matrices mean to the oracle.
+/// The oracle of decompositions of matrices.
 #pragma once
 #include <optional>
 #include <vector>

@@ -12,6 +12,10 @@
 #include "gradus/text/lookup.h"
 #include "gradus/text/string_hashes.h"
 #include "gradus/text/text_vectorization.h"
+#include "gradus/nn/layers.h"
+#include "gradus/nn/model.h"
+#include "gradus/train/keras_files.h"
+#include "gradus/train/weights.h"
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 
@@ -189,6 +193,30 @@ TEST(Lookups, DiscretizationIsKeras) {
     for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(found[i], want[i], 1e-4) << row["name"];
     expect_row(row, layer(tensor_in<float>(row["inputs"])));
   });
+}
+
+TEST(Lookups, BoundariesAreSavedWithAModel) {
+  const EmptyTestDirectory directory;
+  const Tensor x = constant({{1.0F}, {2.0F}, {3.0F}, {4.0F}, {5.0F}, {6.0F}, {7.0F}, {8.0F}});
+  Discretization layer({.num_bins = 4});
+  layer.adapt(x);
+  Sequential model{std::move(layer)}, other{Discretization({.num_bins = 4})};
+  const std::vector<std::int64_t> bins = model(x).to_vector<std::int64_t>();
+  EXPECT_EQ(bins.front(), 0);
+  EXPECT_EQ(bins.back(), 3);
+  save_safetensors(directory.path() / "model.safetensors", model);
+  other.build({f32, {any_size, 1}});
+  load_safetensors(directory.path() / "model.safetensors", other);
+  EXPECT_EQ(other(x).to_vector<std::int64_t>(), bins);
+}
+
+TEST(Lookups, ACategoryEncodingIsALayerOfKerasFiles) {
+  const EmptyTestDirectory directory;
+  Sequential model{CategoryEncoding(4, {.output_mode = OutputMode::count}), Dense(2)};
+  const Tensor x = constant({{0, 1}, {3, 3}});
+  model.build({i32, {any_size, 2}});
+  save_model(directory.path() / "model.keras", model);
+  EXPECT_EQ(load_model(directory.path() / "model.keras")(x).to_vector<float>(), model(x).to_vector<float>());
 }
 
 TEST(Lookups, InvertedLookupsGiveTheTerms) {

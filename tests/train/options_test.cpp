@@ -288,11 +288,9 @@ TEST(Options, OfText) {
   try_numbers("IntegerLookup", weighted(numbers), [](const auto& o) { IntegerLookup{o}; });
   const TextVectorizationOptions texts{.max_tokens = 9, .vocabulary = {"a"}};
   try_numbers("TextVectorization", weighted(texts), [](const auto& o) { TextVectorization{o}; });
-  try_numbers("TextVectorization", TextVectorizationOptions{.output_sequence_length = 3, .idf_weights = {}},
-              [](const auto& o) { TextVectorization{o}; });
   const EmptyTestDirectory folder;
   std::filesystem::create_directories(folder.path() / "a");
-  std::ofstream(folder.path() / "a" / "b.txt") << "text";
+  for (const char* name : {"b.txt", "c.txt"}) std::ofstream(folder.path() / "a" / name) << "text";
   try_numbers("text_dataset_from_directory",
               data::TextDirectoryOptions{.seed = 1, .validation_split = 0.5, .subset = data::Subset::validation},
               [&](const auto& o) { data::text_dataset_from_directory(folder.path(), o); });
@@ -380,6 +378,12 @@ TEST(Options, OfFunctionsAndGradients) {
   try_numbers("accumulated_gradients", AccumulateOptions{.micro_batch = 2}, [&](const auto& o) {
     accumulated_gradients([&](Tensor a) { return Loss::mean(squeeze(matmul(a, w), {1})); }, Variables{w}, {x}, o);
   });
+  const auto slope = [](Tensor x) { return reduce_sum(square(x - 1)); };
+  for (const MinimizeMethod method : {MinimizeMethod::bfgs, MinimizeMethod::l_bfgs_b, MinimizeMethod::newton_cg})
+    try_numbers("minimize", MinimizeOptions<Tensor>{.method = method},
+                [&](const auto& o) { minimize(slope, constant({3.0, 2.0}, f64), o); });
+  try_numbers("least_squares", LeastSquaresOptions<Tensor>{},
+              [](const auto& o) { least_squares([](Tensor x) { return x - 1; }, constant({3.0, 2.0}, f64), o); });
   try_numbers("jacobian", JacobianOptions{}, [](const auto& o) {
     const Tensor at = ones({2});
     GradientTape tape;

@@ -128,6 +128,45 @@ TEST(Validation, FrequencyAndTheNamesOfKeras) {
   expect_error<InvalidArgument>([&] { (void)plain["val_loss"]; }, {"val_loss", "loss"});
 }
 
+TEST(Validation, FrequencyIsPartOfARecordedHistory) {
+  const TestDirectory directory("recorded_freq");
+  const auto run = [&](int epochs, ValidationFrequency frequency) {
+    Numbered numbered;
+    const auto dataset = data::from_tensor_slices(numbered.x, numbered.y).batch(25);
+    return fit(numbered.model, numbered.optimizer, MeanSquaredError(), dataset,
+               {.epochs = epochs,
+                .metrics = {MeanAbsoluteError()},
+                .validation = dataset,
+                .validation_freq = std::move(frequency),
+                .checkpoints = {.directory = directory},
+                .verbose = false});
+  };
+  const History half = run(3, 2), rest = run(6, 2), whole = run(6, 2), other = run(6, 1);
+  EXPECT_EQ(half["val_loss"].size() + rest["val_loss"].size(), 3u);
+  EXPECT_EQ(whole.loss.size(), 6u);
+  EXPECT_EQ(whole["val_loss"].size(), 3u);
+  EXPECT_EQ(whole["val_mean_absolute_error"].back(), rest["val_mean_absolute_error"].back());
+  EXPECT_TRUE(std::isnan(other["val_loss"].back()));  // of every epoch they were not recorded
+}
+
+TEST(ClassWeights, OfPartsAndShardsOfABatch) {
+  const Tensor x = random::normal({60, 4}, {.seed = 1});
+  const auto dataset = data::from_tensor_slices(x, argmax(x)).batch(20);
+  const auto run = [&](FitOptions options) {
+    set_seed(3);
+    Sequential model{Dense(4)};
+    SGD optimizer({.learning_rate = 0.1});
+    options.epochs = 2;
+    options.class_weight = {{0, 0.5}, {1, 1}, {2, 2}, {3, 0}};
+    options.verbose = false;
+    return fit(model, optimizer, SparseCategoricalCrossentropy(from_logits), dataset, options).loss[1];
+  };
+  const double whole = run({});
+  EXPECT_NEAR(run({.micro_batch = 6}), whole, 1e-5);
+  EXPECT_NEAR(run({.strategy = MirroredStrategy({.devices = {cpu(0), cpu(1), cpu(2)}})}), whole, 1e-5);
+  EXPECT_EQ(run({.function = {.run_eagerly = true}}), whole);
+}
+
 TEST(Validation, AveragesAreInTheModelWhileItIsValidated) {
   Numbered numbered;
   const auto dataset = data::from_tensor_slices(numbered.x / 50, numbered.y).batch(10);

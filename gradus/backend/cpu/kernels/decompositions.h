@@ -13,7 +13,7 @@ struct MatrixSize {
   std::int64_t least() const { return m < n ? m : n; }
 };
 
-/// What is wanted of a decomposition.
+/// The parts that are wanted of a decomposition.
 struct Wanted {
   bool vectors = true;     // beside the values
   bool full = false;       // all columns of Q

@@ -247,22 +247,39 @@ template <class T> class WaitingRotations {
   bool is_full() const { return count_ == most_sweeps; }
   /// A sweep over rotations first, first + 1, ..., whose cosines and sines are to be set.
   void begin(std::int64_t first, std::int64_t count, bool ascending) {
-    sweeps_[count_] = {first, count, count_ * n_, ascending};
+    sweeps_[count_] = {first, count, count_ * n_ + first, ascending};
     ++count_;
   }
-  void set(std::int64_t i, double c, double s) {
-    const Sweep& now = sweeps_[count_ - 1];
-    c_[now.begin + i - now.first] = static_cast<T>(c);
-    s_[now.begin + i - now.first] = static_cast<T>(s);
-  }
+  void set(std::int64_t i, double c, double s) { put((count_ - 1) * n_ + i, static_cast<T>(c), static_cast<T>(s)); }
   /// Applies what waits to rows of `width` elements; it goes on waiting.
-  void apply(T* rows, std::int64_t pitch, std::int64_t width) const {
+  void apply(T* rows, std::int64_t pitch, std::int64_t width) {
+    pair_sweeps();
     row_functions<T>().rotate(rows, pitch, width, sweeps_, count_, c_, s_);
   }
   void clear() { count_ = 0; }
 
  private:
   static constexpr std::int64_t most_sweeps = 32;
+
+  void put(std::int64_t place, T c, T s) { c_[place] = c, s_[place] = s; }
+  /// Neighbours that are nearly over the same rotations get all of both, so that they are applied at once: those that
+  /// they lack do nothing.
+  void pair_sweeps() {
+    for (std::int64_t k = 0; k + 1 < count_; ++k) {
+      const Sweep a = sweeps_[k], b = sweeps_[k + 1];
+      const std::int64_t first = std::min(a.first, b.first), end = std::max(a.first + a.count, b.first + b.count);
+      if (a.ascending != b.ascending || 4 * (end - first) > 5 * std::max(a.count, b.count) + 16) continue;
+      extend(k, first, end), extend(k + 1, first, end);
+      ++k;
+    }
+  }
+  void extend(std::int64_t k, std::int64_t first, std::int64_t end) {
+    Sweep& sweep = sweeps_[k];
+    for (std::int64_t i = first; i < sweep.first; ++i) put(k * n_ + i, 1, 0);
+    for (std::int64_t i = sweep.first + sweep.count; i < end; ++i) put(k * n_ + i, 1, 0);
+    sweep = {first, end - first, k * n_ + first, sweep.ascending};
+  }
+
   std::int64_t n_, count_ = 0;
   T *c_, *s_;
   Sweep* sweeps_;

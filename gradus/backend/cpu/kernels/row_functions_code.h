@@ -137,6 +137,16 @@ template <class T> void multiply_symmetric(const T* a, std::int64_t pitch, std::
   for (std::int64_t row = 0; row < n; row += 4) multiply_four(a, pitch, row, x, y);
 }
 
+/// (x, y) becomes (c x + s y, c y - s x).
+template <class T> [[gnu::always_inline]] inline void turn(Wide<T>& x, Wide<T>& y, const Wide<T>& c, const Wide<T>& s) {
+  Wide<T> done = x;
+  done.multiply(c);
+  done.add(s, y);
+  y.multiply(c);
+  y.subtract(s, x);
+  x = done;
+}
+
 /// The sweep on so many vectors of columns.
 template <class T, int vectors>
 [[gnu::always_inline]] inline void rotate_strip(T* rows, std::int64_t pitch, const Sweep& sweep, const T* c,
@@ -152,30 +162,82 @@ template <class T, int vectors>
     const Wide<T> cosine = Wide<T>::of(cosines[i]), sine = Wide<T>::of(sweep.ascending ? sines[i] : -sines[i]);
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
-      const Wide<T> next = Wide<T>::at_row(row + step + v * wide<T>);
-      Wide<T> done = carried[v];
-      done.multiply(cosine);
-      done.add(sine, next);
-      done.store(row + v * wide<T>);
-      Wide<T> rest = next;
-      rest.multiply(cosine);
-      rest.subtract(sine, carried[v]);
-      carried[v] = rest;
+      Wide<T> next = Wide<T>::at_row(row + step + v * wide<T>);
+      turn(carried[v], next, cosine, sine);
+      carried[v].store(row + v * wide<T>);
+      carried[v] = next;
     }
   }
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; ++v) carried[v].store(row + v * wide<T>);
 }
 
+/// Two sweeps over the same rotations at once: the second one follows a row behind, so that rows are read and written
+/// half as often.
+template <class T, int vectors>
+[[gnu::always_inline]] inline void rotate_strip_twice(T* rows, std::int64_t pitch, const Sweep& sweep,
+                                                      const Sweep& second, const T* c, const T* s) {
+  const std::int64_t step = sweep.ascending ? pitch : -pitch, last = sweep.count - 1;
+  T* row = rows + (sweep.ascending ? sweep.first : sweep.first + sweep.count) * pitch;
+  const auto cosine = [&](const Sweep& of, std::int64_t k) {
+    return Wide<T>::of(c[of.begin + (of.ascending ? k : last - k)]);
+  };
+  const auto sine = [&](const Sweep& of, std::int64_t k) {
+    const T value = s[of.begin + (of.ascending ? k : last - k)];
+    return Wide<T>::of(of.ascending ? value : -value);
+  };
+  Wide<T> carried[std::size_t{vectors}], behind[std::size_t{vectors}];
+  Wide<T> c_first = cosine(sweep, 0), s_first = sine(sweep, 0);
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; ++v) {
+    behind[v] = Wide<T>::at_row(row + v * wide<T>);
+    carried[v] = Wide<T>::at_row(row + step + v * wide<T>);
+    turn(behind[v], carried[v], c_first, s_first);
+  }
+  for (std::int64_t k = 1; k <= last; ++k, row += step) {
+    c_first = cosine(sweep, k), s_first = sine(sweep, k);
+    const Wide<T> c_second = cosine(second, k - 1), s_second = sine(second, k - 1);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      Wide<T> next = Wide<T>::at_row(row + 2 * step + v * wide<T>);
+      turn(carried[v], next, c_first, s_first);
+      turn(behind[v], carried[v], c_second, s_second);
+      behind[v].store(row + v * wide<T>);
+      behind[v] = carried[v];
+      carried[v] = next;
+    }
+  }
+  const Wide<T> c_second = cosine(second, last), s_second = sine(second, last);
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; ++v) {
+    turn(behind[v], carried[v], c_second, s_second);
+    behind[v].store(row + v * wide<T>);
+    carried[v].store(row + step + v * wide<T>);
+  }
+}
+
+template <class T, int vectors>
+void rotate_strip_by_all(T* rows, std::int64_t pitch, const Sweep* sweeps, std::int64_t count, const T* c, const T* s) {
+  const auto are_alike = [](const Sweep& a, const Sweep& b) {
+    return a.first == b.first && a.count == b.count && a.ascending == b.ascending;
+  };
+  for (std::int64_t k = 0; k < count; ++k)
+    if (k + 1 < count && are_alike(sweeps[k], sweeps[k + 1])) {
+      rotate_strip_twice<T, vectors>(rows, pitch, sweeps[k], sweeps[k + 1], c, s);
+      ++k;
+    } else {
+      rotate_strip<T, vectors>(rows, pitch, sweeps[k], c, s);
+    }
+}
+
 template <class T>
 void rotate_rows(T* rows, std::int64_t pitch, std::int64_t n, const Sweep* sweeps, std::int64_t count, const T* c,
                  const T* s) {
-  constexpr int vectors = 4;
+  constexpr int vectors = 4 / parts;
   std::int64_t column = 0;
   for (; column + vectors * wide<T> <= n; column += vectors * wide<T>)
-    for (std::int64_t k = 0; k < count; ++k) rotate_strip<T, vectors>(rows + column, pitch, sweeps[k], c, s);
-  for (; column < n; column += wide<T>)
-    for (std::int64_t k = 0; k < count; ++k) rotate_strip<T, 1>(rows + column, pitch, sweeps[k], c, s);
+    rotate_strip_by_all<T, vectors>(rows + column, pitch, sweeps, count, c, s);
+  for (; column < n; column += wide<T>) rotate_strip_by_all<T, 1>(rows + column, pitch, sweeps, count, c, s);
 }
 
 template <class T>
