@@ -27,23 +27,28 @@ struct GradientTape::State final : ReadListener {
     require<MistakeOfCpp>(Pending::is_mine(home), "GradientTape::", what,
                           ": another thread made this tape; call it on that thread");
   }
+  /// Between pause() and resume() it hears of no reading, and is paused for the queue.
   void pause() {
-    if (pauses.empty() || pauses.back().end != never) {
-      pauses.push_back({new_sequence(), never});
-      leave();
-      LazyEvaluation::pause_recording();
-    }
+    if (is_paused) return;
+    pauses.push_back({new_sequence(), never});
+    leave();
+    LazyEvaluation::pause_recording();
+    is_paused = true;
   }
   void resume() {
-    if (!is_paused()) return;
+    if (!is_paused) return;
     pauses.back().end = new_sequence();
     join();
     LazyEvaluation::resume_recording();
+    is_paused = false;
   }
-  bool is_paused() const { return !pauses.empty() && pauses.back().end == never; }
   void reset() {
-    if (is_paused()) resume();
-    if (!is_recording) LazyEvaluation::start_recording();
+    if (is_recording) {
+      resume();
+    } else {
+      LazyEvaluation::start_recording();
+      join();
+    }
     is_recording = listening = true;
     is_used_up = is_stopped = false;
     forget();
@@ -60,11 +65,11 @@ struct GradientTape::State final : ReadListener {
 
   /// The recording belongs to the thread that made the tape, which ends it even if another thread destroys the tape.
   void end_recording() {
-    if (is_recording && Pending::is_mine(home)) {
-      if (is_paused()) LazyEvaluation::resume_recording();
-      LazyEvaluation::stop_recording();
-      is_recording = false;
-    }
+    if (!is_recording || !Pending::is_mine(home)) return;
+    resume();
+    leave();
+    LazyEvaluation::stop_recording();
+    is_recording = false;
   }
 
   void on_read(VariableCell& cell, const Tensor& value) override {
@@ -127,7 +132,7 @@ struct GradientTape::State final : ReadListener {
   const Pending::Thread home;
   bool listening = true;
   bool is_used_up = false;
-  bool is_stopped = false;
+  bool is_stopped = false, is_paused = false;
   bool is_recording = (LazyEvaluation::start_recording(), true);
   std::unordered_map<const Node*, Tensor> watched;
   std::unordered_map<const VariableCell*, std::vector<Tensor>> reads;  // the nodes that a Variable's value was
@@ -188,7 +193,7 @@ PausedTape GradientTape::stop_recording() {
   state.check_thread("stop_recording");
   require<MistakeOfCpp>(!state.is_stopped && !state.is_used_up,
                         "GradientTape::stop_recording: this tape records no more");
-  if (state.is_paused()) return PausedTape({nullptr, [](void*) {}});  // within another one
+  if (state.is_paused) return PausedTape({nullptr, [](void*) {}});  // within another one
   state.pause();
   return PausedTape({&state, [](void* paused) {
                        if (auto& tape = *static_cast<State*>(paused); !tape.is_stopped) tape.resume();
@@ -198,7 +203,7 @@ PausedTape GradientTape::stop_recording() {
 void GradientTape::reset() {
   State& state = *state_;
   state.check_thread("reset");
-  require<MistakeOfCpp>(state.is_stopped || !state.is_paused(), "GradientTape::reset while stop_recording() holds");
+  require<MistakeOfCpp>(state.is_stopped || !state.is_paused, "GradientTape::reset while stop_recording() holds");
   state.reset();
 }
 
@@ -262,9 +267,11 @@ std::vector<GradientPart> GradientTape::of_variables(const Tensor& target, Varia
   const bool is_recorded = state.is_of_recording(*target.node());
   for (std::size_t i = 0; i < sums.size(); ++i) {
     VariableCell& cell = *sources.cells()[i];
-    GradientPart part = sums[i] ? std::move(*sums[i])
-                                : GradientPart(unconnected(cell.spec, "variable " + cell.name, options, is_recorded));
-    if (!part.is_rows() && !part.whole().defined()) continue;
+    GradientPart part;
+    if (sums[i]) part = std::move(*sums[i]);
+    else if (const Tensor none = unconnected(cell.spec, "variable " + cell.name, options, is_recorded); none.defined())
+      part = GradientPart(none);
+    else continue;
     if (options.unconnected == Unconnected::none) connected.add(sources[i]);
     gradients.push_back(cell.mask_cell() ? GradientPart(cell.masked(part.whole()), part.is_of_lookups())
                                          : std::move(part));

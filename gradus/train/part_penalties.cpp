@@ -6,14 +6,14 @@
 namespace gradus {
 namespace {
 
-bool is_empty(const GradientPart& part) { return !part.is_rows() && !part.whole().defined(); }
+using Parts = std::vector<std::optional<GradientPart>>;
 
 /// Adds gradients of some of the variables. The gradient of a table that no penalty reads stays one of lookups.
-void add_up(std::vector<GradientPart>& sums, const Gradients& more, const Variables& variables) {
+void add_up(Parts& sums, const Gradients& more, const Variables& variables) {
   sums.resize(variables.size());
   for (std::size_t i = 0; i < more.size(); ++i) {
-    GradientPart& sum = sums[static_cast<std::size_t>(variables.find(*more.variables()[i].cell()))];
-    sum = is_empty(sum) ? more.mean(i) : sum + more.mean(i);
+    std::optional<GradientPart>& sum = sums[static_cast<std::size_t>(variables.find(*more.variables()[i].cell()))];
+    sum = sum ? *sum + more.mean(i) : more.mean(i);
   }
 }
 
@@ -42,7 +42,7 @@ Gradients PartPenalties::gradient(GradientTape& tape, const Examined& part, std:
 
 void PartPenalties::add_to(Loss& loss, Gradients& gradients) const {
   Examined on_variables{.loss = loss};
-  std::vector<GradientPart> penalties = of_activity_penalties_;
+  Parts penalties = of_activity_penalties_;
   {  // A sum over shards that is older than a tape is made again under it, by shards of some lengths alone.
     GradientTape tape;
     detail::add_penalties(on_variables, model_.layer_behind());
@@ -53,7 +53,7 @@ void PartPenalties::add_to(Loss& loss, Gradients& gradients) const {
   if (penalties.empty() || gradients.size() == 0) return;
   std::vector<GradientPart> means;
   for (std::size_t i = 0; i < penalties.size(); ++i)
-    means.push_back(is_empty(penalties[i]) ? gradients.mean(i) : gradients.mean(i) + penalties[i]);
+    means.push_back(penalties[i] ? gradients.mean(i) + *penalties[i] : gradients.mean(i));
   gradients = Gradients(variables_, std::move(means), gradients.weight());
   loss = on_variables.total();
   if (of_activities_.defined()) loss = loss.plus_part(of_activities_);

@@ -196,7 +196,8 @@ template <class T, std::int64_t width> class RunningColumns {
   /// The first block, without a sum before it, for elements that can hold the running sum: it is read back from where
   /// it was written.
   void run_first_block(std::int64_t end) {
-    for (std::int64_t i = 0; i < count(); ++i) y_[at(0) + i] = sum_of(nothing, x_[at(0) + i]);  // flushes, as sums do
+    T* const first = y_ + at(0);
+    for (std::int64_t i = 0; i < count(); ++i) first[i] = sum_of(before_[i], x_[at(0) + i]);  // flushes, as sums do
     for (std::int64_t step = 1; step < end; ++step) {
       const T* __restrict const x = x_ + at(step);
       const T* __restrict const last = y_ + at(step - 1);
