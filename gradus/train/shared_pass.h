@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string_view>
+#include "gradus/base/error.h"
 #include "gradus/data/pipeline.h"
 #include "gradus/distribute/strategy.h"
 
@@ -14,12 +15,12 @@ void check_length(const Pipeline& dataset, std::string_view what, std::string_vi
 /// The rows of this process.
 Pipeline distributed(const Pipeline& dataset, const std::optional<Strategy>& strategy);
 
-/// An error of one process ends the work of all, which are told why. A loss that is not finite all have.
+/// An error of one process ends the work of all, which learn the reason. A loss that is not finite all have.
 template <class Work> auto told_to_all(const std::optional<Strategy>& strategy, Work work) {
   try {
     return work();
-  } catch (const Diverged&) { throw; } catch (const std::exception& error) {
-    if (strategy) strategy->give_up(error.what());
+  } catch (const Diverged&) { throw; } catch (...) {
+    if (strategy) strategy->give_up(message_of_current());
     throw;
   }
 }
