@@ -93,7 +93,7 @@ class Rewriter {
     const auto a = spans_of(made_, made_[v.in[0]]), b = spans_of(made_, made_[v.in[1]]);
     if (!a || !b || a->size() + b->size() > most_parts) return {};
     const auto pairs = pairs_of(*a, *b);
-    if (!pairs) return {};
+    if (!pairs || pairs->empty()) return {};  // without elements
     const AnyOp concat = made_[v.in[0]].op;
     const int axis = concat.as<Concat>()->axis;
     std::vector<int> parts;

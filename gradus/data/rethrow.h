@@ -4,8 +4,9 @@
 
 namespace gradus {
 
-/// Rethrows the exception that is being handled: an Error as the same type of Error, with its message opened by `where`,
-/// one of C++'s own library that has no meaning to the user (is_of_library) as an Error, and any other one as it is.
+/// Rethrows the exception that is being handled: an Error as the same type of Error, with its message opened by
+/// `where`, one of C++'s own library that has no meaning to the user (is_of_library) as an Error, and any other one as
+/// it is.
 [[noreturn]] void rethrow_in(const std::string& where);
 
 }  // namespace gradus

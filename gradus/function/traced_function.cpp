@@ -231,7 +231,8 @@ Called TracedFunction::call(In arguments, const StaticArguments& statics, const 
             " is an empty tensor: it was default-constructed or moved from; give it a value");
   ++state.calls;
   // Layers that extend a cache of keys and values have another program, which writes it.
-  if (Context::current() || Pending::mine().is_recording() || CallContext::here().cache) return body(as_arguments(arguments));
+  if (Context::current() || Pending::mine().is_recording() || CallContext::here().cache)
+    return body(as_arguments(arguments));
   Signature signature{.statics = statics, .mode = current_mode()};
   signature.specs.reserve(arguments.size());
   for (const Tensor& argument : arguments) signature.specs.push_back(argument.spec());

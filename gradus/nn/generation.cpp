@@ -69,7 +69,8 @@ Tensor choose_token(const Tensor& logits, TokenChoice choice) {
 
 namespace {
 
-/// The results of some tokens, made one by one, must be those of the whole sequence. `count`: tokens of the first prompt.
+/// The results of some tokens, made one by one, must be those of the whole sequence. The first prompt has `count`
+/// tokens.
 void try_model(const Module& model, const Tensor& prompt, std::int32_t count, std::int64_t max_length) {
   const std::int64_t places = std::min<std::int64_t>(3, max_length);
   const Tensor tokens = gather(prompt.rows(0, 1), mod(range(places, i32), count), 1);

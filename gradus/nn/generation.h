@@ -47,7 +47,8 @@ class Generator {
  public:
   /// For `batch` sequences of at most `max_length` tokens, prompts included. The model is kept by reference.
   Generator(const Module& model, std::int64_t batch, std::int64_t max_length);
-  Generator(const Module&& model, std::int64_t batch, std::int64_t max_length) = delete;  // keep the model in a variable
+  Generator(const Module&& model, std::int64_t batch,
+            std::int64_t max_length) = delete;  // keep the model in a variable
   ~Generator();
   Generator(Generator&&) noexcept;
   /// Goes on with the prompts, i32 [batch, time >= 1], token by token. `visit`, if given, gets the tokens of each step,

@@ -8,6 +8,9 @@ namespace {
 
 using Parts = std::vector<std::optional<GradientPart>>;
 
+/// Shards of two lengths add up the same gradients, those of zeros, too.
+GradientOptions penalised() { return {.unconnected = number_of_shards() > 0 ? Unconnected::zero : Unconnected::none}; }
+
 /// Adds gradients of some of the variables. The gradient of a table that no penalty reads stays one of lookups.
 void add_up(Parts& sums, const Gradients& more, const Variables& variables) {
   sums.resize(variables.size());
@@ -33,8 +36,7 @@ Gradients PartPenalties::gradient(GradientTape& tape, const Examined& part, std:
   if (part.activity_penalty.defined()) {
     const std::int64_t all = part.activity_penalty.node()->varies ? rows_of_all_ : rows_;
     const Tensor penalty = part.activity_penalty * (static_cast<double>(rows) / static_cast<double>(all));
-    add_up(of_activity_penalties_,
-           tape.gradient(Loss::of_total(penalty), variables_, {.unconnected = Unconnected::none}), variables_);
+    add_up(of_activity_penalties_, tape.gradient(Loss::of_total(penalty), variables_, penalised()), variables_);
     of_activities_ = of_activities_.defined() ? of_activities_ + penalty : penalty;
   }
   return tape.gradient(part.loss, variables_, {.unconnected = has_penalty ? Unconnected::zero : Unconnected::error});
@@ -47,8 +49,7 @@ void PartPenalties::add_to(Loss& loss, Gradients& gradients) const {
     GradientTape tape;
     detail::add_penalties(on_variables, model_.layer_behind());
     if (on_variables.penalty.defined())
-      add_up(penalties, tape.gradient(on_variables.penalty, variables_, {.unconnected = Unconnected::none}),
-             variables_);
+      add_up(penalties, tape.gradient(on_variables.penalty, variables_, penalised()), variables_);
   }
   if (penalties.empty() || gradients.size() == 0) return;
   std::vector<GradientPart> means;

@@ -1,6 +1,5 @@
 /// C++ branches beside branches and loops that are ops.
 #include <gtest/gtest.h>
-#include "gradus/data/dataset.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/ops/constant.h"
@@ -55,7 +54,6 @@ TEST(GuardRegions, WhereNoCallDecidesTheErrorNamesCond) {
   };
   expect_named([&] { vectorized_map(function(halved), xs); });
   expect_named([&] { function([&](Tensor t) { return vectorized_map(halved, t); })(xs); });
-  expect_named([&] { data::from_tensor_slices(xs).map(halved); });
 }
 
 TEST(GuardRegions, OnTheResultsOfALoopWhichRunsOnceForAllOfThem) {

@@ -80,6 +80,7 @@ std::vector<Row> powers() {
                "pow", [](In in) { return pow(in[0], in[1]); }, {{0.3, 3}, {-3, 3}},
                [](Scalars x) { return std::pow(x[0], x[1]); }),
            [](Row& row) {
+             row.refuses = std::vector<DType>{boolean};  // integers have a row of their own
              row.slopes = {{{0, 0}, {0, 0}},
                            {{0, 0.5}, {0, 0}, 0},
                            {{0, -1}, {0, 0}, 0},
