@@ -8,8 +8,9 @@ namespace gradus {
 namespace {
 
 /// A mistake in one element. Others would come again with every element.
-bool is_of_element(const Error& error) {
-  return !dynamic_cast<const ResourceExhausted*>(&error) && !dynamic_cast<const Diverged*>(&error);
+bool is_of_element(const std::exception& error) {
+  return !dynamic_cast<const ResourceExhausted*>(&error) && !dynamic_cast<const Diverged*>(&error) &&
+         !dynamic_cast<const InternalError*>(&error);
 }
 
 class WithoutErrorsPass : public ForwardPass {
@@ -30,7 +31,7 @@ class WithoutErrorsPass : public ForwardPass {
         Tensors element = pass_->at(index_++);
         last_error_.clear();
         return element;
-      } catch (const Error& error) {
+      } catch (const std::exception& error) {
         if (!is_of_element(error)) throw;
         refuse_what_cannot_go_on(error);
       }
@@ -38,7 +39,7 @@ class WithoutErrorsPass : public ForwardPass {
     return {};
   }
   /// A stage that reads in order fails again at the same place: no element behind it can be reached.
-  void refuse_what_cannot_go_on(const Error& error) {
+  void refuse_what_cannot_go_on(const std::exception& error) {
     const std::string message = error.what();
     if (!source_.is_counted() && message == last_error_) throw;
     if (log_warning_) notice(text("gradus: ignore_errors: an element is left out: ", message, '\n'));

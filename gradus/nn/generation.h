@@ -48,7 +48,7 @@ class Generator {
   /// For `batch` sequences of at most `max_length` tokens, prompts included. The model is kept by reference.
   Generator(const Module& model, std::int64_t batch, std::int64_t max_length);
   Generator(const Module&& model, std::int64_t batch,
-            std::int64_t max_length) = delete;  // keep the model in a variable
+            std::int64_t max_length) = delete;  // keep it in a variable
   ~Generator();
   Generator(Generator&&) noexcept;
   /// Goes on with the prompts, i32 [batch, time >= 1], token by token. `visit`, if given, gets the tokens of each step,

@@ -51,6 +51,15 @@ NATURAL = {
     "Policy": ["mixed_float16"],
     "BlockSize": ["{1, 16}"],
     "Renaming": ["[](const std::string& given) { return given; }"],
+    "FitMetrics": ["{SparseCategoricalAccuracy()}", '{{"a", {SparseCategoricalAccuracy()}}}'],
+    "ValidationFrequency": ["count", "{1, 2, 5}"],
+    "ClassWeights": ["{{0, 1}, {1, 8.5}}"],
+    "NgramWidths": ["count", "{1, 2}"],
+    "Subset": ["data::Subset::training"],
+    "Bounds<Tensor>": ["{{.lb = x}}", "{{.lb = x, .ub = x}}"],
+    "std::array<std::uint64_t, 2>": ["{{1, 2}}"],
+    "std::map<std::string, double>": ['{{"a", 0.5}}'],
+    "std::shared_ptr<const void>": ["std::make_shared<int>(1)"],
     "std::map<std::string, std::vector<std::string>>": ['{{"town", {"Bonn", "Ulm"}}}'],
 }
 
@@ -94,7 +103,8 @@ def program(structs, enums):
     for struct in structs.values():
         scope = struct.name.rpartition("::")[0]
         for size in ["Single", "Pair", "Triple"] if struct.is_template else [None]:
-            spelled = struct.name + (f"<{size}>" if size else "")
+            argument = size or struct.argument
+            spelled = struct.name + (f"<{argument}>" if argument else "")
             for i, field in enumerate(struct.fields):
                 kind = size if field.type == "Size" else field.type.replace("<Size>", f"<{size}>")
                 values = natural(kind, structs, enums, scope and scope + "::")

@@ -7,7 +7,7 @@ import pathlib
 import re
 from dataclasses import dataclass, field
 
-STRUCT = re.compile(r"(template <class Size> )?(?:struct|class) (\w+)(?: final)?(?: : [^{;]+)? \{")
+STRUCT = re.compile(r"(template <(?:class Size|\w+ X = \w+)> )?(?:struct|class) (\w+)(?: final)?(?: : [^{;]+)? \{")
 ENUM = re.compile(r"enum class (\w+)[^{;]*\{\s*(\w+)")
 NEVER_SET = re.compile(r"detail::(No\w+|Given)$")
 
@@ -22,8 +22,9 @@ class Field:
 @dataclass
 class Struct:
     name: str
-    is_template: bool
+    is_template: bool  # by the sizes of windows
     fields: list[Field] = field(default_factory=list)
+    argument: str | None = None  # of another template: its default
 
 
 def public_headers(root):
@@ -130,5 +131,9 @@ def read(root):
             if "private:" in body or re.search(r"\b%s\(" % match[2], body):
                 continue  # a class with constructors
             name = namespace_of(text, match.start()) + match[2]
-            structs[name] = Struct(name, bool(match[1]), fields_in(body))
+            parameter = re.search(r"(\w+) = (\w+)>", match[1] or "")
+            fields = fields_in(body)
+            for each in fields if parameter else []:
+                each.type = re.sub(rf"\b{parameter[1]}\b", parameter[2], each.type)
+            structs[name] = Struct(name, bool(match[1]) and not parameter, fields, parameter and parameter[2])
     return structs, enums
