@@ -74,8 +74,8 @@ def natural(kind, structs, enums, scope=""):
     if kind in NATURAL:
         return NATURAL[kind]
     if match := re.match(r"std::function<(.*?)\((.*)\)>$", kind):
-        result = {"void": "", "bool": "return true; ", "double": "return 1.0; "}.get(match[1], "return {}; ")
-        return ["[](auto&&...) { " + result + "}"]
+        result = {"void": "", "bool": "return true; ", "double": "return 1.0; "}.get(match[1])
+        return ["[](auto&&...) " + (f"-> {match[1]} {{ return {{}}; }}" if result is None else "{ " + result + "}")]
     if kind in enums:
         return [f"{kind}::{enums[kind]}"]
     for name in (scope + kind, kind):
