@@ -302,8 +302,12 @@ TEST(KeyValueCaches, RefuseWhatTheyCannotServe) {
   const MultiHeadAttention attention(2, 4, {.causal = true});
   for (const int count : {-1, 4}) {
     KeyValueCache counted({.batch = 1, .max_length = 9});
-    call_with_cache(attention, x, counted, {.counts = constant({count})});
-    expect_error<OutOfRange>([&] { counted.lengths().to_vector<std::int32_t>(); }, {"counts", "outside [0, 4)"});
+    expect_error<OutOfRange>(
+        [&] {
+          call_with_cache(attention, x, counted, {.counts = constant({count})});
+          counted.lengths().to_vector<std::int32_t>();
+        },
+        {"counts", "outside [0, 4)"});
   }
   KeyValueCache cache({.batch = 1, .max_length = 4});
   call_with_cache(attention, x, cache);
