@@ -1,5 +1,7 @@
 /// Each penalty has its own backward pass, so that it may be divided by its own weight.
 #include "gradus/train/part_penalties.h"
+#include <optional>
+#include <vector>
 #include "gradus/graph/context.h"
 #include "gradus/ops/elementwise.h"
 
@@ -36,7 +38,7 @@ Gradients PartPenalties::gradient(GradientTape& tape, const Examined& part, std:
   if (part.activity_penalty.defined()) {
     const std::int64_t all = part.activity_penalty.node()->varies ? rows_of_all_ : rows_;
     const Tensor penalty = part.activity_penalty * (static_cast<double>(rows) / static_cast<double>(all));
-    add_up(of_activity_penalties_, tape.gradient(Loss::of_total(penalty), variables_, penalised()), variables_);
+    gradients_ += tape.gradient(Loss::of_total(penalty), variables_, penalised());
     of_activities_ = of_activities_.defined() ? of_activities_ + penalty : penalty;
   }
   return tape.gradient(part.loss, variables_, {.unconnected = has_penalty ? Unconnected::zero : Unconnected::error});
@@ -44,7 +46,8 @@ Gradients PartPenalties::gradient(GradientTape& tape, const Examined& part, std:
 
 void PartPenalties::add_to(Loss& loss, Gradients& gradients) const {
   Examined on_variables{.loss = loss};
-  Parts penalties = of_activity_penalties_;
+  Parts penalties;
+  if (gradients_.size() > 0) add_up(penalties, gradients_, variables_);
   {  // A sum over shards that is older than a tape is made again under it, by shards of some lengths alone.
     GradientTape tape;
     detail::add_penalties(on_variables, model_.layer_behind());

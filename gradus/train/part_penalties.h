@@ -1,8 +1,6 @@
 /// Penalties of a batch in parts. They have other weights than losses: penalties on variables count once, activity
 /// penalties count by the rows of each part, whatever the weights of their examples.
 #pragma once
-#include <optional>
-#include <vector>
 #include "gradus/gradients/gradients.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/train/task.h"
@@ -23,7 +21,7 @@ class PartPenalties {
   const Variables variables_;
   const std::int64_t rows_, rows_of_all_;  // of this shard, and of all shards
   Tensor of_activities_;
-  std::vector<std::optional<GradientPart>> of_activity_penalties_;  // by variable
+  Gradients gradients_;  // of the activity penalties
 };
 
 }  // namespace gradus

@@ -117,6 +117,23 @@ TEST(FitMasks, ALossOfOnesOwnNeedsAWeight) {
   expect_says(error_of<InvalidArgument>([&] { evaluate(model, mine, data); }), "the prediction has a mask");
 }
 
+/// A penalty of another layer leaves the gradient of a table one of lookups: rows that were not read neither move nor
+/// decay.
+TEST(FitPenalties, OfPartsKeepLazyStepsOfTables) {
+  for (const std::int64_t rows : {40, 6000}) {
+    set_seed(3);
+    Sequential model{Embedding(rows, 4), Flatten(), Dense(1, linear, {.kernel_regularizer = regularizers::L2(0.1)})};
+    model.build({i32, {any_size, 2}});
+    const Tensor before = model.trainable_variables()[0].value();
+    AdamW optimizer({.learning_rate = 0.1, .weight_decay = 0.5, .lazy = true});
+    const auto data = data::from_tensor_slices(constant({{1, 2}, {2, 3}, {3, 1}, {1, 1}}), ones({4, 1})).batch(4);
+    fit(model, optimizer, MeanSquaredError(), data, {.epochs = 2, .micro_batch = 2});
+    const Tensor after = model.trainable_variables()[0].value();
+    EXPECT_FALSE(bitwise_equal(after.rows(1, 4), before.rows(1, 4)));
+    EXPECT_TRUE(bitwise_equal(after.rows(4, rows), before.rows(4, rows))) << rows;
+  }
+}
+
 TEST(FitPenalties, InNarrowTypes) {
   for (const Policy& policy : {mixed_bfloat16, mixed_float16}) {
     set_seed(3);
