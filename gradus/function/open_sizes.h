@@ -26,7 +26,8 @@ inline bool has_small(const std::vector<std::int64_t>& sizes) {
 inline bool has_small_within(const Graph& open, std::span<const std::int64_t> symbols) {
   return std::ranges::any_of(open.values, [&](const Value& v) {
     return std::ranges::any_of(v.spec.shape, [&](std::int64_t d) {
-      return dimension::is_symbolic(d) && dimension::evaluate(d, symbols) <= 1;
+      return dimension::is_symbolic(d) && static_cast<std::size_t>(dimension::symbols_in(d)) <= symbols.size() &&
+             dimension::evaluate(d, symbols) <= 1;
     });
   });
 }

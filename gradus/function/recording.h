@@ -28,6 +28,10 @@ struct Recording {
 
 Recording record(const Trace& trace, const Called& called);
 
+/// True if a size in `graph` names a symbol that a trace with `symbols` of them does not have: C++ has computed with
+/// the number that stands for an open size, and the result stands for another one.
+bool has_other_symbols(const Graph& graph, std::size_t symbols);
+
 /// How `open`, made for sizes that vary, differs at these values of them from `known`, made for these sizes, after all
 /// rewriting that changes no bit: "multiply : f32[3] with the sizes known, fill : f32[3] without". Empty: they are the
 /// same program.

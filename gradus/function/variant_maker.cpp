@@ -86,6 +86,8 @@ std::variant<VariantMaker::Run, Unlike> VariantMaker::run_open(const Signature& 
 
 std::optional<Unlike> VariantMaker::how_it_differs(const OpenTrace& open, const Run& known,
                                                    std::span<const std::int64_t> symbols) {
+  if (has_other_symbols(open.recording.graph, symbols.size()))
+    return Unlike{"it computes with a size, for which x.size(axis) is there"};
   // An op that takes this size does so in another way: a slice ends where the dimension ends.
   if (const Trace::Bound* broken = Trace::broken(open.bounds, symbols))
     return Unlike{broken->otherwise, Unlike::Cause::op};
