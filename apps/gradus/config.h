@@ -31,7 +31,7 @@ struct DataConfig {
   std::optional<double> missing_value = {};
   std::vector<std::string> columns = {};      // the features, in this order; none: all but label and weight
   std::vector<std::string> categories = {};   // columns of words
-  std::string category_encoding = "integer";  // what their numbers become: "integer" "one_hot" "embedding"
+  std::string category_encoding = "integer";  // form of their numbers: "integer" "one_hot" "embedding"
   std::int64_t category_width = 8;            // of an embedding
   std::string sample_weight;                  // the column that says how much an example counts; empty: all the same
   std::int64_t context = 64, stride = 32;     // text: characters of a window, and between their beginnings

@@ -74,16 +74,10 @@ std::optional<std::vector<Pair>> pairs_of(std::span<const Span> a, std::span<con
   return pairs;
 }
 
-class Rewriter {
+class PaddedSums {
  public:
   Graph run(const Graph& graph) {
-    GraphRewriter places(graph, made_);
-    for (int i = 0; i < graph.size(); ++i) {
-      Value v = places.renamed(i);
-      if (const std::optional<int> value = rewritten(v)) places.set(i, *value);
-      else places.replace(i, std::move(v));
-    }
-    places.finish();
+    rewrite_values(graph, made_, [this](const Value& v) { return rewritten(v); });
     return std::move(made_);
   }
 
@@ -126,7 +120,7 @@ class Rewriter {
 
 void join_padded_sums(Graph& graph) {
   const auto is_candidate = [&](const Value& v) { return is_sum_of_joined(graph, v); };
-  if (std::ranges::any_of(graph.values, is_candidate)) graph = Rewriter().run(graph);
+  if (std::ranges::any_of(graph.values, is_candidate)) graph = PaddedSums().run(graph);
 }
 
 }  // namespace gradus

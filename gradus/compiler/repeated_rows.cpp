@@ -32,16 +32,10 @@ std::optional<RepeatedRows> repeated_rows(const Graph& graph, int operand) {
   return rows.once == rows.repeated ? std::nullopt : std::optional(rows);
 }
 
-class Rewriter {
+class ProductsOfRepeatedRows {
  public:
   Graph run(const Graph& graph) {
-    GraphRewriter places(graph, made_);
-    for (int i = 0; i < graph.size(); ++i) {
-      Value v = places.renamed(i);
-      if (const std::optional<int> value = rewritten(v)) places.set(i, *value);
-      else places.replace(i, std::move(v));
-    }
-    places.finish();
+    rewrite_values(graph, made_, [this](const Value& v) { return rewritten(v); });
     return std::move(made_);
   }
 
@@ -83,7 +77,7 @@ void multiply_repeated_rows_once(Graph& graph) {
   const auto is_candidate = [&](const Value& v) {
     return v.op && v.op.as<Matmul>() && repeated_rows(graph, v.in[0]).has_value();
   };
-  if (std::ranges::any_of(graph.values, is_candidate)) graph = Rewriter().run(graph);
+  if (std::ranges::any_of(graph.values, is_candidate)) graph = ProductsOfRepeatedRows().run(graph);
 }
 
 }  // namespace gradus

@@ -17,17 +17,6 @@ Spec with_rows(Spec spec, std::int64_t count) {
   return spec;
 }
 
-/// Up to `count` elements from number `first` on.
-std::vector<Tensors> elements_from(Pass& source, std::int64_t first, std::int64_t count) {
-  std::vector<Tensors> elements;
-  for (std::int64_t i = 0; i < count; ++i) {
-    Tensors element = source.at(first + i);
-    if (element.empty()) break;
-    elements.push_back(std::move(element));
-  }
-  return elements;
-}
-
 class BatchPass : public Pass {
  public:
   BatchPass(const Stage& source, std::int64_t epoch, const WindowShape& shape)
@@ -236,6 +225,16 @@ std::int64_t BatchTurns::count(std::int64_t n) const {
     ++batches;
   }
   return batches;
+}
+
+std::vector<Tensors> elements_from(Pass& source, std::int64_t first, std::int64_t count) {
+  std::vector<Tensors> elements;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Tensors element = source.at(first + i);
+    if (element.empty()) break;
+    elements.push_back(std::move(element));
+  }
+  return elements;
 }
 
 Tensors joined_elements(const std::vector<Tensors>& elements, std::int64_t first, std::int64_t stride) {

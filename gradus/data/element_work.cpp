@@ -128,6 +128,10 @@ Tensor settled(const Tensor& result) {
   return Tensor::of_buffer({result.dtype(), result.shape()}, result.host_buffer());
 }
 
+std::int64_t integer_of(const Tensor& scalar) {
+  return with_type(scalar.dtype(), [&]<class T>(T) { return static_cast<std::int64_t>(*scalar.host<T>()); });
+}
+
 bool fits(const Spec& given, const Spec& expected) {
   if (given.dtype != expected.dtype || given.shape.rank() != expected.shape.rank()) return false;
   return std::equal(given.shape.begin(), given.shape.end(), expected.shape.begin(),

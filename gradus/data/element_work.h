@@ -27,6 +27,9 @@ Traced trace_element(std::string_view stage, const Stage& source, const ElementF
 /// The value without its history.
 Tensor settled(const Tensor& result);
 
+/// The value of a scalar of an integer type.
+std::int64_t integer_of(const Tensor& scalar);
+
 /// True if a tensor may be an element of the spec `expected`, which may have any_size.
 bool fits(const Spec& given, const Spec& expected);
 

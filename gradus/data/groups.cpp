@@ -7,10 +7,6 @@
 namespace gradus {
 namespace {
 
-std::int64_t integer_of(const Tensor& scalar) {
-  return with_type(scalar.dtype(), [&]<class T>(T) { return static_cast<std::int64_t>(*scalar.host<T>()); });
-}
-
 class GroupsPass : public ForwardPass {
  public:
   GroupsPass(const ElementWork& key_of, const GroupSize& size_of, const Stage& source, std::int64_t epoch)

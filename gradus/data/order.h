@@ -19,6 +19,9 @@ class Counter {
     return static_cast<std::uint64_t>((Wide{word(i)} * bound) >> 64);
   }
 
+  /// A random number in [0, 1), one of 2^53, from word i.
+  double uniform(std::uint64_t i) const { return static_cast<double>(word(i) >> 11) * 0x1p-53; }
+
  private:
   static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
   static constexpr std::uint64_t scramble(std::uint64_t x) {

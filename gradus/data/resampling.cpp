@@ -68,8 +68,7 @@ class ResamplePass : public ForwardPass {
   }
   Labelled labelled(Tensors element) {
     const Tensor label = how_.class_of->apply(element, epoch_, index_)[0];
-    const auto number =
-        with_type(label.dtype(), [&]<class T>(T) { return static_cast<std::int64_t>(*label.host<T>()); });
+    const std::int64_t number = integer_of(label);
     require<OutOfRange>(number >= 0 && number < std::ssize(how_.target), "rejection_resample, element ", index_,
                         " of epoch ", epoch_, ": its class is ", number, ", but target_dist has ", how_.target.size(),
                         " classes");
@@ -77,8 +76,7 @@ class ResamplePass : public ForwardPass {
     return {std::move(element), static_cast<std::size_t>(number), index_++};
   }
   bool is_kept(const Labelled& each) const {
-    const std::uint64_t word = random_.word(static_cast<std::uint64_t>(each.index));
-    return static_cast<double>(word >> 11) * 0x1p-53 < kept_[each.label];
+    return random_.uniform(static_cast<std::uint64_t>(each.index)) < kept_[each.label];
   }
 
   const Resampling& how_;

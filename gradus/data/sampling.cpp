@@ -27,7 +27,7 @@ class DrawnOrder {
   };
   /// The part that is drawn next, and its element.
   Drawn draw() {
-    const double place = uniform(now_.draws++) * bounds_.back();
+    const double place = random_.uniform(now_.draws++) * bounds_.back();
     const auto past = static_cast<std::size_t>(std::ranges::upper_bound(bounds_, place) - bounds_.begin());
     const std::size_t part = std::min(past, bounds_.size() - 1);  // the product may have been rounded up
     const bool has_ended = now_.taken[part] == lengths_[part];
@@ -52,7 +52,6 @@ class DrawnOrder {
     std::uint64_t draws;
     std::vector<std::int64_t> taken;  // of each part
   };
-  double uniform(std::uint64_t i) const { return static_cast<double>(random_.word(i) >> 11) * 0x1p-53; }
   void go_to_mark_before(std::int64_t index) {
     const std::int64_t mark = std::min(index / spacing, std::ssize(marks_) - 1);
     if (mark < 0 || (index >= next_ && mark * spacing <= next_)) return;
@@ -212,8 +211,7 @@ class ChosenTurnsPass : public TurnsPass {
   std::optional<std::size_t> choose() override {
     const Tensors choice = made_ < length_ ? choices_->at(made_) : Tensors();
     if (choice.empty()) return {};
-    const auto part =
-        with_type(choice[0].dtype(), [&]<class T>(T) { return static_cast<std::int64_t>(*choice[0].host<T>()); });
+    const std::int64_t part = integer_of(choice[0]);
     require<OutOfRange>(part >= 0 && part < count_, "choose_from_datasets: element ", made_, " of the choices is ",
                         part, ", expected 0 to ", count_ - 1, ", the number of a dataset");
     ++made_;

@@ -286,8 +286,8 @@ std::vector<Spec> specs_of_all(std::string_view stage, const std::vector<StagePo
 /// a + b, or the length of an endless sequence if that is more.
 std::int64_t sum_of_lengths(std::int64_t a, std::int64_t b);
 
-/// Which elements of the source a window holds: number i those at i * shift, i * shift + stride ... `size` of them, or
-/// fewer at the end.
+/// The elements of the source in each window: window i has those at i * shift, i * shift + stride ... `size` of them,
+/// or fewer at the end.
 struct WindowShape {
   std::int64_t size, shift, stride = 1;
   bool drop_remainder = false;  // without those that have fewer
@@ -311,6 +311,8 @@ struct BatchTurns {
   std::int64_t count(std::int64_t n) const;
 };
 
+/// Up to `count` elements of a pass from number `first` on.
+std::vector<Tensors> elements_from(Pass& source, std::int64_t first, std::int64_t count);
 /// Elements joined to a batch, of which the first has this index and the others follow at `stride`. InvalidArgument if
 /// they differ in size.
 Tensors joined_elements(const std::vector<Tensors>& elements, std::int64_t first, std::int64_t stride);

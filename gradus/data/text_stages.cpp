@@ -109,12 +109,7 @@ class TextBatchPass : public Pass {
         fields_(source.specs().size()) {}
   Tensors at(std::int64_t index) override {
     const std::int64_t first = index * size_, count = std::min(size_, length_ - first);
-    std::vector<Tensors> elements;
-    for (std::int64_t i = 0; i < count; ++i) {
-      Tensors element = source_->at(first + i);
-      if (element.empty()) break;
-      elements.push_back(std::move(element));
-    }
+    const std::vector<Tensors> elements = elements_from(*source_, first, count);
     if (std::ssize(elements) < fewest_) return {};
     Tensors batch{packed(joined_texts(elements, first))};
     for (std::size_t field = 1; field < fields_; ++field) batch.push_back(joined_field(elements, field, first));
@@ -146,8 +141,7 @@ class TextBatchStage : public DerivedStage {
     return RowLayout{drop_remainder_ ? elements / size_ * size_ : elements, size_};
   }
   std::int64_t length(std::int64_t epoch) const override {
-    const std::int64_t elements = source().length(epoch);
-    return elements / size_ + (!drop_remainder_ && elements % size_ != 0);
+    return WindowShape{size_, size_, 1, drop_remainder_}.count(source().length(epoch));
   }
   std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
     return std::make_unique<TextBatchPass>(source(), epoch, size_, drop_remainder_);
@@ -207,7 +201,6 @@ class ResultSpecs {
       widen_shape(found_.specs[i].shape, spec.shape, text("tensor ", i));
     }
   }
-  bool is_begun() const { return is_begun_; }
   Found take() { return std::move(found_); }
 
  private:
@@ -221,8 +214,8 @@ class ResultSpecs {
 };
 
 /// The elements by which sizes are found: the first ones, and the last, which may be a smaller batch.
+constexpr std::int64_t first_ones = 3;
 std::vector<Tensors> sampled_elements(const Stage& source) {
-  constexpr std::int64_t first_ones = 3;
   std::vector<Tensors> elements;
   const std::unique_ptr<Pass> pass = source.open(0);
   const std::int64_t length = source.length(0);
@@ -264,14 +257,13 @@ Found found_specs(const Stage& source, const Shape& strings, const TextFunction&
   ResultSpecs specs;
   const std::vector<Tensors> elements = sampled_elements(source);
   require(!elements.empty(), "map: the data set of text has no element, so that the sizes of results are not known");
-  std::optional<std::int64_t> rows;
-  for (std::size_t i = 0; i < elements.size(); ++i) try {
-      specs.add(applied(f, elements[i]));
-      if (const Strings first = unpacked(elements[0][0]); first.shape().rank() > 0) rows = first.shape()[0];
-    } catch (...) { rethrow_in(text("map, element ", i < 3 ? static_cast<std::int64_t>(i) : source.length(0) - 1)); }
+  for (std::int64_t i = 0; i < std::ssize(elements); ++i) try {
+      specs.add(applied(f, elements[static_cast<std::size_t>(i)]));
+    } catch (...) { rethrow_in(text("map, element ", i < first_ones ? i : source.length(0) - 1)); }
   add_other_texts(specs, f, elements[0]);
   Found found = specs.take();
-  if (strings.rank() > 0 && strings[0] == any_size && rows) open_rows(found, *rows);
+  if (strings.rank() > 0 && strings[0] == any_size)
+    if (const Strings first = unpacked(elements[0][0]); first.shape().rank() > 0) open_rows(found, first.shape()[0]);
   if (options.specs.empty()) return found;
   require(options.specs.size() == found.specs.size(), "map: ", options.specs.size(), " specs for ", found.specs.size(),
           " tensors of its results");
@@ -366,7 +358,6 @@ class TextFilterStage : public DerivedStage {
       : DerivedStage(source), predicate_(std::move(predicate)) {}
   std::string name() const override { return "filter"; }
   bool is_counted() const override { return false; }
-  std::optional<RowLayout> layout(std::int64_t) const override { return {}; }
   StagePointer over(const std::vector<StagePointer>& sources, const PipelineChanges&) const override {
     return std::make_shared<TextFilterStage>(sources[0], predicate_);
   }

@@ -132,6 +132,13 @@ Vector transposed_times(const Matrix& a, const Vector& x) {
   return result;
 }
 
+Vector column_squares(const Matrix& a) {
+  Vector squares(a.columns);
+  for (std::size_t i = 0; i < a.rows; ++i)
+    for (std::size_t j = 0; j < a.columns; ++j) squares[j] += a(i, j) * a(i, j);
+  return squares;
+}
+
 Vector solved(Matrix a, Vector b) {
   const std::size_t n = a.rows;
   for (std::size_t k = 0; k < n; ++k) {

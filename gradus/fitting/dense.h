@@ -43,6 +43,8 @@ struct Matrix {
 Vector times(const Matrix& a, const Vector& x);
 /// a' x.
 Vector transposed_times(const Matrix& a, const Vector& x);
+/// The sum of squares of each column.
+Vector column_squares(const Matrix& a);
 /// The solution of a x = b by elimination with row exchanges; empty if a is singular.
 Vector solved(Matrix a, Vector b);
 
@@ -52,7 +54,8 @@ struct SingularValues {
   Matrix right;   // V', a row for each value
   Vector along;   // U' f
 };
-/// Of a [m, n], with f [m]: Householder's reflections make a triangle of it, Jacobi's rotations its rows orthogonal.
+/// The singular values of a [m, n], with f [m]: Householder's reflections make it a triangle, Jacobi's rotations
+/// make its rows orthogonal.
 SingularValues singular_values(Matrix a, Vector f);
 
 }  // namespace gradus::fitting

@@ -21,6 +21,7 @@ class Descent {
   Place at;  // where it is now
   const Vector& lower() const { return problem_.lower; }
   const Vector& upper() const { return problem_.upper; }
+  double bound_towards(std::size_t i, double direction) const { return direction > 0 ? upper()[i] : lower()[i]; }
   bool has_bounds() const { return problem_.has_bounds; }
   const MinimizeSettings& settings() const { return problem_.settings; }
   Objective& objective() { return objective_; }

@@ -11,11 +11,6 @@
 namespace gradus::fitting {
 namespace {
 
-Vector values_in(const Tensor& x) {
-  const std::span<const double> values = x.span<double>();
-  return {values.begin(), values.end()};
-}
-
 void require_use(std::string_view op, const FlatFunction& f, const Tensor& x) {
   const Tensor at = as_argument(x), target = reduce_sum(f(at));
   const Stops stops = [first = at.node()->sequence](const Node& node) { return node.sequence < first; };
@@ -64,7 +59,7 @@ double Objective::evaluate(const Vector& x, Vector& gradient) {
   ++evaluations_;
   const PatientTiers patience;
   const auto [value, slope] = compiled_->value_and_gradient(parameters_.flat(x));
-  gradient = values_in(slope);
+  gradient = slope.to_vector<double>();
   return value.item();
 }
 
@@ -72,7 +67,7 @@ Vector Objective::hessian_product(const Vector& x, const Vector& v) {
   ++products_;
   const PatientTiers patience;
   const Tensor along = compiled_->product(parameters_.flat(x), parameters_.flat(v));
-  return values_in(along);
+  return along.to_vector<double>();
 }
 
 void Objective::require_dependence(const Vector& x) const {
@@ -111,7 +106,7 @@ Vector Residuals::evaluate(const Vector& x) {
           " before, now ", y.shape());
   shape_ = y.shape();
   ++evaluations_;
-  return values_in(y);
+  return y.to_vector<double>();
 }
 
 Matrix Residuals::jacobian(const Vector& x) {
@@ -121,7 +116,7 @@ Matrix Residuals::jacobian(const Vector& x) {
   Matrix result;
   result.rows = static_cast<std::size_t>(shape_.size());
   result.columns = x.size();
-  result.values = values_in(rows);
+  result.values = rows.to_vector<double>();
   return result;
 }
 

@@ -106,9 +106,7 @@ void FitState::linearize() {
 /// Sizes of columns; they never fall.
 void FitState::update_scale() {
   const bool is_first = history_.empty();
-  Vector squares(size());
-  for (std::size_t i = 0; i < jacobian.rows; ++i)
-    for (std::size_t j = 0; j < jacobian.columns; ++j) squares[j] += jacobian(i, j) * jacobian(i, j);
+  const Vector squares = column_squares(jacobian);
   for (std::size_t j = 0; j < squares.size(); ++j) {
     double length = std::sqrt(squares[j]);
     if (is_first) length = length == 0 ? 1 : length;
@@ -221,11 +219,10 @@ LeastSquaresFit find_least_squares(LeastSquaresProblem problem) {
 }
 
 Tensor covariance_of(const Tensor& jacobian, double cost, bool absolute_sigma) {
-  const std::span<const double> values = jacobian.span<double>();
   Matrix j;
   j.rows = static_cast<std::size_t>(jacobian.shape()[0]);
   j.columns = static_cast<std::size_t>(jacobian.shape()[1]);
-  j.values.assign(values.begin(), values.end());
+  j.values = jacobian.to_vector<double>();
   InverseGram gram = inverse_gram(j);
   double factor = 1;
   if (!absolute_sigma)

@@ -34,16 +34,12 @@ class ProjectedStep {
   }
 
  private:
-  double bound_towards(std::size_t i, double direction) const {
-    return direction > 0 ? descent_.upper()[i] : descent_.lower()[i];
-  }
-
   CauchyPoint cauchy_point() const {
     const Vector &x = descent_.at.x, &g = descent_.at.gradient;
     Vector times(n_), d(n_);
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < n_; ++i) {
-      times[i] = g[i] == 0 ? no_bound : (x[i] - bound_towards(i, -g[i])) / g[i];
+      times[i] = g[i] == 0 ? no_bound : (x[i] - descent_.bound_towards(i, -g[i])) / g[i];
       if (times[i] > 0) d[i] = -g[i];
       if (times[i] > 0 && times[i] < no_bound) order.push_back(i);
     }
@@ -58,7 +54,7 @@ class ProjectedStep {
     for (const std::size_t b : order) {
       const double length = times[b] - now;
       if (step < length) break;
-      at.x[b] = bound_towards(b, d[b]);
+      at.x[b] = descent_.bound_towards(b, d[b]);
       at.is_free[b] = false;
       add(at.c, length, p);
       const double z = at.x[b] - x[b];
@@ -107,7 +103,7 @@ class ProjectedStep {
     if (dot(difference(projected, descent_.at.x), descent_.at.gradient) <= 0) return projected;
     double share = 1;  // of the step that stays within the bounds
     for (std::size_t i = 0; i < n_; ++i)
-      if (step[i] != 0) share = std::min(share, (bound_towards(i, step[i]) - cauchy.x[i]) / step[i]);
+      if (step[i] != 0) share = std::min(share, (descent_.bound_towards(i, step[i]) - cauchy.x[i]) / step[i]);
     Vector cut = cauchy.x;
     add(cut, std::max(share, 0.0), step);
     return cut;
@@ -173,7 +169,7 @@ class LimitedDescent {
     double step = most;
     for (std::size_t i = 0; i < d.size(); ++i) {
       if (d[i] == 0) continue;
-      const double room = (d[i] > 0 ? descent_.upper()[i] : descent_.lower()[i]) - descent_.at.x[i];
+      const double room = descent_.bound_towards(i, d[i]) - descent_.at.x[i];
       step = std::min(step, std::max(room / d[i], 0.0));
     }
     return step;

@@ -112,8 +112,7 @@ LeastSquaresResult<X> least_squares_flat(const fitting::Parameters& parameters, 
   check_options("least_squares", options);
   constexpr double infinity = Allowed::infinity;
   const auto as_x = [&](const fitting::Vector& x) { return fitting::with_tensors(structure, parameters.tensors(x)); };
-  fitting::LeastSquaresProblem problem{
-      parameters, std::move(residuals), settings_of(options), options.bounds.has_value(), {}, {}, {}, {}};
+  fitting::LeastSquaresProblem problem{parameters, std::move(residuals), settings_of(options), {}, {}, {}, {}};
   const Bounds<X> bounds = options.bounds.value_or(Bounds<X>());
   problem.lower = parameters.numbers(tensors_of_bound(bounds.lb), "the lower bound", -infinity);
   problem.upper = parameters.numbers(tensors_of_bound(bounds.ub), "the upper bound", infinity);

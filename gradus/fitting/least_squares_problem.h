@@ -36,7 +36,6 @@ struct LeastSquaresProblem {
   const Parameters& parameters;
   std::shared_ptr<const CompiledResiduals> residuals;
   LeastSquaresSettings settings;
-  bool has_bounds;
   Vector lower, upper, x_scale;                            // x_scale is empty if it is not given
   std::function<bool(const LeastSquaresProgress&)> stops;  // true: end here
 };

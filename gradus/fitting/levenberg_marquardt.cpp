@@ -11,9 +11,7 @@ namespace {
 /// The largest cosine of the angle between the residuals and a column of the Jacobian.
 double largest_cosine(const FitState& state, double size) {
   if (size == 0) return 0;
-  Vector squares(state.size());
-  for (std::size_t i = 0; i < state.jacobian.rows; ++i)
-    for (std::size_t j = 0; j < state.size(); ++j) squares[j] += state.jacobian(i, j) * state.jacobian(i, j);
+  const Vector squares = column_squares(state.jacobian);
   double most = 0;
   for (std::size_t j = 0; j < state.size(); ++j)
     if (squares[j] > 0) most = std::max(most, std::abs(state.gradient[j] / size) / std::sqrt(squares[j]));

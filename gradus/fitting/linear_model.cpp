@@ -82,15 +82,11 @@ Tensor square_of(const Matrix& a) {
   return from_values(std::span<const double>(a.values),
                      {static_cast<std::int64_t>(a.rows), static_cast<std::int64_t>(a.columns)});
 }
-Vector vector_in(const Tensor& x) {
-  const std::span<const double> values = x.span<double>();
-  return {values.begin(), values.end()};
-}
 Matrix gram_of(const Matrix& jacobian) {
   const Tensor j = square_of(jacobian);
   Matrix gram;
   gram.rows = gram.columns = jacobian.columns;
-  gram.values = vector_in(matmul(j, j, {.transpose_a = true}));
+  gram.values = matmul(j, j, {.transpose_a = true}).to_vector<double>();
   return gram;
 }
 
@@ -123,7 +119,7 @@ class NormalModel : public LinearModel {
     const Tensor p = -cholesky_solve(factor, column_of(gradient_));
     const Tensor w = reduce_sum(square(triangular_solve(factor, p)));  // p' (J'J + C + alpha)^-1 p
     const Tensor pivots = square(diag_part(factor)) / diag_part(square_of(damped));
-    Solved step{{vector_in(p), 0, 0}, reduce_min(pivots).item()};
+    Solved step{{p.to_vector<double>(), 0, 0}, reduce_min(pivots).item()};
     step.length = norm(step.p);
     step.slope = step.length > 0 ? -w.item() / step.length : 0;
     return step;
@@ -165,7 +161,7 @@ InverseGram inverse_gram(const Matrix& jacobian) {
   }
   Matrix unit(n, n);
   for (std::size_t i = 0; i < n; ++i) unit(i, i) = 1;
-  result.inverse.values = vector_in(cholesky_solve(cholesky(square_of(gram_of(jacobian))), square_of(unit)));
+  result.inverse.values = cholesky_solve(cholesky(square_of(gram_of(jacobian))), square_of(unit)).to_vector<double>();
   result.rank = jacobian.rows >= n && all_finite(result.inverse.values) ? n : 0;
   return result;
 }

@@ -25,8 +25,8 @@ class LinearModel {
   virtual double product(const Vector& a, const Vector& b) const = 0;
 };
 
-/// Of J [m, n], f [m] and C [n] (empty: none). Small problems are decomposed into singular values, which keeps all
-/// digits; of large ones the normal equations are solved, by the products and Cholesky factors of ops on all threads.
+/// The model of J [m, n], f [m] and C [n] (empty: none). Singular values solve small problems, which keeps all digits;
+/// normal equations solve large ones, by the products and Cholesky factors of ops on all threads.
 std::unique_ptr<LinearModel> linear_model(Matrix jacobian, Vector residuals, const Vector& gradient,
                                           const Vector& curvature);
 /// True if the model of such a problem is of singular values.

@@ -11,11 +11,7 @@ namespace {
 
 std::size_t elements_of(const Tensor& x) { return static_cast<std::size_t>(x.shape().size()); }
 
-Vector doubles_of(const Tensor& x) {
-  const Tensor wide = x.dtype() == f64 ? x : cast(x, f64);
-  const std::span<const double> values = wide.span<double>();
-  return {values.begin(), values.end()};
-}
+Vector doubles_of(const Tensor& x) { return (x.dtype() == f64 ? x : cast(x, f64)).to_vector<double>(); }
 
 /// In a type that can be fitted.
 Tensor as_parameter(const std::string& op, const Tensor& x) {

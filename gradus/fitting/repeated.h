@@ -27,7 +27,7 @@ template <class F> class Repeated {
 
   // For the rooms of the library.
   F& function() const { return core_->f; }
-  /// What was kept as `key`; made by `make` at first.
+  /// The object that is kept as `key`; `make` makes it at first.
   template <class T> std::shared_ptr<T> kept(const std::string& key, const auto& make) const {
     std::lock_guard lock(core_->guard);
     std::shared_ptr<void>& place = core_->kept[key];

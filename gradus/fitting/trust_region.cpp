@@ -174,10 +174,11 @@ LeastSquaresFit by_trust_region(FitState& state) {
       const RegionStep full = model.step(radius, alpha);
       alpha = full.alpha;
       const Choice choice = model.choose(full.p, radius, theta);
+      const Vector move = product(choice.p, model.d());
       Vector x = state.x;
-      add(x, 1, product(choice.p, model.d()));
+      add(x, 1, move);
       if (state.has_bounds()) x = strictly_within(std::move(x), state.lower(), state.upper(), 0);
-      const double step = norm(product(choice.p, model.d())), length = norm(choice.p);
+      const double step = norm(move), length = norm(choice.p);
       trial = state.trial_at(std::move(x));
       if (!std::isfinite(trial.cost)) {
         radius = 0.25 * length;

@@ -1,5 +1,6 @@
 /// GraphRewriter: makes one graph of another, value by value. Every pass that adds, drops or moves values uses it.
 #pragma once
+#include <optional>
 #include "gradus/graph/per_value.h"
 
 namespace gradus {
@@ -38,5 +39,17 @@ class GraphRewriter {
   Graph& to_;
   PerValue<int> places_;
 };
+
+/// Makes `to` of `from`. rewritten(v), for a value whose operands are those of `to`, gives the value of `to` that
+/// stands for it, which it may add, or none: then v is added.
+void rewrite_values(const Graph& from, Graph& to, const auto& rewritten) {
+  GraphRewriter places(from, to);
+  for (int i = 0; i < from.size(); ++i) {
+    Value v = places.renamed(i);
+    if (const std::optional<int> value = rewritten(v)) places.set(i, *value);
+    else places.replace(i, std::move(v));
+  }
+  places.finish();
+}
 
 }  // namespace gradus

@@ -31,16 +31,6 @@ struct Layout {
   std::int64_t count() const { return high - low + 1; }
 };
 
-std::vector<std::int64_t> row_major(const Shape& shape) {
-  std::vector<std::int64_t> strides(static_cast<std::size_t>(shape.rank()));
-  std::int64_t step = 1;
-  for (int axis = shape.rank(); axis-- > 0;) {
-    strides[static_cast<std::size_t>(axis)] = step;
-    step *= shape[axis];
-  }
-  return strides;
-}
-
 std::string strides_text(const std::vector<std::int64_t>& strides) {
   TextStream out;
   for (const std::int64_t& each : strides) out << (&each == strides.data() ? "[" : ", ") << each;
@@ -163,7 +153,9 @@ Tensor detail::borrow(std::string_view what, const Borrowable& memory, const Spe
   require(!spec.shape.is_symbolic() && spec.shape.size() >= 0, what, ": shape ", spec.shape, " is not known");
   require(options.offset < most_elements, what, ": offset ", options.offset, " reaches beyond all memory");
   if (spec.shape.size() == 0) return zeros(spec.shape, spec.dtype);
-  const std::vector<std::int64_t> strides = options.strides.empty() ? row_major(spec.shape) : options.strides;
+  const Shape dense = dense_strides(spec.shape);
+  const std::vector<std::int64_t> strides =
+      options.strides.empty() ? std::vector<std::int64_t>(dense.begin(), dense.end()) : options.strides;
   const Layout layout = layout_of(what, spec.shape, strides);
   check_bounds(what, memory, spec.shape, layout, options);
   require(memory.first != nullptr, what, ": the pointer is null, expected memory of ", spec);

@@ -65,7 +65,7 @@ template <class M> std::shared_ptr<const void> owned(M* managed) {
   });
 }
 
-/// What another library holds: the memory, and arrays of its description.
+/// A capsule for another library: the memory, and the arrays that describe it.
 template <class M> struct Given {
   M managed;
   Ref<Buffer> buffer;
@@ -75,10 +75,9 @@ template <class M> struct Given {
 template <class M> M* given(const Tensor& x) {
   auto made = std::make_unique<Given<M>>();
   made->buffer = x.host_buffer();
-  std::int64_t step = 1;
-  for (int axis = 0; axis < x.shape().rank(); ++axis) made->shape.push_back(x.shape()[axis]);
-  made->strides.resize(made->shape.size());
-  for (std::size_t axis = made->shape.size(); axis-- > 0; step *= made->shape[axis]) made->strides[axis] = step;
+  const Shape dense = dense_strides(x.shape());
+  made->shape.assign(x.shape().begin(), x.shape().end());
+  made->strides.assign(dense.begin(), dense.end());
   made->managed.dl_tensor = {.data = const_cast<void*>(made->buffer->host()),
                              .device = {dlpack::processor, 0},
                              .ndim = x.shape().rank(),

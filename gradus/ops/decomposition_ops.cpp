@@ -103,7 +103,7 @@ Tensor divisors_of_columns(const Tensor& values, const Tensor& unused) {
   return where(logical_and(equal(row, 0), unused), fill_like(row, std::numeric_limits<double>::infinity()), row);
 }
 
-/// Of x = q r with a square r (Walter and Lehmann 2018).
+/// The gradient by x of x = q r with a square r (Walter and Lehmann 2018).
 Tensor gradient_of_qr(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   const Tensor m = product_transposed(r, dr) - transposed_product(dq, q);
   return over_transposed(dq + plain_product(q, from_lower(m)), r);

@@ -176,7 +176,7 @@ Tensor draw_normal(const Shape& shape, NormalOptions options, const KeyOrigin& o
   if (is_narrow(options.dtype)) return drawn_in_f32(draw_normal, shape, options, origin);
   const Source from = source("random::normal", shape, origin);
   const Tensor radius = from.bits(0), angle = options.dtype == f32 ? radius : from.bits(1);
-  const Tensor u = apply(PositiveUnit{options.dtype}, radius), v = apply(HalfOpenUnit{options.dtype}, angle);
+  const Tensor u = positive_unit(radius, options.dtype), v = half_open_unit(angle, options.dtype);
   return scaled(sqrt(log(u) * fill_like(u, -2)) * cos(v * fill_like(v, 2 * std::numbers::pi)), options);
 }
 
@@ -187,7 +187,7 @@ Tensor draw_truncated_normal(const Shape& shape, NormalOptions options, const Ke
   if (is_narrow(options.dtype)) return drawn_in_f32(draw_truncated_normal, shape, options, origin);
   const Source from = source("random::truncated_normal", shape, origin);
   // q + 1/2 is uniform between the normal distribution's values at -2 and 2.
-  const Tensor u = apply(PositiveUnit{options.dtype}, from.bits(0)), half = fill_like(u, 0.5);
+  const Tensor u = positive_unit(from.bits(0), options.dtype), half = fill_like(u, 0.5);
   const Tensor q = (u - half) * fill_like(u, std::erf(std::numbers::sqrt2));
   const Tensor z = apply(NormalQuantile{}, q, sqrt(-log(half - abs(q))));
   return scaled(minimum(maximum(z, fill_like(z, -2)), fill_like(z, 2)), options);
@@ -204,7 +204,7 @@ Tensor draw_uniform(const Shape& shape, UniformOptions options, const KeyOrigin&
     return minimum(drawn, Scalar(largest_below(options.high, options.dtype)));
   }
   const Source from = source("random::uniform", shape, origin);
-  const Tensor u = apply(HalfOpenUnit{options.dtype}, from.bits(0));
+  const Tensor u = half_open_unit(from.bits(0), options.dtype);
   if (options.low == 0 && options.high == 1) return u;
   // Rounding may reach `high`, which is not in the range.
   const double last = largest_below(options.high, options.dtype);
@@ -235,7 +235,7 @@ Tensor draw_categorical(const Tensor& logits, std::int64_t num_samples, Categori
   require(is_integer(options.dtype), "random::categorical: expected an integer type, got ", options.dtype);
   const DType dtype = is_narrow(logits.dtype()) ? f32 : logits.dtype();
   drawn.insert(drawn.rank() - 1, num_samples);  // [..., num_samples, classes]
-  const Tensor u = apply(PositiveUnit{dtype}, source("random::categorical", drawn, origin).bits(0));
+  const Tensor u = positive_unit(source("random::categorical", drawn, origin).bits(0), dtype);
   // Exponential numbers; where u is 1, as a number that stands for all that are rounded to 1.
   const Tensor waiting = maximum(-log(u), fill_like(u, dtype == f32 ? 0x1p-26 : 0x1p-54));
   const Tensor sizes = expand_dims(cast(logits, dtype), -2), drawn_sizes = sizes - log(waiting);

@@ -23,7 +23,7 @@ class Subscripted {
   Tensor spread(const Tensor& value) const;
 
  private:
-  /// What a subscript does with one dimension of the source.
+  /// The effect of a subscript on one dimension of the source.
   struct Part {
     enum class Kind { element, slice, new_axis, gap, tensor };  // gap: an ellipsis that stands for nothing
     Kind kind;
@@ -41,7 +41,7 @@ class Subscripted {
     bool are_all;   // a single row, which is replaced
   };
 
-  /// What opens errors, made where one is: "x(all, slice(1, end))".
+  /// The beginning of errors, "x(all, slice(1, end))", which is spelt only where there is one.
   struct Written {
     const Subscripted* of;
   };

@@ -75,8 +75,6 @@ Tensor embed(const Tensor& dy, const Shape& begin, const Shape& shape) {
   return out;
 }
 
-/// [n, shape...]
-
 }  // namespace
 
 Shape with_leading(std::int64_t n, Shape shape) {

@@ -5,12 +5,10 @@
 namespace gradus {
 namespace {
 
-bool is_inside(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]) >> 6 == 2; }
-
 /// The character that ends before, or begins at, a place within valid UTF-8.
 char32_t character_before(std::string_view text, std::size_t at) {
   std::size_t begin = at - 1;
-  while (begin > 0 && is_inside(text, begin)) --begin;
+  while (begin > 0 && unicode::is_inside(text[begin])) --begin;
   return unicode::decoded(text.substr(begin, at - begin), "tokenizer")[0];
 }
 char32_t character_at(std::string_view text, std::size_t at) {
@@ -20,7 +18,7 @@ char32_t character_at(std::string_view text, std::size_t at) {
 std::size_t begin_of_spaces_before(std::string_view text, std::size_t at, std::size_t least) {
   while (at > least && unicode::is_whitespace(character_before(text, at))) {
     --at;
-    while (is_inside(text, at)) --at;
+    while (unicode::is_inside(text[at])) --at;
   }
   return std::max(at, least);
 }
@@ -63,6 +61,7 @@ AddedTokens::AddedTokens(const TokenizerPart& file, const TokenVocabulary& model
     if (!text.empty())
       (token.is_normalized ? normalized : as_they_are)[text] = static_cast<std::int32_t>(tokens_.size());
     vocabulary_.add(token.content, token.id, text);  // normalized where it is looked for in normalized text
+    if (token.is_special) special_.insert(token.content);
     tokens_.push_back(std::move(token));
   }
   as_they_are_ = PrefixTable({as_they_are.begin(), as_they_are.end()});
@@ -116,10 +115,6 @@ std::vector<MarkedPiece> AddedTokens::taken_out(const std::string& text, const N
   return out;
 }
 
-bool AddedTokens::is_special(const std::string& token) const {
-  for (const Token& each : tokens_)
-    if (each.is_special && each.content == token) return true;
-  return false;
-}
+bool AddedTokens::is_special(const std::string& token) const { return special_.contains(token); }
 
 }  // namespace gradus

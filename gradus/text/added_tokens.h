@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 #include "gradus/text/normalizers.h"
 #include "gradus/text/pre_tokenizers.h"
@@ -20,7 +21,7 @@ struct MarkedPiece {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// Those of a tokenizer.json. A token that the model has keeps the model's id.
+  /// Reads the added tokens of a tokenizer.json. A token that the model has keeps the model's id.
   AddedTokens(const TokenizerPart& file, const TokenVocabulary& model, const Normalizer& normalizer);
 
   /// The text taken apart: tokens of the text as it is, then, normalized, those of normalized text.
@@ -39,6 +40,7 @@ class AddedTokens {
   std::vector<MarkedPiece> split(const TextPiece& piece, const PrefixTable& texts) const;
   std::vector<Token> tokens_;
   PrefixTable as_they_are_, normalized_;
+  std::unordered_set<std::string> special_;
   TokenVocabulary vocabulary_;
 };
 

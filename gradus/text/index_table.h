@@ -16,7 +16,7 @@
 
 namespace gradus {
 
-/// What a table is made with; Key: std::string or std::int64_t.
+/// The settings of a table. Key: std::string or std::int64_t.
 template <class Key> struct IndexTableSetup {
   std::optional<std::int64_t> max_tokens;
   std::int64_t num_oov_indices;

@@ -1,6 +1,7 @@
 /// Strings are looked up one by one. Integers are looked up by ops: a search among the sorted terms.
 #include "gradus/text/lookup.h"
 #include <numeric>
+#include "gradus/base/lines.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -133,12 +134,10 @@ void StringLookup::set_vocabulary(const std::vector<std::string>& vocabulary, co
 void StringLookup::load_vocabulary(const std::filesystem::path& file) {
   const std::string all = read_vocabulary_text(file);
   std::vector<std::string> terms;
-  for (std::size_t begin = 0; begin < all.size();) {
-    const std::size_t end = std::min(all.find('\n', begin), all.size());
-    std::string term = all.substr(begin, end - begin);
-    if (term.ends_with('\r')) term.pop_back();
-    terms.push_back(std::move(term));
-    begin = end + 1;
+  for (std::string_view rest = all; !rest.empty();) {
+    std::string_view term = take_line(rest);
+    if (term.ends_with('\r')) term.remove_suffix(1);
+    terms.emplace_back(term);
   }
   while (!terms.empty() && terms.back().empty()) terms.pop_back();
   try {
@@ -163,9 +162,7 @@ void StringLookup::save(const std::filesystem::path& file) const {
 }
 StringLookup StringLookup::load(const std::filesystem::path& file) {
   const TextLayerConfig config(file, "StringLookup");
-  return made_from(config, [&] {
-    return StringLookup(options_from<StringLookupOptions, std::string>(config, StringLookupOptions(), "[UNK]"));
-  });
+  return made_from(config, [&] { return StringLookup(options_from<StringLookupOptions>(config)); });
 }
 
 // Integers.
@@ -252,9 +249,7 @@ void IntegerLookup::save(const std::filesystem::path& file) const {
 }
 IntegerLookup IntegerLookup::load(const std::filesystem::path& file) {
   const TextLayerConfig config(file, "IntegerLookup");
-  return made_from(config, [&] {
-    return IntegerLookup(options_from<IntegerLookupOptions, std::int64_t>(config, IntegerLookupOptions(), -1));
-  });
+  return made_from(config, [&] { return IntegerLookup(options_from<IntegerLookupOptions>(config)); });
 }
 
 // Hashes.

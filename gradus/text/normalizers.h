@@ -9,7 +9,7 @@ namespace gradus {
 /// A text while it is changed.
 struct NormalText {
   std::u32string characters;
-  bool keeps_start = true;  // what stood first was not cut off
+  bool keeps_start = true;  // its first character was not cut off
 };
 using Normalizer = std::function<void(NormalText&)>;
 

@@ -56,7 +56,7 @@ std::vector<TemplatePiece> template_of(const TokenizerPart& processor, const cha
   return pieces;
 }
 
-/// Of several, ByteLevel changes offsets alone, so one other may stand among them.
+/// One post-processor may stand beside those of ByteLevel, which change offsets alone.
 PostProcessor processors_in_sequence(const TokenizerPart& part) {
   std::optional<PostProcessor> only;
   for (const TokenizerPart& each : part.list("processors")) {

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include "gradus/base/hash.h"
 #include "gradus/base/input_file.h"
+#include "gradus/base/lines.h"
 #include "gradus/data/files.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/gzip.h"
 #include "gradus/ops/constant.h"
+#include "gradus/text/unicode.h"
 
 namespace gradus::data {
 namespace {
@@ -74,7 +76,7 @@ void check_directory_options(const TextDirectoryOptions& options) {
 std::string beginning_of(std::string text, std::optional<std::int64_t> most_bytes) {
   if (!most_bytes || std::ssize(text) <= *most_bytes) return text;
   auto end = static_cast<std::size_t>(*most_bytes);
-  for (int back = 0; back < 3 && end > 0 && static_cast<unsigned char>(text[end]) >> 6 == 2; ++back) --end;
+  for (int back = 0; back < 3 && end > 0 && unicode::is_inside(text[end]); ++back) --end;
   text.resize(end);
   return text;
 }
@@ -85,13 +87,10 @@ TextDataset<0> text_lines(const std::vector<fs::path>& files) {
   std::vector<std::string> lines;
   for (const fs::path& file : files) {
     const std::vector<std::byte> bytes = read_to_end(*gunzip_if_compressed(open_file(file)));
-    const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    for (std::size_t begin = 0; begin < all.size();) {
-      const std::size_t end = std::min(all.find('\n', begin), all.size());
-      std::string_view line = all.substr(begin, end - begin);
+    for (std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size()); !rest.empty();) {
+      std::string_view line = take_line(rest);
       if (line.ends_with('\r')) line.remove_suffix(1);
       lines.emplace_back(line);
-      begin = end + 1;
     }
   }
   return from_tensor_slices(Strings(std::move(lines)));

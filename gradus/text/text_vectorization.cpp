@@ -172,8 +172,7 @@ void TextVectorization::save(const std::filesystem::path& file) const {
 
 TextVectorization TextVectorization::load(const std::filesystem::path& file) {
   const TextLayerConfig config(file, layer_name);
-  const StringLookupOptions lookup =
-      options_from<StringLookupOptions, std::string>(config, StringLookupOptions(), "[UNK]");
+  const StringLookupOptions lookup = options_from<StringLookupOptions>(config);
   const auto standardize = static_cast<Standardize>(
       place_of_name(standardize_names, config.get<std::string>("standardize", ""), config.source()));
   const auto split =

@@ -28,7 +28,7 @@ class NgramWidths {
 /// Options of TextVectorization.
 struct TextVectorizationOptions {
   std::optional<std::int64_t> max_tokens = {};                         // most ids, those of special tokens included
-  Standardize standardize = Standardize::lower_and_strip_punctuation;  // what is changed first
+  Standardize standardize = Standardize::lower_and_strip_punctuation;  // change of the text before it is split
   Split split = Split::whitespace;                                     // where a text is taken apart
   NgramWidths ngrams = {};                                             // none: the parts themselves
   OutputMode output_mode = OutputMode::ids;                            // not one_hot

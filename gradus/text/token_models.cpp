@@ -40,11 +40,11 @@ class WordPieceModel final : public TokenModel {
   bool add_known(const std::string& piece, std::vector<std::int32_t>& ids) const {
     for (std::size_t begin = 0; begin < piece.size();) {
       std::size_t end = std::min(piece.size(), begin + longest_);
-      while (end < piece.size() && is_inside_character(piece[end])) --end;
+      while (end < piece.size() && unicode::is_inside(piece[end])) --end;
       std::optional<std::int32_t> id;
       while (end > begin && !(id = id_of(piece, begin, end))) {
         --end;
-        while (end > begin && is_inside_character(piece[end])) --end;
+        while (end > begin && unicode::is_inside(piece[end])) --end;
       }
       if (!id) return false;
       ids.push_back(*id);
@@ -56,7 +56,6 @@ class WordPieceModel final : public TokenModel {
     const std::string part = piece.substr(begin, end - begin);
     return vocabulary_.id_of(begin > 0 ? prefix_ + part : part);
   }
-  static bool is_inside_character(char c) { return static_cast<unsigned char>(c) >> 6 == 2; }
   const std::string unknown_, prefix_;
   const std::int64_t most_characters_;
   std::size_t longest_ = 0;  // bytes of a token

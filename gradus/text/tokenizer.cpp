@@ -1,5 +1,6 @@
 #include "gradus/text/tokenizer.h"
 #include <algorithm>
+#include "gradus/base/divide.h"
 #include "gradus/base/ranges.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/json.h"
@@ -74,8 +75,7 @@ void fill_in(std::span<TextEncoding> encodings, const TokenPaddingOptions& optio
   std::int64_t length = options.length.value_or(0);
   for (const TextEncoding& encoding : encodings)
     if (!options.length) length = std::max(length, encoding.size());
-  if (const std::int64_t unit = options.pad_to_multiple_of.value_or(0); unit > 0)
-    length = (length + unit - 1) / unit * unit;
+  if (const std::int64_t unit = options.pad_to_multiple_of.value_or(0); unit > 0) length = round_up(length, unit);
   for (TextEncoding& encoding : encodings) fill_in(encoding, length, options);
 }
 

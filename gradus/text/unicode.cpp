@@ -117,7 +117,7 @@ bool is_whitespace(char32_t c) {
   return is_in(c, 9, 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || is_in(c, 0x2000, 0x200A) ||
          c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
-/// Of the property Alphabetic what is neither L nor M nor Nl are letters in circles and squares.
+/// Characters of the property Alphabetic that are neither L nor M nor Nl are letters in circles and squares.
 bool is_word(char32_t c) {
   const utf8proc_category_t kind = category(c);
   return is_between(kind, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_NL) || kind == UTF8PROC_CATEGORY_PC || c == 0x200C ||

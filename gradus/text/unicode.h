@@ -18,6 +18,8 @@ void check(std::string_view utf8, std::string_view where);
 void append(std::string& out, char32_t c);
 /// UTF-8.
 std::string encoded(std::u32string_view characters);
+/// True if this byte of valid UTF-8 is not the first one of its character.
+inline bool is_inside(char byte) { return static_cast<unsigned char>(byte) >> 6 == 2; }
 /// The bytes of the character that begins with this byte of valid UTF-8.
 inline std::size_t length_of(char first) {
   const auto byte = static_cast<unsigned char>(first);

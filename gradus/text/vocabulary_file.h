@@ -58,12 +58,13 @@ template <class Key> nlohmann::ordered_json config_of(const IndexTable<Key>& tab
 }
 
 /// The options that config_of() wrote, as Options: StringLookupOptions or IntegerLookupOptions.
-template <class Options, class Key> Options options_from(const TextLayerConfig& config, Options defaults, Key oov) {
-  Options options = std::move(defaults);
+template <class Options> Options options_from(const TextLayerConfig& config) {
+  Options options;
+  using Key = decltype(options.oov_token);
   options.max_tokens = config.optional<std::int64_t>("max_tokens");
   options.num_oov_indices = config.get<std::int64_t>("num_oov_indices", 1);
   options.mask_token = config.optional<Key>("mask_token");
-  options.oov_token = config.get<Key>("oov_token", std::move(oov));
+  options.oov_token = config.get<Key>("oov_token", options.oov_token);
   options.vocabulary = config.get<std::vector<Key>>("vocabulary", {});
   options.idf_weights = config.get<std::vector<double>>("idf_weights", {});
   options.invert = config.get<bool>("invert", false);

@@ -21,7 +21,7 @@ class LogTotals {
   void keep_names();
   /// The means by name, in the order of the logs; NaN for those that count nothing. Waits.
   std::vector<std::pair<std::string, double>> numbers() const;
-  /// Those of them that are known: after a step.
+  /// The names of the logs, which are known after a step.
   std::vector<std::string> names() const;
   /// Sums, and marks of their names.
   Variables variables() const { return Variables{sums_, marks_}; }

@@ -55,9 +55,8 @@ void PassTotals::reset() {
 }
 
 void PassTotals::add(const Loss& loss, const Tensor& counts) {
-  const Tensor sum = sum_.value(), weight = weight_.value();
-  sum_.assign(where(counts, sum + cast(loss.sum(), f64), sum));
-  weight_.assign(where(counts, weight + cast(loss.weight(), f64), weight));
+  add_if(sum_, loss.sum(), counts);
+  add_if(weight_, loss.weight(), counts);
 }
 
 void PassTotals::add_outputs(const std::vector<ExaminedOutput>& outputs, const Tensor& counts) {

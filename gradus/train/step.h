@@ -12,7 +12,7 @@
 
 namespace gradus {
 
-/// What is gathered in a pass over a data set.
+/// Figures that a pass over a data set gathers.
 struct PassOptions {
   FitMetrics metrics = {};
   FitMetrics weighted_metrics = {};       // with the weights of classes, too

@@ -237,7 +237,7 @@ TEST(Generator, FailuresAreToldOnceWithTheElement) {
     EXPECT_THROW(for (auto x : dataset) x.item(), std::bad_function_call);
 }
 
-/// Of no class that the library or C++ knows.
+/// A class that neither the library nor C++ knows.
 struct OfTheUser {
   int number;
 };

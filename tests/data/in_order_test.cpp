@@ -1,4 +1,4 @@
-/// What holds for every pipeline that is read in order, whose number of elements is found by reading: rows of a table,
+/// Properties of every pipeline that is read in order, whose number of elements is found by reading: rows of a table,
 /// each checked for every property.
 #include <gtest/gtest.h>
 #include <algorithm>

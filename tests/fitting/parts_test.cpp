@@ -48,7 +48,7 @@ TEST(FittingParts, SingularMatricesHaveValuesOfZero) {
   EXPECT_EQ(singular_values(Matrix(5, 2), Vector(5)).values, Vector(2));
 }
 
-/// Of one problem by both models: steps of the length of the region, on which the gradient is parallel to the step.
+/// Both models of one problem: steps of the length of the region, on which the gradient is parallel to the step.
 TEST(FittingParts, StepsInARegion) {
   for (const std::size_t n : {4u, 70u}) {
     const std::size_t m = n + 30;

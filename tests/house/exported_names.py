@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-# What tests alone can see of the inside of a running program, each a number or the table that the library itself goes by.
+# Views that tests alone have of the inside of a running program: numbers, and tables that the library itself uses.
 OBSERVERS = {
     "executor_switches", "graph_passes", "kernel_choices",  # the tables of the compiler's passes
     "placed_compilations", "program_cache_use", "set_program_cache_limit",  # programs that are kept

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t enough = 4096;  // numbers of which the first ones do not reach the end of a page
 
-/// What the strides mean, element by element.
+/// The meaning of strides, element by element.
 std::vector<float> elements_by_hand(const float* first, const Shape& shape, const std::vector<std::int64_t>& strides) {
   std::vector<float> all;
   for (std::int64_t i = 0; i < shape.size(); ++i) {

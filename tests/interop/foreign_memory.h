@@ -19,7 +19,7 @@ struct WatchedMemory {
   }
   std::shared_ptr<const void> owner() {
     return {this, [this](const void*) {
-              std::fill(values.begin(), values.end(), -1.0f);  // what reads it later does not find its numbers
+              std::fill(values.begin(), values.end(), -1.0f);  // a later reader does not find its numbers
               ++released;
             }};
   }

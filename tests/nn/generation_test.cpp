@@ -239,6 +239,15 @@ TEST(KeyValueCaches, KeepMasks) {
         << k;
 }
 
+/// Place by place a model has the bits of `whole`; x, whole: [1, 3, 8].
+void expect_places_of(const Module& model, const Tensor& x, const Tensor& whole) {
+  KeyValueCache cache({.batch = 1, .max_length = 3});
+  for (std::int64_t k = 0; k < 3; ++k)
+    EXPECT_EQ(call_with_cache(model, slice(x, {0, k, 0}, {1, 1, 8}), cache).to_vector<float>(),
+              slice(whole, {0, k, 0}, {1, 1, 8}).to_vector<float>())
+        << k;
+}
+
 TEST(KeyValueCaches, AreExtendedByFunctionsThatWereTracedWithoutOne) {
   struct Net {
     MultiHeadAttention attention;
@@ -253,15 +262,10 @@ TEST(KeyValueCaches, AreExtendedByFunctionsThatWereTracedWithoutOne) {
   attention = &model->attention;
   const Tensor x = random::normal({1, 3, 8}, {.seed = 2}), whole = model(x, inference);
   for (int k = 0; k < 3; ++k) model(slice(x, {0, k, 0}, {1, 1, 8}), inference);
-  KeyValueCache cache({.batch = 1, .max_length = 3});
-  for (std::int64_t k = 0; k < 3; ++k)
-    EXPECT_EQ(call_with_cache(model, slice(x, {0, k, 0}, {1, 1, 8}), cache).to_vector<float>(),
-              slice(whole, {0, k, 0}, {1, 1, 8}).to_vector<float>())
-        << k;
+  expect_places_of(model, x, whole);
 }
 
 TEST(KeyValueCaches, AreExtendedBehindRecomputeGrad) {
-  const MultiHeadAttention attention(2, 4, {.causal = true});
   struct Net {
     MultiHeadAttention attention;
     Tensor operator()(const Tensor& x) const {
@@ -269,13 +273,9 @@ TEST(KeyValueCaches, AreExtendedBehindRecomputeGrad) {
     }
   };
   set_seed(6);
-  const Model<Net> model(Net{attention});
+  const Model<Net> model(Net{MultiHeadAttention(2, 4, {.causal = true})});
   const Tensor x = random::normal({1, 3, 8}, {.seed = 2}), whole = model(x, inference);
-  KeyValueCache cache({.batch = 1, .max_length = 3});
-  for (std::int64_t k = 0; k < 3; ++k)
-    EXPECT_EQ(call_with_cache(model, slice(x, {0, k, 0}, {1, 1, 8}), cache).to_vector<float>(),
-              slice(whole, {0, k, 0}, {1, 1, 8}).to_vector<float>())
-        << k;
+  expect_places_of(model, x, whole);
 }
 
 TEST(KeyValueCaches, RefuseWhatTheyCannotServe) {

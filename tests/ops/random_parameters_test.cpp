@@ -88,7 +88,7 @@ TEST(Gamma, GradientHoldsTheProbability) {
   }
 }
 
-/// Of JAX, by jax/make_gamma_gradients.py at the numbers that the seed gives.
+/// Values of JAX, by jax/make_gamma_gradients.py at the numbers that the seed gives.
 TEST(Gamma, GradientsAreThoseOfJax) {
   struct Known {
     double alpha, number[3], slope[3];

@@ -150,7 +150,7 @@ TEST(Subscripts, GoThroughOpenSizes) {
   EXPECT_EQ(tail(ones({2})).shape(), Shape{0});  // clamped, in a trace of its own
 }
 
-/// What an assignment leaves in x: `next` of the element and the weight.
+/// The elements of x after an assignment: `next` of the element and the weight.
 std::vector<float> assigned(const Reading& reading, auto next) {
   std::vector<float> values;
   for (std::int64_t i = 0; i < size_of_x; ++i) values.push_back(static_cast<float>(i));

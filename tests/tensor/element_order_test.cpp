@@ -95,7 +95,7 @@ TEST(ElementOrder, SortsAsComparisonsDo) {
     }
 }
 
-// Of 0, a few and most of the upper halves of the keys several entries have the same.
+// Several entries share none, a few or most of the upper halves of the keys.
 TEST(ElementOrder, SortsKeysThatShareUpperHalves) {
   for (const int bits : {32, 17, 8})
     for (const std::vector<std::uint32_t>& row : rows(5000)) {

@@ -36,7 +36,7 @@ TextEncoding encoded(const Tokenizer& tokenizer, const nlohmann::json& c) {
   return has_pair ? tokenizer.encode(text, c["pair"].get<std::string>(), add) : tokenizer.encode(text, add);
 }
 
-/// What the file leaves out is `usual` everywhere.
+/// A number that the file leaves out is `usual` everywhere.
 std::vector<std::int32_t> list_of(const nlohmann::json& c, const char* name, std::int32_t usual) {
   return c.contains(name) ? c[name].get<std::vector<std::int32_t>>()
                           : std::vector<std::int32_t>(c["ids"].size(), usual);

@@ -22,7 +22,7 @@ struct Decomposition {
 
 using RoomOf = std::int64_t (*)(const MatrixSize&, const Wanted&);
 
-/// Of about `work` times m n min(m, n) operations.
+/// The thunk of one decomposition a matrix, which costs about `work` times m n min(m, n) operations.
 BoundThunk bind_each(const Graph& graph, int value, Symbols symbols, const Wanted& wanted, RoomOf room_f32,
                      RoomOf room_f64, std::int64_t work) {
   const Value& v = graph[value];

@@ -30,8 +30,6 @@ template <class T> class SymmetricEigenvalues {
     return a_;
   }
   std::int64_t pitch() const { return pitch_; }
-  std::int64_t width() const { return width_; }
-  Multiplier<T>& multiply() { return multiply_; }
 
  private:
   T* row(std::int64_t i) const { return a_ + i * pitch_; }

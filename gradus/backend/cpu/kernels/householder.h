@@ -238,7 +238,7 @@ template <class T> T largest_size(const T* x, std::int64_t n) {
 /// Rotations of neighbouring rows that wait to be applied together, to strips of columns that stay near.
 template <class T> class WaitingRotations {
  public:
-  /// Of matrices of n rows.
+  /// Waits for rotations of matrices of n rows.
   WaitingRotations(Room& own, std::int64_t n)
       : n_(n),
         c_(own.take<T>(most_sweeps * n)),

@@ -139,10 +139,6 @@ void find_taps(const WindowAxes& axes, std::int64_t line, std::int64_t target, s
       }
 }
 
-}  // namespace
-
-namespace {
-
 /// Windows of so many taps are read tap by tap, in vectors; larger ones element by element.
 constexpr std::int64_t most_taps_of_vectors = 16;
 

@@ -54,7 +54,7 @@ template <class T> struct Wide {
   }
 };
 
-/// Of `rows` rows at a time.
+/// Dot products of x with `rows` rows of a at a time.
 template <class T, int rows>
 [[gnu::always_inline]] inline void dots_of(const T* a, std::int64_t pitch, const T* x, std::int64_t n, T* y) {
   Wide<T> sums[std::size_t{rows}];

@@ -159,7 +159,6 @@ template <class T> class GradedOrder {
         return sizes_[i] > sizes_[j] || (sizes_[i] == sizes_[j] && i < j);
       });
   }
-  bool is_sorted() const { return is_sorted_; }
   std::int64_t operator[](std::int64_t i) const { return order_[i]; }
   /// Elements of each of k rows go back to where they came from.
   void undo(T* rows, std::int64_t pitch, std::int64_t k) const {
@@ -177,7 +176,7 @@ template <class T> class GradedOrder {
   bool is_sorted_ = false;
 };
 
-/// Of the tall one of a matrix and its transpose.
+/// Singular values of a matrix or of its transpose, whichever is tall.
 template <class T> class TallSingularValues {
  public:
   TallSingularValues(const MatrixSize& size, bool vectors, Room& own)

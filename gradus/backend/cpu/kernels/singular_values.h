@@ -5,8 +5,8 @@
 
 namespace gradus::library::factors {
 
-/// Of square matrices, by reflections from both sides, half of them by products in blocks (dgebrd of LAPACK), and
-/// rotations.
+/// Singular values of square matrices, by reflections from both sides, half of them by products in blocks (dgebrd of
+/// LAPACK), and rotations.
 template <class T> class SquareSingularValues {
  public:
   SquareSingularValues(Room& own, std::int64_t n, bool vectors);
