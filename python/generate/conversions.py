@@ -20,6 +20,8 @@ ARGUMENTS = {
     "double": ("double", "float"),
     "char": ("char", "str"),
     "PredictionForm": ("bool", "bool"),
+    "Function1": ("Function1", "Callable[[Tensor], TensorLike]"),
+    "Function2": ("Function2", "Callable[[Tensor, Tensor], TensorLike]"),
     "std::basic_string<char>": ("std::string", "str"),
     "std::basic_string_view<char>": ("std::string", "str"),
     "std::filesystem::path": ("std::filesystem::path", "str | os.PathLike[str]"),
@@ -48,6 +50,13 @@ ARGUMENTS = {
     "gradus::RecurrentCell": ("RecurrentCell", "RecurrentCell"),
     "std::vector<gradus::RecurrentCell>": ("std::vector<RecurrentCell>", "Sequence[RecurrentCell]"),
     "gradus::Variables": ("Variables", "Sequence[Variable]"),
+    "std::function<gradus::Tensor (const gradus::Tensor &)>": ("Function1", "Callable[[Tensor], TensorLike]"),
+    "gradus::Module &": ("Bound<Module>", "Module"),
+    "gradus::Variable &": ("Bound<Variable>", "Variable"),
+    "gradus::Sequential": ("Bound<Sequential>", "Sequential"),
+    "gradus::Dense": ("Bound<Dense>", "Dense"),
+    "gradus::Gradients": ("Bound<Gradients>", "Gradients"),
+    "gradus::ClippedGradients": ("Bound<ClippedGradients>", "ClippedGradients"),
 }
 RESULTS = {
     "void": "None",
@@ -67,9 +76,9 @@ RESULTS = {
     "gradus::Regularizer": "Regularizer",
     "gradus::Callback": "Callback",
     "gradus::Loss": "Loss",
+    "gradus::Module &": "Module",
+    "gradus::Sequential": "Sequential",
 }
-# Structs that are no named tuples although they are results.
-NO_TUPLES = {"gradus::RecurrentResult"}
 
 
 class Unsupported(Exception):
@@ -100,14 +109,22 @@ class Conversions:
         """The annotation of a result."""
         if type_ in RESULTS:
             return RESULTS[type_]
-        if type_ in self.structs and type_ not in NO_TUPLES:
+        if type_ in self.structs:
             for field in self.structs[type_].fields:
                 self.result(field.type)
             return self.structs[type_].name
+        rows = re.fullmatch(r"std::vector<(gradus::\w+)>", type_)
+        if rows:
+            return f"list[{self.result(rows[1])}]"
         raise Unsupported(type_)
 
-    def is_tuple(self, type_):
-        return type_ in self.structs and type_ not in RESULTS
+    def tuples_of(self, type_):
+        """The structs that become named tuples in a result of this type."""
+        if type_ in self.structs and type_ not in RESULTS:
+            fields = self.structs[type_].fields
+            return [type_] + [inner for field in fields for inner in self.tuples_of(field.type)]
+        rows = re.fullmatch(r"std::vector<(gradus::\w+)>", type_)
+        return self.tuples_of(rows[1]) if rows else []
 
     def shown_default(self, parameter):
         """The default as Python's signature shows it: a literal where the header has one, else None."""

@@ -1,5 +1,6 @@
 """Overloads as forms of Python: options flattened to keyword arguments, duplicates dropped."""
 import dataclasses
+import re
 
 from conversions import Unsupported
 
@@ -27,8 +28,12 @@ class Form:
     arguments: list  # C++ expressions
     left_out: list  # (field, type) of options that Python cannot give
 
-    def key(self):
-        return tuple((s.name, s.type, s.is_required) for s in self.slots)
+    def is_same_call(self, other):
+        """True if `other` has the same arguments, of which this form needs no more: {.axis = 1} beside an axis."""
+        def named(form):
+            return [(s.name, re.sub(r"std::optional<(.*)>", r"\1", s.type)) for s in form.slots]
+        return named(self) == named(other) and all(o.is_required or not s.is_required
+                                                   for s, o in zip(self.slots, other.slots))
 
     def signature(self, name, first=""):
         """Python's text of it: conv2d(x, filters, *, strides=None)."""
@@ -125,10 +130,11 @@ class Maker:
                 made.append(self.form(overload, first_by_place))
             except Unsupported as error:
                 reasons.append(str(error))
-        unique = {}
-        for form in made:
-            unique.setdefault(form.key(), form)
-        forms = list(unique.values())
+        forms = []
+        for form in sorted(made, key=lambda form: sum(s.is_required for s in form.slots)):
+            if not any(kept.is_same_call(form) for kept in forms):
+                forms.append(form)
+        forms.sort(key=made.index)
         if drop_covered:
             forms = [f for f in forms if not any(g is not f and len(g.slots) > len(f.slots) and g.covers(f) for g in forms)]
         return sorted(forms, key=lambda form: len(form.slots)), reasons

@@ -37,7 +37,11 @@ def module_of(function):
     """The module of Python for a function; None for those that the hand-written parts bind."""
     if function.scope:
         return MODULES.get(function.scope)
-    return next((module for start, module in ROOMS.items() if function.header.startswith(start)), None)
+    return next((m for overload in function.overloads for m in [room_of(overload)] if m), None)
+
+
+def room_of(overload):
+    return next((module for start, module in ROOMS.items() if overload.header.startswith(start)), None)
 
 
 def bound_functions(library, maker):
@@ -47,7 +51,8 @@ def bound_functions(library, maker):
         module = module_of(function)
         if module is None:
             continue
-        forms, reasons = maker.forms(function.overloads)
+        overloads = [o for o in function.overloads if function.scope or room_of(o) == module]
+        forms, reasons = maker.forms(overloads)
         if not forms:
             left_out[full_name] = "; ".join(sorted(set(reasons)))
             continue

@@ -53,8 +53,7 @@ class Binding:
         """The structs of results that are named tuples."""
         used = {}
         for form in self.all_forms():
-            type_ = form.overload.result
-            if type_ and self.conversions.is_tuple(type_):
+            for type_ in reversed(self.conversions.tuples_of(form.overload.result)):
                 used[type_] = self.library.structs[type_]
         return list(used.values())
 
@@ -64,8 +63,10 @@ class Binding:
         return [enum for full_name, enum in self.library.enums.items() if full_name in used]
 
     def options(self):
-        """Names of the structs of options that are keyword arguments."""
-        return {parameter.type for form in self.all_forms() for parameter in form.overload.parameters
+        """Types of the structs of options that are keyword arguments."""
+        overloads = [form.overload for form in self.all_forms()]
+        overloads += [o for each in self.functions for o in self.library.functions[each.full_name].overloads]
+        return {parameter.type for overload in overloads for parameter in overload.parameters
                 if parameter.fields is not None}
 
     def bound_names(self):

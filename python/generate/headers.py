@@ -10,6 +10,7 @@ from model import Class, Enum, Function, Library, Overload, Parameter, Struct
 KIND = ci.CursorKind
 BASES = ("Module", "LossFunction", "Optimizer", "Metric", "Schedule")
 RECORDS = (KIND.STRUCT_DECL, KIND.CLASS_DECL)
+FUNCTION_NAMES = {"f": "function"}
 MODES = ("gradus::training_t", "gradus::inference_t")
 # Structs whose fields are arguments of their own: options, and what C++ gives as {.mask = m}.
 FLATTENED = re.compile(r"(Options|OptionsOf|ThresholdOption|NamedAxis|NamedAxes|RecurrentInput|RecurrentWeights|RecurrentRun"
@@ -184,7 +185,7 @@ class Reader:
 
     def overload_of(self, cursor):
         """None for a template whose arguments Python cannot choose."""
-        form = ""
+        form = {}
         if cursor.kind == KIND.FUNCTION_TEMPLATE:
             form = self.form_of(cursor)
             if form is None:
@@ -198,24 +199,28 @@ class Reader:
         return [c for c in cursor.get_children() if c.kind == KIND.PARM_DECL]
 
     def form_of(self, cursor):
-        """Of a template: the parameter for from_logits or from_probabilities, "" for `template <class = void>`."""
+        """Of a template: its type parameter and what Python gives for it; "" for `template <class = void>`."""
         parameters = [c for c in cursor.get_children() if c.kind == KIND.TEMPLATE_TYPE_PARAMETER]
-        text = self.text_of(cursor)[:200]
+        text = " ".join(self.text_of(cursor)[:200].split())
         others = [c for c in cursor.get_children() if c.kind in (KIND.TEMPLATE_NON_TYPE_PARAMETER,
                                                                  KIND.TEMPLATE_TEMPLATE_PARAMETER)]
         if len(parameters) != 1 or others:
             return None
         if re.match(r"template <class = void>", text):
-            return ""
+            return {}
         if re.match(r"template <PredictionForm P>", text):
-            return parameters[0].spelling
-        return None
+            return {"P": "PredictionForm"}
+        function = re.match(r"template <class F> requires (?:std::)?is_invocable_r_v<Tensor, (?:const )?F&, "
+                            r"(Tensor(?:, Tensor)?)>", text)
+        return {"F": "Function1" if function[1] == "Tensor" else "Function2"} if function else None
 
     def parameter(self, cursor, position, form):
         name = cursor.spelling or f"argument_{position}"
         spelling = bare(cursor.type.get_canonical().spelling)
-        if form and cursor.type.spelling == form:
+        if form.get(cursor.type.spelling) == "PredictionForm":
             return Parameter("from_logits", "PredictionForm", None, "True for logits, False for probabilities")
+        if cursor.type.spelling in form:
+            return Parameter(FUNCTION_NAMES.get(name, name), form[cursor.type.spelling])
         return Parameter(name, spelling, self.default_of(cursor), "", self.options_of(cursor.type))
 
     def text_of(self, cursor):

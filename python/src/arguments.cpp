@@ -28,10 +28,10 @@ bool has_attribute(PyObject* object, const char* name) noexcept {
 }
 
 /// A function of Python as a function of C++.
-template <class Given> std::function<Tensor(const Given&)> function_of(PyObject* object) {
+template <class... Given> std::function<Tensor(const Given&...)> function_of(PyObject* object) {
   const Held held{nb::borrow(nb::handle(object))};
-  return [held](const Given& given) {
-    return in_python([&] { return tensor_of(held.get()(nb::cast(given))); });
+  return [held](const Given&... given) {
+    return in_python([&] { return tensor_of(held.get()(nb::cast(given)...)); });
   };
 }
 
@@ -224,6 +224,10 @@ Schedule Argument<Schedule>::get(PyObject* object, const Place& place) {
   if (fit_float(object) >= 0) return float_of(object, place);
   return function_of<Tensor>(object);
 }
+
+Function1 Argument<Function1>::get(PyObject* object, const Place&) { return function_of<Tensor>(object); }
+
+Function2 Argument<Function2>::get(PyObject* object, const Place&) { return function_of<Tensor, Tensor>(object); }
 
 std::vector<Module> Argument<std::vector<Module>>::get(PyObject* object, const Place& place) {
   std::vector<Module> all;

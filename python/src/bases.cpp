@@ -3,19 +3,6 @@
 #include "python/src/generated.h"
 
 namespace gradus::python {
-namespace {
-
-/// A function of Python that gives a number per example.
-std::function<Tensor(const Tensor&, const Tensor&)> per_example(const FunctionArg& function) {
-  return [function](const Tensor& y, const Tensor& prediction) { return function(y, prediction); };
-}
-
-template <class T, class... A> void make(T* at, A&&... arguments) {
-  without_gil([&] { new (at) T(std::forward<A>(arguments)...); });
-}
-
-}  // namespace
-
 Modules::Modules(nb::module_& module)
     : ops(module.def_submodule("ops", "The functions of tensors.")),
       random(module.def_submodule("random", "Random numbers, by the global seed or by seeds of one's own.")),
@@ -40,11 +27,14 @@ void bind_function_values(nb::module_& nn) {
 }
 
 void extend_bases(nb::module_& nn) {
-  nn.attr("Lambda").attr("__init__") = nb::cpp_function(
-      [](nb::pointer_and_handle<Lambda> self, const FunctionArg& function, const std::string& name) {
-        make(self.p, [function](const Tensor& x) { return function(x); }, name);
-      },
-      nb::is_method(), nb::scope(nn.attr("Lambda")), nb::name("__init__"), "function"_a, "name"_a = "");
+  nb::class_<Module> module = nb::borrow<nb::class_<Module>>(nn.attr("Module"));
+  module.def("__repr__", [](const Module& layer) { return "<" + layer.name() + ">"; });
+  nb::class_<Sequential> sequential = nb::borrow<nb::class_<Sequential>>(nn.attr("Sequential"));
+  sequential.def("__len__", [](const Sequential& model) { return model.size(); });
+  sequential.def("__getitem__", [](const Sequential& model, std::int64_t i) {
+    const auto size = static_cast<std::int64_t>(model.size());
+    return given_object(model.layer(static_cast<std::size_t>(i < 0 && i >= -size ? i + size : i)));
+  }, "i"_a, "A handle on layer i; negative ones count from the end.");
 }
 
 }  // namespace gradus::python

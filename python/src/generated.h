@@ -295,10 +295,33 @@ template <> struct Argument<Policy> {
   }
 };
 
+/// Functions of Python, called from any thread.
+using Function1 = std::function<Tensor(const Tensor&)>;
+using Function2 = std::function<Tensor(const Tensor&, const Tensor&)>;
+template <> struct Argument<Function1> {
+  static constexpr const char* name = "a function of a tensor";
+  static int fit(PyObject* object) noexcept { return PyCallable_Check(object) ? 0 : -1; }
+  static Function1 get(PyObject* object, const Place& place);
+};
+template <> struct Argument<Function2> {
+  static constexpr const char* name = "a function of two tensors";
+  static int fit(PyObject* object) noexcept { return PyCallable_Check(object) ? 0 : -1; }
+  static Function2 get(PyObject* object, const Place& place);
+};
+
 /// A class that is bound, and is passed by a reference to the object in Python.
 template <class T> struct BoundArgument {
   static int fit(PyObject* object) noexcept { return nb::isinstance<T>(nb::handle(object)) ? 0 : -1; }
   static T& get(PyObject* object, const Place&) { return nb::cast<T&>(nb::handle(object)); }
+};
+template <class T> struct Bound {
+  operator T&() const { return *object; }
+  T* object;
+};
+template <class T> struct Argument<Bound<T>> {
+  static constexpr const char* name = "an object of the library's class";
+  static int fit(PyObject* object) noexcept { return BoundArgument<T>::fit(object); }
+  static Bound<T> get(PyObject* object, const Place& place) { return {&BoundArgument<T>::get(object, place)}; }
 };
 /// A handle on the layer: a layer in two models is one layer, as in Keras.
 template <> struct Argument<Module> {
@@ -339,12 +362,23 @@ template <class T> struct Result {
 template <> struct Result<Variable> {
   static nb::object give(const Variable& variable) { return nb::cast(shared_variable(variable)); }
 };
+/// A handle on the layer.
+template <> struct Result<Module> {
+  static nb::object give(const Module& module) { return nb::cast(shared(module)); }
+};
 template <> struct Result<Variables> {
   static nb::object give(const Variables& variables);
 };
 template <class T> nb::object given_object(T&& value) {
   return Result<std::remove_cvref_t<T>>::give(std::forward<T>(value));
 }
+template <class T> struct Result<std::vector<T>> {
+  static nb::object give(std::vector<T> values) {
+    nb::list all;
+    for (T& each : values) all.append(given_object(std::move(each)));
+    return all;
+  }
+};
 /// The same as a new reference.
 template <class T> PyObject* given(T&& value) { return given_object(std::forward<T>(value)).release().ptr(); }
 
