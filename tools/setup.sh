@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what Gradus is built from; what is there already is left alone, so that a second call takes no time.
-#   tools/setup.sh [build] [format] [docs] [full] [bench]      what for: `build` where nothing is said
+#   tools/setup.sh [build] [format] [docs] [full] [bench] [python]      what for: `build` where nothing is said
 set -eu
 
 build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
@@ -11,6 +11,7 @@ format="clang-format-19"
 docs="doxygen python3"
 full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
+python="python3-dev python3-venv"
 # A second clean build in seconds; a users' compiler to test; training on several machines; the test of the API reference;
 # the header for Eigen and the layout of DLPack's structs; for `full` the tests under mpirun. Set-up goes on without them.
 optional="ccache clang-14 libucx-dev libgrpc++-dev doxygen libeigen3-dev libdlpack-dev"
@@ -22,7 +23,8 @@ for purpose in "${@:-build}"; do
     docs) wanted="${wanted-} $docs" ;;
     full) wanted="${wanted-} $build $full" optional="$optional openmpi-bin" ;;
     bench) wanted="${wanted-} $build $bench" ;;
-    *) echo "setup: unknown purpose '$purpose': build, format, docs, full or bench" >&2; exit 2 ;;
+    python) wanted="${wanted-} $build $python" wants_python=yes ;;
+    *) echo "setup: unknown purpose '$purpose': build, format, docs, full, bench or python" >&2; exit 2 ;;
   esac
 done
 
@@ -98,3 +100,17 @@ if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
 else
   report_what_is_missing
 fi
+
+# The Python packages by which the binding is made and tested, pinned, in an environment of their own that CMake finds.
+# PYTHON names another interpreter than python3.
+install_python_packages() {
+  cd "$(dirname "$0")/.."
+  environment=build/python-venv
+  stamp=$environment/installed
+  cmp -s python/requirements.txt "$stamp" && return 0
+  echo "setup: installing the packages of python/requirements.txt into $environment"
+  "${PYTHON:-python3}" -m venv "$environment"
+  "$environment/bin/pip" install --quiet --disable-pip-version-check -r python/requirements.txt
+  cp python/requirements.txt "$stamp"
+}
+[ -z "${wants_python-}" ] || install_python_packages
