@@ -109,7 +109,7 @@ def main_file(binding, parts, modules):
         lines += named_lines(type_, name, values)
     lines += [f"void bind_functions_{k}(const Modules& modules);" for k in range(parts)]
     lines += [f"void bind_{each.name}(nb::module_& nn);" for each in binding.classes]
-    lines += ["", "void bind_generated(nb::module_& module) {", "  Modules modules(module);"]
+    lines += ["", "void bind_generated(nb::module_& module) {", "  Modules modules(module);", "  bind_renaming(module);"]
     lines += ["  bind_function_values(modules.nn);"]
     for struct in binding.tuples():
         fields = " ".join(field.name for field in struct.fields)

@@ -3,14 +3,29 @@
 #include "python/src/generated.h"
 
 namespace gradus::python {
+namespace {
+
+/// The module of this name, a part of `of`. Python imports it by its name, too.
+nb::module_ part(nb::module_& of, const char* name, const char* docs) {
+  const std::string full = "gradus." + std::string(name);
+  PyObject* made = PyImport_AddModule(full.c_str());
+  if (!made) throw nb::python_error();
+  nb::module_ module = nb::borrow<nb::module_>(made);
+  module.attr("__doc__") = docs;
+  of.attr(full.substr(full.rfind('.') + 1).c_str()) = module;
+  return module;
+}
+
+}  // namespace
+
 Modules::Modules(nb::module_& module)
-    : ops(module.def_submodule("ops", "The functions of tensors.")),
-      random(module.def_submodule("random", "Random numbers, by the global seed or by seeds of one's own.")),
-      nn(module.def_submodule("nn", "Layers, losses, optimizers, metrics, schedules and callbacks.")),
-      nn_initializers(nn.def_submodule("initializers", "First values of variables.")),
-      nn_regularizers(nn.def_submodule("regularizers", "Penalties on weights and results.")),
-      nn_constraints(nn.def_submodule("constraints", "Values to be assigned after an update.")),
-      nn_merging(nn.def_submodule("merging", "Functions that merge several tensors into one.")) {}
+    : ops(part(module, "ops", "The functions of tensors.")),
+      random(part(module, "random", "Random numbers, by the global seed or by seeds of one's own.")),
+      nn(part(module, "nn", "Layers, losses, optimizers, metrics, schedules and callbacks.")),
+      nn_initializers(part(nn, "nn.initializers", "First values of variables.")),
+      nn_regularizers(part(nn, "nn.regularizers", "Penalties on weights and results.")),
+      nn_constraints(part(nn, "nn.constraints", "Values to be assigned after an update.")),
+      nn_merging(part(nn, "nn.merging", "Functions that merge several tensors into one.")) {}
 
 void bind_function_values(nb::module_& nn) {
   nb::class_<Initializer>(nn, "Initializer", "A function from a shape to first values of a variable.")

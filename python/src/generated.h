@@ -401,15 +401,17 @@ class CalledMode {
   std::optional<ModeScope> mode_;
 };
 
-/// The modules of generated names.
+/// The modules of generated names, gradus.ops and so on.
 struct Modules {
-  /// Makes them within gradus._native.
+  /// Makes them, as attributes of gradus._native, too.
   explicit Modules(nb::module_& module);
   nb::module_ ops, random, nn, nn_initializers, nn_regularizers, nn_constraints, nn_merging;
 };
 
 /// Adds the classes of functions as values: initializers, regularizers, callbacks.
 void bind_function_values(nb::module_& nn);
+/// Adds `_renamed`, which tables of other libraries' names are made of.
+void bind_renaming(nb::module_& module);
 /// Adds methods by name to these classes that no header offers as they are needed in Python: calls, iteration, repr.
 void extend_bases(nb::module_& nn);
 
