@@ -89,7 +89,7 @@ class Maker:
             lines.append(f"auto a{k} = v.get<{made}>({index});")
         else:
             value = parameter.default.replace("{", "{{").replace("}", "}}")
-            lines += [f"{made} a{k} = {value};", f"v.set({index}, a{k});"]
+            lines += [f"{made} a{k} = {value};", f"v.set<{made}>({index}, a{k});"]
 
     def add_options(self, k, parameter, slots, late, lines, left_out, first_by_place):
         lines.append(f"{parameter.type} a{k}{{{{}}}};")
@@ -109,7 +109,7 @@ class Maker:
             slot = Slot(field.name, made, annotation, is_required, default, field.docs)
             # What must be given may be given by place.
             (slots if (is_required or (first_by_place and n == 0)) and not late else late).append(slot)
-            lines.append(f"v.set({{{field.name}}}, a{k}.{field.name});")
+            lines.append(f"v.set<{made}>({{{field.name}}}, a{k}.{field.name});")
 
     @staticmethod
     def expression(k, parameter):

@@ -62,7 +62,7 @@ def part_file(k, functions, classes):
     for module, all_of in by_module(functions).items():
         lines += [f"constexpr FunctionRow rows_{emit.identifier(module.replace('.', '::'))}[] = {{"]
         lines += [each.row() for each in all_of] + ["};", ""]
-    lines += ["}  // namespace", "", f"void bind_functions_{k}([[maybe_unused]] const Modules& modules) {{"]
+    lines += ["}  // namespace", "", f"void bind_functions_{k}([[maybe_unused]] Modules& modules) {{"]
     for module in by_module(functions):
         name = emit.identifier(module.replace(".", "::"))
         lines.append(f"  add_functions(modules.{name}, rows_{name});")
@@ -107,7 +107,7 @@ def main_file(binding, parts, modules):
         lines.append(f"nb::handle type_{emit.identifier(struct.full_name)};")
     for type_, name, values in named_values(binding):
         lines += named_lines(type_, name, values)
-    lines += [f"void bind_functions_{k}(const Modules& modules);" for k in range(parts)]
+    lines += [f"void bind_functions_{k}(Modules& modules);" for k in range(parts)]
     lines += [f"void bind_{each.name}(nb::module_& nn);" for each in binding.classes]
     lines += ["", "void bind_generated(nb::module_& module) {", "  Modules modules(module);", "  bind_renaming(module);"]
     lines += ["  bind_function_values(modules.nn);"]

@@ -225,9 +225,13 @@ Schedule Argument<Schedule>::get(PyObject* object, const Place& place) {
   return function_of<Tensor>(object);
 }
 
-Function1 Argument<Function1>::get(PyObject* object, const Place&) { return function_of<Tensor>(object); }
+Function1 Argument<Function1>::get(PyObject* object, const Place&) {
+  return Function1(function_of<Tensor>(object));
+}
 
-Function2 Argument<Function2>::get(PyObject* object, const Place&) { return function_of<Tensor, Tensor>(object); }
+Function2 Argument<Function2>::get(PyObject* object, const Place&) {
+  return Function2(function_of<Tensor, Tensor>(object));
+}
 
 std::vector<Module> Argument<std::vector<Module>>::get(PyObject* object, const Place& place) {
   std::vector<Module> all;

@@ -47,10 +47,8 @@ class Values {
       : function_(function), slots_(slots), given_(given), self_(self) {}
   bool has(std::size_t i) const { return given_[i] && given_[i] != Py_None; }
   template <class T> T get(std::size_t i) const { return Argument<T>::get(given_[i], {function_, slots_[i].name}); }
-  /// The argument, or `otherwise` where it was left out.
-  template <class T> T get(std::size_t i, T otherwise) const { return has(i) ? get<T>(i) : std::move(otherwise); }
   /// Assigns the argument to a field, which keeps its value where the argument was left out.
-  template <class T> void set(std::size_t i, T& field) const {
+  template <class T, class Field> void set(std::size_t i, Field& field) const {
     if (has(i)) field = get<T>(i);
   }
   /// The object whose method or constructor is called; null for a function.

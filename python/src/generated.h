@@ -295,9 +295,15 @@ template <> struct Argument<Policy> {
   }
 };
 
-/// Functions of Python, called from any thread.
-using Function1 = std::function<Tensor(const Tensor&)>;
-using Function2 = std::function<Tensor(const Tensor&, const Tensor&)>;
+/// Functions of Python, called from any thread. Types of their own: to a constructor they are any callable.
+struct Function1 : std::function<Tensor(const Tensor&)> {
+  explicit Function1(function f) : function(std::move(f)) {}
+  Function1() = default;
+};
+struct Function2 : std::function<Tensor(const Tensor&, const Tensor&)> {
+  explicit Function2(function f) : function(std::move(f)) {}
+  Function2() = default;
+};
 template <> struct Argument<Function1> {
   static constexpr const char* name = "a function of a tensor";
   static int fit(PyObject* object) noexcept { return PyCallable_Check(object) ? 0 : -1; }
