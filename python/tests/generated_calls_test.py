@@ -23,7 +23,7 @@ class Documents(unittest.TestCase):
         for full_name, facts in FACTS["functions"].items():
             with self.subTest(function=full_name):
                 function = getattr(module_named(facts["module"]), full_name.split("::")[-1])
-                self.assertTrue(function.__doc__ and len(function.__doc__) > 10)
+                self.assertTrue(function.__doc__)
                 inspect.signature(function)
 
     def test_a_signature_shows_keyword_arguments_and_defaults(self):
