@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/long_work.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/function/program_cache.h"
@@ -501,6 +502,7 @@ void Pending::abandon(Plan& p) {
 }
 
 void Pending::flush() {
+  const LongWork work;
   const HostFloats floats;
   // A flush may set off another: freeing a node runs no code of users.
   auto& plans = OfThread<std::vector<std::unique_ptr<Plan>>>::get();

@@ -17,7 +17,11 @@
 #include <optional>
 #include <string>
 #include <vector>
+// The binding hides its own names. Those of the library's headers are compared by address (newaxis, ellipsis), so that
+// they have to be one in both.
+#pragma GCC visibility push(default)
 #include "gradus/gradus.h"
+#pragma GCC visibility pop
 #include "python/src/interpreter.h"
 
 namespace gradus::python {
@@ -35,6 +39,8 @@ Tensor tensor_of(nb::handle object, std::optional<DType> dtype = {});
 bool is_tensor(nb::handle object);
 /// True for objects that tensor_of() may take: all but None, texts, dicts, functions and classes.
 bool may_be_tensor(nb::handle object);
+/// True for a list or a tuple.
+bool is_sequence(nb::handle object) noexcept;
 /// True for Python's numbers and bools, which take the dtype of a tensor beside them.
 bool is_number(nb::handle object);
 /// Such a number; OverflowError past 64 bits.
@@ -76,11 +82,14 @@ class NumberArg {
   nb::handle object;
 };
 
-/// f(a, b) where f takes (Tensor, Tensor), (Tensor, Scalar) and (Scalar, Tensor). Two numbers become tensors.
+/// f(a, b) where f takes (Tensor, Tensor), (Tensor, Scalar) and (Scalar, Tensor). Two numbers become tensors, and a
+/// list takes the dtype of the tensor beside it.
 template <class F> Tensor with_numbers(const NumberArg& a, const NumberArg& b, const F& f) {
   if (a.is_number() && !b.is_number()) return f(a.number(), b.tensor());
   if (b.is_number() && !a.is_number()) return f(a.tensor(), b.number());
-  return f(a.tensor(), b.tensor());
+  const bool a_is_list = is_sequence(a.object), b_is_list = is_sequence(b.object);
+  const Tensor x = a_is_list && !b_is_list ? tensor_of(a.object, b.tensor().dtype()) : a.tensor();
+  return f(x, b_is_list && !a_is_list ? tensor_of(b.object, x.dtype()) : b.tensor());
 }
 
 /// A list or tuple of tensors; one tensor is none.
@@ -122,7 +131,6 @@ class FunctionArg {
 };
 
 // What casters ask, and must not throw.
-bool is_sequence(nb::handle object) noexcept;
 bool is_int_or_ints(nb::handle object) noexcept;
 bool is_device(nb::handle object) noexcept;
 
@@ -130,14 +138,14 @@ bool is_device(nb::handle object) noexcept;
 
 namespace nanobind::detail {
 
-#define GRADUS_PYTHON_CASTER(Argument, name, condition)                              \
-  template <> struct type_caster<gradus::python::Argument> {                         \
-    NB_TYPE_CASTER(gradus::python::Argument, const_name(name))                       \
-    bool from_python(handle given, uint8_t flags, cleanup_list*) noexcept {          \
-      [[maybe_unused]] const bool converts = (flags & (uint8_t)cast_flags::convert); \
-      value.object = given;                                                          \
-      return condition;                                                              \
-    }                                                                                \
+#define GRADUS_PYTHON_CASTER(Argument, name, condition)                      \
+  template <> struct type_caster<gradus::python::Argument> {                 \
+    NB_TYPE_CASTER(gradus::python::Argument, const_name(name))               \
+    bool from_python(handle given, uint32_t flags, cleanup_list*) noexcept { \
+      [[maybe_unused]] const bool converts = (flags & cast_flags::convert);  \
+      value.object = given;                                                  \
+      return condition;                                                      \
+    }                                                                        \
   };
 GRADUS_PYTHON_CASTER(TensorArg, "TensorLike",
                      converts ? gradus::python::may_be_tensor(given) : gradus::python::is_tensor(given))
@@ -151,7 +159,7 @@ GRADUS_PYTHON_CASTER(DeviceArg, "Device | str", gradus::python::is_device(given)
 
 template <> struct type_caster<gradus::python::FunctionArg> {
   NB_TYPE_CASTER(gradus::python::FunctionArg, const_name("Callable[..., TensorLike]"))
-  bool from_python(handle given, uint8_t, cleanup_list*) noexcept {
+  bool from_python(handle given, uint32_t, cleanup_list*) noexcept {
     if (!PyCallable_Check(given.ptr())) return false;
     value.held = gradus::python::Held(borrow(given));
     return true;
@@ -160,7 +168,7 @@ template <> struct type_caster<gradus::python::FunctionArg> {
 
 template <> struct type_caster<gradus::DType> {
   NB_TYPE_CASTER(gradus::DType, const_name("DTypeLike"))
-  bool from_python(handle given, uint8_t, cleanup_list*) noexcept {
+  bool from_python(handle given, uint32_t, cleanup_list*) noexcept {
     const std::optional<gradus::DType> found = gradus::python::dtype_of_object(given);
     if (found) value = *found;
     return found.has_value();
@@ -174,7 +182,7 @@ template <> struct type_caster<gradus::DType> {
 /// and an int for one dimension.
 template <> struct type_caster<gradus::Shape> {
   NB_TYPE_CASTER(gradus::Shape, const_name("Sequence[int]"))
-  bool from_python(handle given, uint8_t, cleanup_list*) noexcept;
+  bool from_python(handle given, uint32_t, cleanup_list*) noexcept;
   static handle from_cpp(const gradus::Shape& shape, rv_policy, cleanup_list*) noexcept;
 };
 
@@ -184,7 +192,7 @@ template <> struct type_caster<gradus::Scalar> {
   using Value = gradus::Scalar;
   template <class T> using Cast = movable_cast_t<T>;
   template <class T> static constexpr bool can_cast() { return true; }
-  bool from_python(handle given, uint8_t, cleanup_list*) noexcept {
+  bool from_python(handle given, uint32_t, cleanup_list*) noexcept {
     if (!gradus::python::is_number(given)) return false;
     try {
       value = gradus::python::scalar_of(given);

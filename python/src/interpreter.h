@@ -12,10 +12,32 @@ namespace gradus::python {
 
 namespace nb = nanobind;
 
-/// In its lifetime this thread does not hold the GIL.
-using WithoutGil = nb::gil_scoped_release;
+/// In its lifetime this thread, which holds the GIL, does not hold it.
+class WithoutGil {
+ public:
+  [[nodiscard]] WithoutGil();
+  ~WithoutGil();
+  WithoutGil(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* const state_;
+};
+
 /// In its lifetime this thread holds the GIL, whichever thread it is.
-using WithGil = nb::gil_scoped_acquire;
+class WithGil {
+ public:
+  [[nodiscard]] WithGil();
+  ~WithGil();
+  WithGil(const WithGil&) = delete;
+
+ private:
+  const bool gave_up_;
+  const PyGILState_STATE state_;
+};
+
+/// From now on the engine gives up the GIL around long work of a thread that holds it, wherever that begins: an op that
+/// is recorded, or a Variable that is read, may have to compute what waits.
+void give_up_gil_for_long_work();
 
 /// work() without the GIL.
 template <class Work> decltype(auto) without_gil(Work&& work) {

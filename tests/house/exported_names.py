@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fails if the library exports a name that tests alone use: exported_names.py LIBRARY ROOT
 
-A name counts as used if it stands in a header that gradus/gradus.h includes, or in more places of gradus/, apps/, bench/ and
-examples/ than its declaration and its definition. Names that were made for tests belong into tests/.
+A name counts as used if it stands in a header that gradus/gradus.h includes, or in more places of gradus/, apps/, bench/,
+examples/ and python/ than its declaration and its definition. Names that were made for tests belong into tests/.
 """
 import collections
 import pathlib
@@ -17,7 +17,7 @@ OBSERVERS = {
     "reserved_bytes",  # of the heap
     "steps_kept", "unproven",  # what a desk of steps, and a listener, hold
 }
-USERS = ("gradus", "apps", "bench", "examples")
+USERS = ("gradus", "apps", "bench", "examples", "python")
 TESTS = ("tests", "fuzz")
 
 

@@ -1,0 +1,36 @@
+"""Gradus: gradients and compiled training steps, natively.
+
+    import gradus
+
+    w = gradus.Variable([1.0, 2.0])
+
+    @gradus.function
+    def step(x):
+        with gradus.GradientTape() as tape:
+            loss = ((x * w) ** 2).sum()
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        return loss
+"""
+from . import _native, errors
+from ._native import (DType, Device, Extent, Function, GradientTape, Gradients, Loss, Tensor, TensorSpec, Variable,
+                      batch_jacobian, bfloat16, bool_, clip_by_global_norm, cond, constant, default_device, device, devices,
+                      float16, float32, float64, from_dlpack, hessian, hessian_vector_product, int8, int16, int32, int64,
+                      jacobian, jvp, num_threads, scan, set_default_device, set_num_threads, set_seed, uint8, uint16, uint32,
+                      uint64, value_and_gradient, vectorized_map, version, while_loop)
+from ._functions import custom_gradient, explain, function, recompute_grad
+from ._names import attribute_error
+
+__version__ = version()
+newaxis = None
+
+__all__ = [name for name in dir() if not name.startswith("_")]
+
+# Parts that are generated from the public headers.
+for _part in ("ops", "nn"):
+    if hasattr(_native, _part):
+        globals()[_part] = getattr(_native, _part)
+        __all__.append(_part)
+
+
+def __getattr__(name):
+    raise attribute_error(__name__, name, globals())

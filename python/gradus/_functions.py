@@ -1,0 +1,52 @@
+"""gradus.function, as a decorator and as a call."""
+import functools
+
+from . import _native
+
+
+def function(f=None, *, name=None, input_signature=None, max_variants=_native.most_variants, open_sizes=True,
+             run_eagerly=False, profile=False, max_bytes=0, disable=()):
+    """f as a compiled function: traced once for each kind of call, with forward, backward and updates in one program.
+
+    Tensors, arrays and nests of them (dicts, lists, tuples, named tuples, dataclasses) are traced. Python's numbers,
+    texts and None are structure: each value has a program; Variables and other objects count by identity. `if`,
+    `while` and `and` on tensors work: each way is traced when a call first takes it. What else Python does happens
+    while it is traced alone.
+
+    Args:
+        f: the function; without it this is a decorator.
+        name: in reports and errors.
+        input_signature: TensorSpecs of all tensors; one program then serves every size that is None.
+        max_variants: programs at a time; past that the least recently used one goes.
+        open_sizes: False makes a program for each size.
+        run_eagerly: op by op, for a debugger.
+        profile: explain() tells how long each kernel takes.
+        max_bytes: a budget for the values that a call keeps; 0 is none.
+        disable: passes to leave out.
+    """
+    def compiled(body):
+        return _native._function(body, name, list(input_signature or ()), max_variants, open_sizes, run_eagerly, profile,
+                                 max_bytes, list(disable))
+    return compiled if f is None else compiled(f)
+
+
+def explain(f):
+    """The report of a compiled function: kernels, memory, variants, and the reasons of retraces."""
+    return f.explain()
+
+
+def custom_gradient(f):
+    """f with a gradient of its own: f(*tensors) gives its value, a tensor, and a function that takes the gradient by that
+    value to the gradients by the tensors: one, or a tuple with None where there is none."""
+    @functools.wraps(f)
+    def with_gradient(*tensors):
+        return _native._with_gradient(f, tensors)
+    return with_gradient
+
+
+def recompute_grad(f):
+    """f, a function of one tensor, whose gradient computes f again instead of keeping what it computed."""
+    @functools.wraps(f)
+    def recomputed(x):
+        return _native._recomputed(f, x)
+    return recomputed

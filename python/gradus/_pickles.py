@@ -1,0 +1,6 @@
+"""What pickles of tensors name."""
+from . import _native
+
+
+def tensor(array):
+    return _native.constant(array)

@@ -1,0 +1,95 @@
+// The library's errors in Python: classes by the names of tf.errors, which are also Python's own for the same mistake,
+// so that `except ValueError`, `IndexError` and `OSError` catch them. The text is the whole one of C++.
+#include <array>
+#include <typeinfo>
+#include "python/src/binding.h"
+
+namespace gradus::python {
+namespace {
+
+/// An error of the library that passed through Python.
+template <class E> class Passed final : public E, public PassedThroughPython {
+ public:
+  Passed(const std::string& message, Held exception) : E(message), PassedThroughPython(std::move(exception)) {}
+};
+
+/// A class of errors in both languages.
+struct ErrorClass {
+  const char* name;
+  const char* doc;
+  PyObject** also;                                        // Python's class for the same mistake
+  bool (*is_of)(const std::exception& error);             // in C++
+  void (*pass)(const std::string& message, Held raised);  // throws it in C++
+  PyObject* type = nullptr;                               // in Python; kept for ever
+};
+
+template <class E> ErrorClass error_class(const char* name, PyObject** also, const char* doc) {
+  return {name, doc, also, [](const std::exception& error) { return dynamic_cast<const E*>(&error) != nullptr; },
+          [](const std::string& message, Held raised) { throw Passed<E>(message, std::move(raised)); }};
+}
+
+/// The base first.
+std::array<ErrorClass, 8>& error_classes() {
+  static std::array<ErrorClass, 8> all{
+      error_class<Error>("OpError", &PyExc_RuntimeError, "A mistake that the program can mend."),
+      error_class<InvalidArgument>("InvalidArgumentError", &PyExc_ValueError,
+                                   "An argument that does not fit: shape, dtype, option."),
+      error_class<OutOfRange>("OutOfRangeError", &PyExc_IndexError, "An index, axis or number outside its range."),
+      error_class<DataError>("DataLossError", &PyExc_ValueError, "A file or data set whose contents are wrong."),
+      error_class<ResourceExhausted>("ResourceExhaustedError", &PyExc_MemoryError,
+                                     "Memory, disk or another bounded resource is used up."),
+      error_class<Unavailable>("UnavailableError", &PyExc_OSError,
+                               "A file, directory or device that does not exist or may not be used."),
+      error_class<Diverged>("DivergedError", &PyExc_ArithmeticError, "Training left the finite numbers."),
+      error_class<InternalError>("InternalError", &PyExc_RuntimeError, "A fault of the library itself.")};
+  return all;
+}
+
+PyObject* class_of_error(const std::exception& error) {
+  std::array<ErrorClass, 8>& all = error_classes();
+  for (std::size_t i = all.size(); i-- > 1;)
+    if (all[i].is_of(error)) return all[i].type;
+  return all[0].type;
+}
+
+void set_raised(const std::exception& error) { PyErr_SetString(class_of_error(error), error.what()); }
+
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const PassedThroughPython& passed) { passed.restore(); } catch (const Error& error) {
+    set_raised(error);
+  } catch (const InternalError& error) { set_raised(error); }
+}
+
+void add_class(nb::module_& module, ErrorClass& kind, PyObject* base) {
+  nb::object bases = base ? nb::object(nb::make_tuple(nb::handle(base), nb::handle(*kind.also)))
+                          : nb::object(nb::make_tuple(nb::handle(*kind.also)));
+  const std::string name = std::string("gradus.errors.") + kind.name;
+  kind.type = PyErr_NewExceptionWithDoc(name.c_str(), kind.doc, bases.ptr(), nullptr);
+  if (!kind.type) throw nb::python_error();
+  module.attr(kind.name) = nb::handle(kind.type);
+}
+
+}  // namespace
+
+void throw_raised(nb::python_error& raised) {
+  std::array<ErrorClass, 8>& all = error_classes();
+  for (std::size_t i = all.size(); i-- > 0;)
+    if (raised.matches(all[i].type)) {
+      Held exception{nb::borrow(raised.value())};
+      all[i].pass(text_of(exception.get()), exception);
+    }
+  throw nb::python_error(std::move(raised));
+}
+
+void bind_errors(nb::module_& module) {
+  std::array<ErrorClass, 8>& all = error_classes();
+  for (ErrorClass& kind : all) {
+    const bool is_base = &kind == &all.front() || &kind == &all.back();  // a fault of the library is no OpError
+    add_class(module, kind, is_base ? nullptr : all.front().type);
+  }
+  nb::register_exception_translator(translate);
+}
+
+}  // namespace gradus::python

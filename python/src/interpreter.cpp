@@ -1,0 +1,103 @@
+// Objects of Python that C++ keeps, and their end: on whichever thread that comes, no thread waits for the GIL.
+#include "python/src/interpreter.h"
+#include <mutex>
+#include <vector>
+#include "gradus/base/long_work.h"
+
+namespace gradus::python {
+namespace {
+
+/// References that are left to be dropped by a thread that holds the GIL.
+struct LeftObjects {
+  std::mutex guard;
+  std::vector<PyObject*> objects;
+  bool keeps_all = false;
+};
+
+LeftObjects& left_objects() {
+  static auto* const all = new LeftObjects;  // threads of the engine may outlive static objects
+  return *all;
+}
+
+/// True while this thread has given up the GIL, or has never had it. Python does not say that to modules that fit each
+/// of its versions.
+thread_local bool has_given_up = false;
+
+void* give_up_for_work() {
+  if (has_given_up || !PyGILState_GetThisThreadState()) return nullptr;
+#ifndef Py_LIMITED_API
+  if (!PyGILState_Check()) return nullptr;  // another module gave it up
+#endif
+  return new WithoutGil;
+}
+
+void end_work(void* given_up) { delete static_cast<WithoutGil*>(given_up); }
+
+int drop_left_between_instructions(void*) {
+  drop_left();
+  return 0;
+}
+
+}  // namespace
+
+WithoutGil::WithoutGil() : state_(PyEval_SaveThread()) { has_given_up = true; }
+
+WithoutGil::~WithoutGil() {
+  PyEval_RestoreThread(state_);
+  has_given_up = false;
+}
+
+WithGil::WithGil() : gave_up_(has_given_up), state_(PyGILState_Ensure()) { has_given_up = false; }
+
+WithGil::~WithGil() {
+  PyGILState_Release(state_);
+  has_given_up = gave_up_;
+}
+
+void give_up_gil_for_long_work() { set_long_work_hooks({give_up_for_work, end_work}); }
+
+void drop_soon(PyObject* object) noexcept {
+  if (!object) return;
+  LeftObjects& left = left_objects();
+  bool is_first = false;
+  {
+    const std::lock_guard lock(left.guard);
+    if (left.keeps_all) return;
+    is_first = left.objects.empty();
+    left.objects.push_back(object);
+  }
+  // Python has room for few of these calls. One that finds no room is made up for by the next Held.
+  if (is_first) Py_AddPendingCall(drop_left_between_instructions, nullptr);
+}
+
+void drop_left() noexcept {
+  std::vector<PyObject*> objects;
+  {
+    LeftObjects& left = left_objects();
+    const std::lock_guard lock(left.guard);
+    objects.swap(left.objects);
+  }
+  for (PyObject* object : objects) Py_DECREF(object);
+}
+
+void keep_all_from_now() noexcept {
+  drop_left();
+  LeftObjects& left = left_objects();
+  const std::lock_guard lock(left.guard);
+  left.keeps_all = true;
+}
+
+Held::Held(nb::object object) {
+  drop_left();
+  object_ = {object.release().ptr(), drop_soon};
+}
+
+void PassedThroughPython::restore() const {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception_.get().ptr())), exception_.get().ptr());
+}
+
+void check_signals() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+}  // namespace gradus::python

@@ -1,0 +1,113 @@
+// Variable. Python's object is a handle of the cell: as long as it lives, the same cell is the same object.
+#include "python/src/binding.h"
+
+namespace gradus::python {
+namespace {
+
+Aggregation aggregation_of(std::string_view name) {
+  if (name == "none") return Aggregation::none;
+  if (name == "mean") return Aggregation::mean;
+  if (name == "sum") return Aggregation::sum;
+  throw InvalidArgument(text("Variable: aggregation is none, mean or sum, not '", name, "'"));
+}
+
+std::shared_ptr<Variable> make_variable(nb::handle initial, std::string name, bool trainable,
+                                        std::optional<DType> dtype, std::string_view aggregation) {
+  const nb::object value = PyCallable_Check(initial.ptr()) && !may_be_tensor(initial) ? initial() : nb::borrow(initial);
+  const Variable made(tensor_of(value, dtype), std::move(name),
+                      {.trainable = trainable, .aggregation = aggregation_of(aggregation)});
+  return shared_variable(made);
+}
+
+/// A value in the dtype of the variable: numbers and lists take it, tensors and arrays have to have it.
+Tensor value_for(const Variable& variable, nb::handle value) {
+  const bool is_python = is_number(value) || is_sequence(value);
+  const Tensor x = is_python ? tensor_of(value, variable.dtype()) : tensor_of(value);
+  return is_number(value) ? broadcast_to(x, variable.shape()) : x;
+}
+
+nb::object shown(const Variable& self) {
+  std::string repr = repr_of("Variable", self.value());
+  repr.insert(std::string("<gradus.Variable").size(), text(" '", self.name(), "'"));
+  return nb::cast(repr);
+}
+
+void bind_assignments(nb::class_<Variable>& type) {
+  type.def(
+          "assign",
+          [](nb::handle self, nb::handle value) {
+            Variable& variable = nb::cast<Variable&>(self);
+            variable.assign(value_for(variable, value));
+            return nb::borrow(self);
+          },
+          "value"_a, "Replaces the value. InvalidArgumentError for another dtype or shape.")
+      .def(
+          "assign_add",
+          [](nb::handle self, nb::handle value) {
+            Variable& variable = nb::cast<Variable&>(self);
+            variable.assign_add(value_for(variable, value));
+            return nb::borrow(self);
+          },
+          "value"_a, "Adds to the value.")
+      .def(
+          "assign_sub",
+          [](nb::handle self, nb::handle value) {
+            Variable& variable = nb::cast<Variable&>(self);
+            variable.assign_sub(value_for(variable, value));
+            return nb::borrow(self);
+          },
+          "value"_a, "Subtracts from the value.")
+      .def("__setitem__", assign_item, nb::arg().none(), nb::arg(),
+           "Replaces the elements that NumPy's subscripts name; a number or a tensor broadcasts to them.");
+}
+
+void bind_copies(nb::module_& module, nb::class_<Variable>& type) {
+  const auto copy = [](const Variable& self) { return shared_variable(Variable(self)); };
+  type.def("__copy__", copy)
+      .def("__deepcopy__", [copy](const Variable& self, nb::handle) { return copy(self); })
+      .def("__reduce__", [module](const Variable& self) {
+        const char* const aggregations[] = {"none", "mean", "sum"};
+        return nb::make_tuple(module.attr("Variable"),
+                              nb::make_tuple(array_of(self.value()), self.name(), self.trainable(), self.dtype(),
+                                             aggregations[static_cast<int>(self.aggregation())]));
+      });
+}
+
+}  // namespace
+
+std::shared_ptr<Variable> shared_variable(const Variable& variable) {
+  // The cell's own handle has one address as long as the cell lives, by which nanobind finds Python's object.
+  Variables one;
+  one.add(variable);
+  return {variable.cell(), &one[0]};
+}
+
+void bind_variable(nb::module_& module) {
+  nb::class_<Variable> type(
+      module, "Variable", nb::is_weak_referenceable(),
+      "A named cell that holds a tensor; it stands for its value. Its dtype and shape never change.");
+  add_tensor_methods(type);
+  add_reductions(type);
+  type.def(nb::new_(&make_variable), "initial_value"_a, "name"_a = "", "trainable"_a = true, "dtype"_a = nb::none(),
+           "aggregation"_a = "none")
+      .def_prop_ro("shape", &Variable::shape)
+      .def_prop_ro("dtype", &Variable::dtype)
+      .def_prop_ro("name", &Variable::name)
+      .def_prop_rw("trainable", &Variable::trainable, &Variable::set_trainable,
+                   "True if it is listed among trainable variables. Traced functions notice a change.")
+      .def(
+          "value", [](const Variable& self) { return self.value(); },
+          "The value, as a tensor. Tapes and traces note it.")
+      .def("read_value", [](const Variable& self) { return self.value(); })
+      .def(
+          "ref",
+          [](const Variable& self) {
+            return nb::make_tuple("gradus.Variable", reinterpret_cast<std::uintptr_t>(self.cell().get()));
+          },
+          "A key of dictionaries: equal for one and the same variable.")
+      .def("__repr__", shown);
+  bind_assignments(type);
+  bind_copies(module, type);
+}
+
+}  // namespace gradus::python
