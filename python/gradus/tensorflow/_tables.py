@@ -1,0 +1,53 @@
+"""Tables of TensorFlow's functions: a row has the function as TensorFlow documents it, and Gradus's with its names.
+
+    reduce_sum(input_tensor, axis=None, keepdims=False) = reduce_sum(x, axis, keepdims)
+
+The parameters stand for each other by their places; one more, `name=None`, is taken and ignored, as is `-`. A row without
+`=` has TensorFlow's names. Where both have the same first names, nothing is looked up.
+"""
+import inspect
+import re
+
+from .. import _native
+
+ROW = re.compile(r"(\w+)\((.*?)\)(?: = (?:(\w+)\.)?(\w+)\((.*)\))?$")
+
+
+def names_of(parameters):
+    """[(name, with its default)] of the text between brackets."""
+    parts = re.findall(r"[\w-]+(?:=(?:\([^)]*\)|[^,()]+))?", parameters)
+    return [(part.split("=")[0], part) for part in parts]
+
+
+def own_order(function):
+    """The names of a function's parameters that may be given by place."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+
+def made(row, modules, module):
+    """The function of a row."""
+    match = ROW.match(row)
+    if not match:
+        raise ValueError(f"no row of a table: {row!r}")
+    name, parameters, room, target, others = match.groups()
+    function = getattr(modules[room or "ops"], target or name)
+    theirs = names_of(parameters)
+    ours = [n for n, _ in names_of(others)] if others is not None else [n for n, _ in theirs]
+    pairs = [(their, "" if our == "-" else our) for (their, _), our in zip(theirs, ours, strict=True)] + [("name", "")]
+    order = own_order(function)
+    by_place = 0
+    while by_place < min(len(pairs), len(order)) and pairs[by_place][1] == order[by_place]:
+        by_place += 1
+    signature = ", ".join([text for _, text in theirs] + ["name=None"])
+    docs = f"{name}({signature})\n--\n\n{function.__doc__}"
+    return name, _native._renamed(name, function, pairs, by_place, docs, module)
+
+
+def fill(namespace, table):
+    """Adds the functions of a table to a module's names."""
+    modules = {"ops": _native.ops, "random": _native.random}
+    for line in table.strip().splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            name, function = made(line.strip(), modules, namespace["__name__"])
+            namespace[name] = function

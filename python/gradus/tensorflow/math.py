@@ -1,0 +1,170 @@
+"""tf.math: elementwise functions, reductions, segments. docs/python.md says what differs."""
+from .. import ops
+from .._native import float64, int64
+from ._tables import fill
+
+TABLE = """
+abs(x)
+accumulate_n(inputs)
+acos(x)
+acosh(x)
+add(x, y) = add(a, b)
+add_n(inputs)
+asin(x)
+asinh(x)
+atan(x)
+atan2(y, x)
+atanh(x)
+bessel_i0(x)
+bessel_i0e(x)
+bessel_i1(x)
+bessel_i1e(x)
+betainc(a, b, x)
+bincount(arr, minlength=None, dtype="int32") = bincount(x, minlength, dtype)
+ceil(x)
+confusion_matrix(labels, predictions, num_classes, weights=None)
+cos(x)
+cosh(x)
+count_nonzero(input, axis=None, keepdims=None) = count_nonzero(x, axis, keepdims)
+cumprod(x, axis=0, exclusive=False, reverse=False)
+cumsum(x, axis=0, exclusive=False, reverse=False)
+cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False)
+digamma(x)
+divide_no_nan(x, y)
+equal(x, y) = equal(a, b)
+erf(x)
+erfc(x)
+erfcinv(x)
+erfinv(x)
+exp(x)
+expm1(x)
+floor(x)
+floordiv(x, y) = floordiv(a, b)
+floormod(x, y) = floormod(a, b)
+greater(x, y) = greater(a, b)
+greater_equal(x, y) = greater_equal(a, b)
+igamma(a, x)
+igammac(a, x)
+in_top_k(targets, predictions, k)
+invert_permutation(x)
+is_finite(x)
+is_inf(x)
+is_nan(x)
+is_non_decreasing(x)
+is_strictly_increasing(x)
+l2_normalize(x, axis=None, epsilon=1e-12)
+lbeta(x)
+less(x, y) = less(a, b)
+less_equal(x, y) = less_equal(a, b)
+lgamma(x)
+log(x)
+log1p(x)
+log_sigmoid(x)
+log_softmax(logits, axis=None) = log_softmax(x, axis)
+logical_and(x, y) = logical_and(a, b)
+logical_not(x)
+logical_or(x, y) = logical_or(a, b)
+logical_xor(x, y) = logical_xor(a, b)
+maximum(x, y) = maximum(a, b)
+minimum(x, y) = minimum(a, b)
+mod(x, y) = mod(a, b)
+multiply(x, y) = multiply(a, b)
+multiply_no_nan(x, y)
+ndtri(x) = ndtri(p)
+negative(x)
+nextafter(x1, x2) = nextafter(x, y)
+not_equal(x, y) = not_equal(a, b)
+polygamma(a, x)
+polyval(coeffs, x) = polyval(coefficients, x)
+pow(x, y) = pow(a, b)
+reciprocal(x)
+reciprocal_no_nan(x)
+reduce_all(input_tensor, axis=None, keepdims=False) = reduce_all(x, axis, keepdims)
+reduce_any(input_tensor, axis=None, keepdims=False) = reduce_any(x, axis, keepdims)
+reduce_euclidean_norm(input_tensor, axis=None, keepdims=False) = reduce_euclidean_norm(x, axis, keepdims)
+reduce_logsumexp(input_tensor, axis=None, keepdims=False) = reduce_logsumexp(x, axis, keepdims)
+reduce_max(input_tensor, axis=None, keepdims=False) = reduce_max(x, axis, keepdims)
+reduce_min(input_tensor, axis=None, keepdims=False) = reduce_min(x, axis, keepdims)
+reduce_prod(input_tensor, axis=None, keepdims=False) = reduce_prod(x, axis, keepdims)
+reduce_std(input_tensor, axis=None, keepdims=False) = reduce_std(x, axis, keepdims)
+reduce_sum(input_tensor, axis=None, keepdims=False) = reduce_sum(x, axis, keepdims)
+reduce_variance(input_tensor, axis=None, keepdims=False) = reduce_variance(x, axis, keepdims)
+rint(x)
+round(x)
+rsqrt(x)
+segment_max(data, segment_ids) = segment_max(x, segments)
+segment_mean(data, segment_ids) = segment_mean(x, segments)
+segment_min(data, segment_ids) = segment_min(x, segments)
+segment_prod(data, segment_ids) = segment_prod(x, segments)
+segment_sum(data, segment_ids) = segment_sum(x, segments)
+sigmoid(x)
+sign(x)
+sin(x)
+sinh(x)
+softmax(logits, axis=None) = softmax(x, axis)
+softplus(features) = softplus(x)
+softsign(features) = softsign(x)
+sqrt(x)
+square(x)
+squared_difference(x, y) = squared_difference(a, b)
+subtract(x, y) = subtract(a, b)
+tan(x)
+tanh(x)
+unsorted_segment_max(data, segment_ids, num_segments) = unsorted_segment_max(x, segments, num_segments)
+unsorted_segment_mean(data, segment_ids, num_segments) = unsorted_segment_mean(x, segments, num_segments)
+unsorted_segment_min(data, segment_ids, num_segments) = unsorted_segment_min(x, segments, num_segments)
+unsorted_segment_prod(data, segment_ids, num_segments) = unsorted_segment_prod(x, segments, num_segments)
+unsorted_segment_sqrt_n(data, segment_ids, num_segments) = unsorted_segment_sqrt_n(x, segments, num_segments)
+unsorted_segment_sum(data, segment_ids, num_segments) = unsorted_segment_sum(x, segments, num_segments)
+xdivy(x, y)
+xlog1py(x, y)
+xlogy(x, y)
+zero_fraction(value) = zero_fraction(x)
+zeta(x, q)
+"""
+fill(globals(), TABLE)
+
+
+def _is_integer(x):
+    """True for a tensor of integers, or a number or list that becomes one."""
+    dtype = getattr(x, "dtype", None)
+    return "int" in str(dtype) if dtype is not None else isinstance(x, int) and not isinstance(x, bool)
+
+
+def divide(x, y, name=None):
+    """x / y. Integers are divided as float64, as in Python."""
+    if _is_integer(x) and _is_integer(y):
+        return ops.divide(ops.cast(x, float64), ops.cast(y, float64))
+    return ops.divide(x, y)
+
+
+truediv = divide
+
+
+def reduce_mean(input_tensor, axis=None, keepdims=False, name=None):
+    """The mean; of integers an integer, rounded towards zero, as TensorFlow has it."""
+    if not _is_integer(input_tensor):
+        return ops.reduce_mean(input_tensor, axis=axis, keepdims=keepdims)
+    dtype = getattr(input_tensor, "dtype", int64)
+    return ops.cast(ops.trunc(ops.reduce_mean(ops.cast(input_tensor, float64), axis=axis, keepdims=keepdims)), dtype)
+
+
+def argmax(input, axis=None, output_type=int64, name=None):
+    """The place of the largest element along an axis, by default the first one."""
+    return ops.argmax(input, axis=0 if axis is None else axis, output_type=output_type)
+
+
+def argmin(input, axis=None, output_type=int64, name=None):
+    """The place of the smallest element along an axis, by default the first one."""
+    return ops.argmin(input, axis=0 if axis is None else axis, output_type=output_type)
+
+
+def scalar_mul(scalar, x, name=None):
+    """scalar * x."""
+    return ops.scalar_mul(scalar, x)
+
+
+def top_k(input, k=1, sorted=True, index_type="int32", name=None):
+    """The k largest elements of the last axis, in order whatever `sorted` says, and their places."""
+    found = ops.top_k(input, k)
+    return found._replace(indices=ops.cast(found.indices, index_type))

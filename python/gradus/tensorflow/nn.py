@@ -1,0 +1,138 @@
+"""tf.nn: activations, crossentropies, convolutions, pools, normalization."""
+from .. import ops
+from .._native import float32
+from ._tables import fill
+
+TABLE = """
+atrous_conv2d(value, filters, rate, padding)
+bias_add(value, bias)
+crelu(features, axis=-1) = crelu(x, axis)
+elu(features) = elu(x)
+embedding_lookup(params, ids, max_norm=None)
+in_top_k(targets, predictions, k)
+l2_loss(t) = l2_loss(x)
+l2_normalize(x, axis=None, epsilon=1e-12)
+leaky_relu(features, alpha=0.2) = leaky_relu(x, alpha)
+log_poisson_loss(targets, log_input, compute_full_loss=False)
+log_softmax(logits, axis=None) = log_softmax(x, axis)
+relu(features) = relu(x)
+relu6(features) = relu6(x)
+selu(features) = selu(x)
+sigmoid(x)
+silu(features, beta=1.0) = silu(x, beta)
+softmax(logits, axis=None) = softmax(x, axis)
+softplus(features) = softplus(x)
+softsign(features) = softsign(x)
+sparse_softmax_cross_entropy_with_logits(labels, logits)
+swish(features, beta=1.0) = silu(x, beta)
+tanh(x)
+weighted_cross_entropy_with_logits(labels, logits, pos_weight)
+zero_fraction(value) = zero_fraction(x)
+sigmoid_cross_entropy_with_logits(labels=None, logits=None)
+softmax_cross_entropy_with_logits(labels, logits, axis=-1)
+"""
+fill(globals(), TABLE)
+
+
+def _inner(sizes, data_format, rank):
+    """Sizes of the spatial axes: TensorFlow takes them alone, as one number, or with 1 for batch and channels."""
+    if isinstance(sizes, int):
+        return [sizes] * rank
+    sizes = list(sizes)
+    if len(sizes) == rank + 2:
+        sizes = sizes[2:] if data_format and data_format.startswith("NC") else sizes[1:-1]
+    return sizes * rank if len(sizes) == 1 else sizes
+
+
+def _pad(padding):
+    """The option of a padding by name, or by pairs for all axes or the spatial ones."""
+    if isinstance(padding, str):
+        return {"padding": padding}
+    return {"paddings": [tuple(pair) for pair in padding[1:-1]]}
+
+
+def _channels_last(data_format, name):
+    if data_format and data_format.startswith("NC"):
+        raise ValueError(f"{name}: channels stand last, as in NHWC, not {data_format}: transpose the tensor")
+
+
+def _convolution(label, op, rank):
+    def convolution(input, filters, strides, padding, data_format=None, dilations=None, name=None):
+        _channels_last(data_format, convolution.__name__)
+        return op(input, filters, strides=_inner(strides, data_format, rank), **_pad(padding),
+                  dilations=None if dilations is None else _inner(dilations, data_format, rank))
+    convolution.__name__ = convolution.__qualname__ = label
+    convolution.__doc__ = op.__doc__
+    return convolution
+
+
+conv2d = _convolution("conv2d", ops.conv2d, 2)
+conv3d = _convolution("conv3d", ops.conv3d, 3)
+
+
+def conv1d(input, filters, stride, padding, data_format="NWC", dilations=None, name=None):
+    """Convolution of sequences [batch, steps, channels]."""
+    _channels_last(data_format, "conv1d")
+    return ops.conv1d(input, filters, strides=_inner(stride, data_format, 1), **_pad(padding), dilations=dilations)
+
+
+def depthwise_conv2d(input, filter, strides, padding, data_format=None, dilations=None, name=None):
+    """Convolution of each channel by itself."""
+    _channels_last(data_format, "depthwise_conv2d")
+    return ops.depthwise_conv2d(input, filter, strides=_inner(strides, data_format, 2), **_pad(padding),
+                                dilations=None if dilations is None else _inner(dilations, data_format, 2))
+
+
+def _pool(label, op, rank):
+    def pool(input, ksize, strides, padding, data_format=None, name=None):
+        _channels_last(data_format, pool.__name__)
+        return op(input, _inner(ksize, data_format, rank), strides=_inner(strides, data_format, rank), **_pad(padding))
+    pool.__name__ = pool.__qualname__ = label
+    pool.__doc__ = op.__doc__
+    return pool
+
+
+max_pool1d, max_pool2d, max_pool3d = (_pool(f"max_pool{n}d", getattr(ops, f"max_pool{n}d"), n) for n in (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = (_pool(f"avg_pool{n}d", getattr(ops, f"avg_pool{n}d"), n) for n in (1, 2, 3))
+
+
+def gelu(features, approximate=False, name=None):
+    """x times the normal distribution's share below x."""
+    return ops.gelu(features, approximate=approximate)
+
+
+def dropout(x, rate, noise_shape=None, seed=None, name=None):
+    """Zeros at random places, as many as the share `rate`; the others are divided by 1 - rate."""
+    if noise_shape is not None or seed is not None:
+        keep = ops.cast(ops.greater_equal(_uniform(noise_shape or ops.shape(x).numpy(), seed), rate), ops.add(x, 0).dtype)
+        return ops.multiply(ops.divide(x, 1 - rate), keep)
+    return ops.dropout(x, rate)
+
+
+def _uniform(shape, seed):
+    from .random import uniform
+    return uniform(shape, dtype=float32, seed=seed)
+
+
+def moments(x, axes, shift=None, keepdims=False, name=None):
+    """Mean and variance over axes."""
+    return tuple(ops.moments(x, axis=axes, keepdims=keepdims))
+
+
+def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name=None):
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
+    return ops.batch_normalization(x, mean, variance, scale=scale, offset=offset, epsilon=variance_epsilon)
+
+
+def local_response_normalization(input, depth_radius=5, bias=1, alpha=1, beta=0.5, name=None):
+    """Division by sums of squares of neighbouring channels."""
+    return ops.local_response_normalization(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
+
+
+lrn = local_response_normalization
+
+
+def top_k(input, k=1, sorted=True, index_type="int32", name=None):
+    """The k largest elements of the last axis and their places."""
+    from .math import top_k as found
+    return found(input, k, sorted, index_type)
