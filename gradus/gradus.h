@@ -168,6 +168,7 @@
 #include "gradus/ops/windows.h"
 #include "gradus/optim/optimizers.h"
 #include "gradus/optim/schedule.h"
+#include "gradus/optim/update_rule.h"
 #include "gradus/profile/profile.h"
 #include "gradus/profile/report.h"
 #include "gradus/tensor/dimension.h"

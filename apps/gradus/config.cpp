@@ -2,6 +2,7 @@
 #include "apps/gradus/config.h"
 #include <algorithm>
 #include "gradus/base/input_file.h"
+#include "gradus/train/named_parts.h"
 
 namespace gradus::command {
 namespace {
@@ -180,15 +181,28 @@ const std::vector<std::string> layer_types{"flatten",
                                            "lstm",
                                            "scores"};
 const std::vector<std::string> policies{"float32", "mixed_float16", "mixed_bfloat16"};
-const std::vector<std::string> losses{"automatic", "sparse_categorical_crossentropy", "mean_squared_error",
-                                      "mean_absolute_error", "huber"};
+
+/// "automatic", then the names of the library's losses.
+const std::vector<std::string>& losses() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all{"automatic"};
+    for (const LossByName& loss : named_losses()) all.emplace_back(loss.name);
+    return all;
+  }();
+  return names;
+}
+std::vector<std::string> metrics() {
+  std::vector<std::string> names;
+  for (const MetricByName& metric : named_metrics()) names.emplace_back(metric.name);
+  return names;
+}
 
 const std::vector<std::string> tasks{"automatic", "classification", "regression"};
 
 /// The task that a loss belongs to.
 std::string task_of_loss(const std::string& loss) {
   if (loss == "automatic") return loss;
-  return loss == "sparse_categorical_crossentropy" ? "classification" : "regression";
+  return std::ranges::find(named_losses(), loss, &LossByName::name)->of_classes ? "classification" : "regression";
 }
 
 template <class Key> void visit_keys(LayerConfig& l, const Key& key) {
@@ -205,8 +219,7 @@ template <class Key> void visit_keys(LayerConfig& l, const Key& key) {
     key.choice("padding", l.padding, {"valid", "same"});
   }
   if (l.type == "dense" || l.type == "conv2d" || l.type == "separable_conv2d" || depthwise) {
-    key.choice("activation", l.activation,
-               {"linear", "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "selu", "softplus", "leaky_relu"});
+    key.choice("activation", l.activation, activation_names());
     key.any("use_bias", l.use_bias);
   }
   if (l.type == "dense" || l.type == "conv2d" || l.type == "separable_conv2d" || depthwise || recurrent) {
@@ -307,7 +320,8 @@ template <class Key> void visit_training(TrainConfig& c, const Key& key) {
   key.choice("policy", c.policy, policies);
   key.any("device", c.device);
   key.choice("task", c.task, tasks);
-  key.choice("loss", c.loss, losses);
+  key.choice("loss", c.loss, losses());
+  key.any("metrics", c.metrics);
   key.any("class_weight", c.class_weight);
 }
 
@@ -334,6 +348,7 @@ void read_training(ConfigReader r, TrainConfig& config) {
     r.fail("class_weight", "expected a number for each class, 0 or positive");
   if (!config.class_weight.empty() && std::ranges::none_of(config.class_weight, is_positive))
     r.fail("class_weight", "is 0 for every class, so nothing would be trained; expected a positive number among them");
+  r.check_choices("metrics", config.metrics, metrics());
   decide_task(r, config);
   r.finish();
 }

@@ -95,6 +95,7 @@ struct TrainConfig {
   std::vector<double> class_weight = {};  // in training: how much examples of each class count; empty: all the same
   std::string task = "automatic";         // "classification", "regression", or as the loss, else the labels, say
   std::string loss = "automatic";         // of classes sparse_categorical_crossentropy, of numbers mean_squared_error
+  std::vector<std::string> metrics = {};  // besides accuracy or the mean absolute error
   CheckpointOptions checkpoints = {.directory = {}, .max_to_keep = 2};  // checkpoints/ in the run directory
   CallbackConfig callbacks;
   std::optional<DistributeConfig> distribute = {};  // none: one process, batches as they are

@@ -74,6 +74,13 @@ void ConfigReader::read_choice(std::string_view key, std::string& value, const s
                          value, "\"", did_you_mean(value, choices));
 }
 
+void ConfigReader::check_choices(std::string_view key, const std::vector<std::string>& values,
+                                 const std::vector<std::string>& choices) {
+  for (const std::string& value : values)
+    if (std::ranges::find(choices, value) == choices.end())
+      fail(key, text("has \"", value, "\"", did_you_mean(value, choices)));
+}
+
 void ConfigReader::read(std::string_view key, double& value) { read(key, value, "a finite number", is_any); }
 
 void ConfigReader::read(std::string_view key, std::optional<double>& value) {

@@ -32,6 +32,9 @@ class ConfigReader {
   /// A finite number; `check` tests its range.
   void read(std::string_view key, double& value, std::string_view expected, bool (*check)(double));
   void read_choice(std::string_view key, std::string& value, const std::vector<std::string>& choices);
+  /// ConfigError unless each of the values of `key` is among the choices.
+  void check_choices(std::string_view key, const std::vector<std::string>& values,
+                     const std::vector<std::string>& choices);
 
   // By the type alone, for fields.
   void read(std::string_view key, double& value);

@@ -24,7 +24,7 @@ int eval(const EvalArguments& arguments) {
   model.build(data.input);
   load_safetensors(arguments.run / "weights.safetensors", model);
   const EvaluateOptions options{
-      .metrics = {make_metric(data)}, .sample_weight = is_weighted(config), .strategy = strategy};
+      .metrics = make_metrics(config, data), .sample_weight = is_weighted(config), .strategy = strategy};
   const LossFunction loss = make_loss(config, data);
   const Evaluation result =
       std::visit([&](const auto& test) { return evaluate(model, loss, test, options); }, test_batches(config, data));

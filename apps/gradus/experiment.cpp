@@ -68,7 +68,7 @@ Experiment make_experiment(const TrainConfig& config, const Data& data) {
   add_parameter_groups(optimizer, config.optimizer, model.trainable_variables());
   Batches test = test_batches(config, data);
   FitOptions options{.epochs = static_cast<int>(config.epochs),
-                     .metrics = {make_metric(data)},
+                     .metrics = make_metrics(config, data),
                      .sample_weight = is_weighted(config),
                      .micro_batch = config.micro_batch,
                      .function = {.max_bytes = static_cast<std::size_t>(config.max_bytes),

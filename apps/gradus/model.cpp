@@ -1,18 +1,20 @@
 /// Names of the configuration become objects of the library.
 #include "apps/gradus/model.h"
+#include <algorithm>
 #include <functional>
 #include <map>
 #include "apps/gradus/blocks.h"
 #include "apps/gradus/category_columns.h"
+#include "gradus/train/keras_config.h"
+#include "gradus/train/named_parts.h"
 
 namespace gradus::command {
 namespace {
 
-Activation activation_named(const std::string& name) {
-  static const std::map<std::string, Activation> known{
-      {"linear", linear}, {"relu", relu}, {"tanh", tanh}, {"sigmoid", sigmoid},   {"gelu", gelu},
-      {"silu", silu},     {"elu", elu},   {"selu", selu}, {"softplus", softplus}, {"leaky_relu", leaky_relu}};
-  return known.at(name);
+Activation activation_of(const LayerConfig& l) { return gradus::activation_named(l.activation).value(); }
+
+template <class Named> const Named& of_name(const std::vector<Named>& all, const std::string& name) {
+  return *std::ranges::find(all, name, &Named::name);
 }
 
 Policy policy_named(const std::string& name) {
@@ -32,7 +34,7 @@ Regularizer regularizer_of(const std::optional<PenaltyConfig>& penalty) {
 ConvOptions convolution_options(const LayerConfig& l) {
   return {.strides = pair_of(l.strides, 1),
           .padding = padding_of(l),
-          .activation = activation_named(l.activation),
+          .activation = activation_of(l),
           .use_bias = l.use_bias,
           .kernel_regularizer = regularizer_of(l.kernel_regularizer),
           .bias_regularizer = regularizer_of(l.bias_regularizer),
@@ -102,7 +104,7 @@ Module make_layer(const LayerConfig& layer, Place& place) {
       {"reshape", [](const LayerConfig& l) { return Reshape(Shape(l.shape)); }},
       {"dense",
        [](const LayerConfig& l) {
-         return Dense(l.units, activation_named(l.activation),
+         return Dense(l.units, activation_of(l),
                       {.use_bias = l.use_bias,
                        .kernel_regularizer = regularizer_of(l.kernel_regularizer),
                        .bias_regularizer = regularizer_of(l.bias_regularizer),
@@ -159,19 +161,25 @@ void adapt(Sequential& model, const TrainConfig& config, const Dataset<2>& train
 }
 
 LossFunction make_loss(const TrainConfig& config, const Data& data) {
-  const std::string& name = config.loss;
-  const bool of_classes = name == "automatic" ? data.facts.of_classes : name == "sparse_categorical_crossentropy";
-  require<ConfigError>(of_classes == data.facts.of_classes, "train.loss is ", name, ", but the labels were read as ",
-                       data.facts.of_classes ? "classes" : "numbers");
-  if (of_classes) return SparseCategoricalCrossentropy(from_logits);
-  if (name == "mean_absolute_error") return PerExampleLoss(mean_absolute_error);
-  if (name == "huber") return Huber();
-  return MeanSquaredError();
+  const bool of_classes = data.facts.of_classes;
+  const std::string by_default = of_classes ? "sparse_categorical_crossentropy" : "mean_squared_error";
+  const LossByName& loss = of_name(named_losses(), config.loss == "automatic" ? by_default : config.loss);
+  require<ConfigError>(loss.of_classes == of_classes, "train.loss is ", loss.name, ", but the labels were read as ",
+                       of_classes ? "classes" : "numbers");
+  return loss.make();
 }
 
-Metric make_metric(const Data& data) {
-  if (data.facts.of_classes) return SparseCategoricalAccuracy();
-  return MeanAbsoluteError();
+std::vector<Metric> make_metrics(const TrainConfig& config, const Data& data) {
+  const bool of_classes = data.facts.of_classes;
+  const std::string first = of_classes ? "sparse_categorical_accuracy" : "mean_absolute_error";
+  std::vector<Metric> metrics{of_name(named_metrics(), first).make()};
+  for (const std::string& name : config.metrics) {
+    const MetricByName& metric = of_name(named_metrics(), name);
+    require<ConfigError>(metric.of_classes == of_classes, "train.metrics has ", name, ", but the labels were read as ",
+                         of_classes ? "classes" : "numbers");
+    if (name != first) metrics.push_back(metric.make());
+  }
+  return metrics;
 }
 
 std::string metric_of(const Data& data) { return data.facts.of_classes ? "accuracy" : "mean absolute error"; }

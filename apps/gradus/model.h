@@ -14,9 +14,10 @@ Sequential make_model(const TrainConfig& config, std::int64_t outputs = 0, const
 void adapt(Sequential& model, const TrainConfig& config, const Dataset<2>& training, const DataFacts& facts = {});
 /// ConfigError if the loss is not for such labels.
 LossFunction make_loss(const TrainConfig& config, const Data& data);
-/// Accuracy of classes, mean absolute error of numbers.
-Metric make_metric(const Data& data);
-/// The metric's name: "accuracy".
+/// Accuracy of classes or mean absolute error of numbers, then train.metrics. ConfigError if one is not for such
+/// labels.
+std::vector<Metric> make_metrics(const TrainConfig& config, const Data& data);
+/// The name of the first one: "accuracy".
 std::string metric_of(const Data& data);
 
 }  // namespace gradus::command

@@ -2,6 +2,7 @@
 #include "apps/gradus/optimizer_config.h"
 #include <algorithm>
 #include <span>
+#include "gradus/train/named_parts.h"
 
 namespace gradus::command {
 namespace {
@@ -12,8 +13,9 @@ struct OptimizerRow {
   Optimizer (*make)(const OptimizerOptions&, const Schedule&);
 };
 
-template <class Kind, class Options> OptimizerRow optimizer_row(std::string type) {
-  return {std::move(type), Options{}, [](const OptimizerOptions& given, const Schedule& learning_rate) -> Optimizer {
+template <class Kind, class Options> OptimizerRow optimizer_row(OptimizerKind<Kind, Options> kind) {
+  return {std::string(kind.name), Options{},
+          [](const OptimizerOptions& given, const Schedule& learning_rate) -> Optimizer {
             Options options = std::get<Options>(given);
             options.learning_rate = learning_rate;
             return Kind(std::move(options));
@@ -21,19 +23,8 @@ template <class Kind, class Options> OptimizerRow optimizer_row(std::string type
 }
 
 const std::vector<OptimizerRow>& optimizers() {
-  static const std::vector<OptimizerRow> rows{
-      optimizer_row<SGD, SGDOptions>("sgd"),
-      optimizer_row<RMSprop, RMSpropOptions>("rmsprop"),
-      optimizer_row<Adam, AdamOptions>("adam"),
-      optimizer_row<AdamW, AdamWOptions>("adamw"),
-      optimizer_row<Nadam, AdamOptions>("nadam"),
-      optimizer_row<Adamax, AdamOptions>("adamax"),
-      optimizer_row<Lamb, AdamOptions>("lamb"),
-      optimizer_row<Adagrad, AdagradOptions>("adagrad"),
-      optimizer_row<Adadelta, AdadeltaOptions>("adadelta"),
-      optimizer_row<Ftrl, FtrlOptions>("ftrl"),
-      optimizer_row<Lion, LionOptions>("lion"),
-  };
+  static const std::vector<OptimizerRow> rows =
+      std::apply([](const auto&... kind) { return std::vector{optimizer_row(kind)...}; }, optimizer_kinds);
   return rows;
 }
 

@@ -144,9 +144,9 @@ void say(const TrainArguments& arguments, const Data& data, const Outcome& outco
 History fitted(Experiment& e) {
   return std::visit([&](const auto& train) { return fit(e.model, e.optimizer, e.loss, train, e.options); }, e.train);
 }
-Evaluation tested(const Experiment& e, const Data& data) {
+Evaluation tested(const Experiment& e, const TrainConfig& config, const Data& data) {
   const EvaluateOptions options{
-      .metrics = {make_metric(data)}, .sample_weight = e.options.sample_weight, .strategy = e.options.strategy};
+      .metrics = make_metrics(config, data), .sample_weight = e.options.sample_weight, .strategy = e.options.strategy};
   return std::visit([&](const auto& test) { return evaluate(e.model, e.loss, test, options); }, e.test);
 }
 
@@ -214,7 +214,7 @@ int follow_training(const TrainArguments& arguments, const TrainConfig& config, 
   else options.checkpoints.directory.clear();  // it starts fresh, and knows when the first rank saves
   fitted(experiment);
   if (strategy.any(interrupt.asked())) return interrupted;
-  tested(experiment, data);
+  tested(experiment, config, data);
   return ok;
 }
 
@@ -258,7 +258,7 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   Outcome outcome;
   outcome.history = fitted(experiment);
   const bool is_interrupted = strategy ? strategy->any(interrupt.asked()) : interrupt.asked();
-  if (!is_interrupted) outcome.test = tested(experiment, data);
+  if (!is_interrupted) outcome.test = tested(experiment, config, data);
 
   save_safetensors(run.weights(), experiment.model);
   run.write(run.report(), to_html(report_of(config, experiment, data, outcome, run)));

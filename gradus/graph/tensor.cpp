@@ -3,6 +3,7 @@
 #include <algorithm>
 #include "gradus/graph/context.h"
 #include "gradus/graph/copy.h"
+#include "gradus/graph/known_value.h"
 #include "gradus/graph/mask.h"
 #include "gradus/graph/scope.h"
 
@@ -37,11 +38,12 @@ Buffer& Tensor::observed() const {
       require(Context::is_active(node_->trace), "this tensor, ", known,
               ", is symbolic: it was made while a function was traced, and that call is over; return it from the "
               "function or assign it to a Variable");
-      throw InvalidArgument(
-          text("the value of ", known,
-               " is not known while its function is traced; return the tensor and look at it outside"));
+      require(compute_known(*node_), "the value of ", known,
+              " is not known while its function is traced, since it does not follow from constants alone; return the "
+              "tensor and look at it outside");
+    } else {
+      LazyEvaluation::observe(*node_);
     }
-    LazyEvaluation::observe(*node_);
   }
   return *node_->value.get();
 }
@@ -61,7 +63,7 @@ double Tensor::item() const {
 Tensor::operator bool() const {
   require(spec().shape.size() == 1 && dtype() == boolean, "if (tensor): expected one bool, got ", spec(),
           "; compare it, or reduce with reduce_all or reduce_any; elementwise, a && b is a & b, a || b is a | b");
-  if (is_symbolic())
+  if (is_symbolic() && !is_known(*this))
     if (Context* context = Context::find(node_->trace)) return context->decide(*this);
   return *host<bool>();
 }

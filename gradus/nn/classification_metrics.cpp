@@ -303,8 +303,7 @@ struct OfClasses : Metric {
             [=](std::span<const double> totals) {
               check_misfits(name, totals.back(), no_probabilities);
               return f_beta(totals, options);
-            },
-            0) {
+            }) {
     check_options(name, options);
   }
 };

@@ -1,5 +1,7 @@
 /// The formulas, on logits wherever they are known: log-sum-exp loses nothing where softmax would round to 0 or 1.
 #include "gradus/nn/losses.h"
+#include <atomic>
+#include "gradus/base/notice.h"
 #include "gradus/nn/loss_parts.h"
 #include "gradus/nn/regression_losses.h"
 #include "gradus/ops/constant.h"
@@ -30,13 +32,33 @@ void check_floats(std::string_view op, const Tensor& prediction) {
   require(is_floating(prediction.dtype()), op, ": the prediction is ", prediction.spec(), ", expected a floating type");
 }
 
-constexpr std::string_view twice =
-    ": the prediction is the output of a softmax, which from_logits would apply again; "
-    "say from_probabilities, or better, leave the softmax out";
+/// A loss whose prediction should not have been through a softmax, and whether that was noticed.
+struct RepeatedCheck {
+  std::string_view op, layer;
+  std::atomic<bool> was_noticed{false};
+};
+RepeatedCheck repeated_checks[]{{"categorical_crossentropy", "softmax"},
+                                {"sparse_categorical_crossentropy", "softmax"},
+                                {"binary_crossentropy", "sigmoid"}};
+std::atomic<RepeatedSoftmax> repeated_softmax{RepeatedSoftmax::refused};
+
+void answer_repeated(RepeatedCheck& check) {
+  const std::string message =
+      text(check.op, ": the prediction is the output of a ", check.layer, ", which from_logits ",
+           repeated_softmax == RepeatedSoftmax::refused ? "would apply" : "applies",
+           " again; say from_probabilities, or better, leave the ", check.layer, " out");
+  if (repeated_softmax == RepeatedSoftmax::refused) throw InvalidArgument(message);
+  if (!check.was_noticed.exchange(true)) notice(text("gradus: ", message, '\n'));
+}
 
 Tensor without_last(const Tensor& x) { return squeeze(x, {-1}); }
 
 }  // namespace
+
+RepeatedSoftmax set_repeated_softmax(RepeatedSoftmax answer) {
+  for (RepeatedCheck& check : repeated_checks) check.was_noticed = false;
+  return repeated_softmax.exchange(answer);
+}
 
 bool is_softmax(const Tensor& x) {
   if (!x.defined()) return false;
@@ -88,7 +110,7 @@ Tensor detail::categorical_crossentropy(const Tensor& y, const Tensor& predictio
   check_same_shape(op, y, prediction);
   const Tensor targets = as_targets(y, prediction);
   if (logits) {
-    require(!is_softmax(prediction), op, twice);
+    if (is_softmax(prediction)) answer_repeated(repeated_checks[0]);
     const LogitRows row(prediction);
     return without_last(row.log_sum) * reduce_sum(targets, {.axis = {-1}}) -
            reduce_sum(multiply_no_nan(row.shifted, targets), {.axis = {-1}});
@@ -100,7 +122,7 @@ Tensor detail::categorical_crossentropy(const Tensor& y, const Tensor& predictio
 Tensor detail::sparse_categorical_crossentropy(const Tensor& y, const Tensor& prediction, bool logits) {
   constexpr std::string_view op = "sparse_categorical_crossentropy";
   check_labels(op, y, prediction);
-  require(!logits || !is_softmax(prediction), op, twice);
+  if (logits && is_softmax(prediction)) answer_repeated(repeated_checks[1]);
   const LogitRows row(logits ? prediction : log(clipped(prediction)));
   const std::int64_t classes = prediction.shape().back();
   const Tensor labels = check_range(as_indices("loss", y), classes, true);
@@ -117,9 +139,7 @@ Tensor detail::binary_crossentropy(const Tensor& y, const Tensor& prediction, bo
     const Tensor p = clipped(prediction);
     return mean_of_last(-(targets * log(p) + (1 - targets) * log(1 - p)));
   }
-  require(!is_sigmoid(prediction), op,
-          ": the prediction is the output of a sigmoid, which from_logits would apply again; say from_probabilities, "
-          "or better, leave the sigmoid out");
+  if (is_sigmoid(prediction)) answer_repeated(repeated_checks[2]);
   return mean_of_last(sigmoid_crossentropy(prediction, targets));
 }
 

@@ -33,8 +33,17 @@ Tensor sparse_categorical_crossentropy(const Tensor& y, const Tensor& prediction
 Tensor binary_crossentropy(const Tensor& y, const Tensor& prediction, bool logits);
 }  // namespace detail
 
-// `from_logits` with the output of a softmax (or sigmoid, for binary) is an InvalidArgument. Probabilities are clipped
-// to [1e-7, 1 - 1e-7] before the logarithm, as in Keras.
+/// The answer to a loss that is called with `from_logits` on the output of a softmax (or sigmoid, for binary).
+enum class RepeatedSoftmax {
+  refused,  // InvalidArgument
+  noticed,  // a notice, once for each of the three losses; the loss takes the prediction for logits, as it was told
+};
+/// Sets the answer for the whole process; at first it is `refused`. From now on each loss gives its notice again. Gives
+/// the answer before.
+RepeatedSoftmax set_repeated_softmax(RepeatedSoftmax answer);
+
+// `from_logits` with the output of a softmax (or sigmoid, for binary) is an InvalidArgument, unless
+// set_repeated_softmax says otherwise. Probabilities are clipped to [1e-7, 1 - 1e-7] before the logarithm, as in Keras.
 
 /// Categorical crossentropy -sum(y * log(p)). y has the prediction's shape.
 template <PredictionForm P> Tensor categorical_crossentropy(const Tensor& y, const Tensor& prediction, P) {

@@ -23,7 +23,9 @@ Tensor nothing(std::int64_t count) {
 
 /// Sums that grow in traced calls and in others.
 struct Totals {
-  explicit Totals(std::int64_t n) : count(n) {}
+  explicit Totals(std::int64_t n) : count(n) {
+    require(n > 0, "Metric: it has ", n, " totals, expected a positive number");
+  }
   std::int64_t count;
   Variable traced{nothing(count), {}, {.aggregation = Aggregation::sum}};
   Tensor pending = nothing(count);
@@ -83,12 +85,19 @@ Metric::Metric(std::string name, Rule rule, int)
             return totals[1] == 0 ? std::numeric_limits<double>::quiet_NaN() : totals[0] / totals[1];
           }) {}
 Metric::Metric(std::string name, std::int64_t count, Gather gather, Finish finish)
-    : Metric(
-          std::move(name), count, std::move(gather),
-          [finish = std::move(finish)](std::span<const double> totals) { return std::vector{finish(totals)}; }, 0) {}
-Metric::Metric(std::string name, std::int64_t count, Gather gather, FinishAll finish, int)
+    : Metric(std::move(name), count, std::move(gather),
+             finish ? FinishAll([finish](std::span<const double> totals) { return std::vector{finish(totals)}; })
+                    : FinishAll()) {}
+Metric::Metric(std::string name, std::int64_t count, Gather gather, FinishAll finish)
     : state_(std::make_unique<State>(State{std::move(name), std::move(gather), std::move(finish), Totals(count)})) {
   require(!state_->name.empty(), "Metric: it needs a name");
+  require(static_cast<bool>(state_->gather) && static_cast<bool>(state_->finish), "Metric ", state_->name,
+          ": it needs a function that gathers and one that finishes");
+}
+
+Tensor Metric::weights(const Tensor& sample_weight, const Tensor& per_example) {
+  const Tensor values = cast(per_example, f64);
+  return sample_weight.defined() ? fitted_weight("Metric", sample_weight, values) : ones_like(values);
 }
 Metric::Metric(const Metric& other) : state_(std::make_unique<State>(living(other.state_))) {}
 Metric::Metric(Metric&& other) noexcept = default;

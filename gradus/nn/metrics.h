@@ -30,6 +30,21 @@ class Metric {
                  return f(y, prediction);
                }),
                0) {}
+  /// Gives the terms that a batch adds to the totals, f64 [count]. `sample_weight` is empty, or has one number per
+  /// example, or one per row of axis 0: weights() makes numbers of it in each case. Within `fit` it is traced.
+  using Gather = std::function<Tensor(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight)>;
+  /// Gives the result from the totals, on the host.
+  using Finish = std::function<double(std::span<const double> totals)>;
+  /// Gives several results from the totals, in the same number always.
+  using FinishAll = std::function<std::vector<double>(std::span<const double> totals)>;
+  /// A metric that is no mean over examples: `count` totals, to which `gather` adds and of which `finish` makes the
+  /// result. Totals add up over batches, parts of batches, shards and processes. InvalidArgument without a name, or
+  /// unless `count` is positive.
+  Metric(std::string name, std::int64_t count, Gather gather, Finish finish);
+  Metric(std::string name, std::int64_t count, Gather gather, FinishAll finish);
+  /// The weights as numbers in f64 and the shape of `per_example`: ones if `sample_weight` is empty. InvalidArgument if
+  /// it does not fit.
+  static Tensor weights(const Tensor& sample_weight, const Tensor& per_example);
   Metric(const char*) = delete;         // metrics are objects: SparseCategoricalAccuracy()
   Metric(detail::MetricName) = delete;  // metrics are objects: SparseCategoricalAccuracy()
   Metric(const Metric& other);
@@ -64,15 +79,6 @@ class Metric {
   /// Gives one number per example.
   using Rule = std::function<Tensor(const Tensor& y, const Tensor& prediction)>;
   Metric(std::string name, Rule rule, int);
-  /// Gives the terms that a batch adds to the totals, f64 [count]. The weight is empty, or one number per example, or
-  /// one per row of axis 0.
-  using Gather = std::function<Tensor(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight)>;
-  /// Gives the result from the totals.
-  using Finish = std::function<double(std::span<const double> totals)>;
-  Metric(std::string name, std::int64_t count, Gather gather, Finish finish);
-  /// Computes several results from the totals.
-  using FinishAll = std::function<std::vector<double>(std::span<const double> totals)>;
-  Metric(std::string name, std::int64_t count, Gather gather, FinishAll finish, int);
 
  private:
   struct State;

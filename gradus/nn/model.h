@@ -188,10 +188,9 @@ template <class Net> struct Model : Module {
     }
   }
   template <std::size_t... i, class Inputs> auto call(std::index_sequence<i...>, const Inputs& inputs) const {
-    const std::shared_ptr<NetLayer> layer = net_layer();
-    const NetCall entered(*this, layer);
-    auto result = std::as_const(static_cast<const detail::NetLayerOf<Net>&>(*layer).net)(
-        detail::computed(*layer, std::get<i>(inputs))...);
+    const NetCall entered(*this, net_layer());
+    const auto& layer = static_cast<const detail::NetLayerOf<Net>&>(entered.layer());
+    auto result = layer.net(detail::computed(layer, std::get<i>(inputs))...);
     std::vector<Spec> specs;
     (detail::add_spec(specs, std::get<i>(inputs)), ...);
     entered.finish(std::move(specs));

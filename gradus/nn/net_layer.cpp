@@ -11,6 +11,12 @@
 
 namespace gradus {
 
+std::shared_ptr<NetLayer> NetLayer::of(const Module& model) {
+  auto layer = std::dynamic_pointer_cast<NetLayer>(child_of(model));
+  require(static_cast<bool>(layer), "module ", model.layer_behind().called(), ": it is no struct of layers");
+  return layer;
+}
+
 void NetLayer::run_for(std::span<const Spec> inputs, CallMode call_mode) {
   std::vector<Spec> symbolic(inputs.begin(), inputs.end());
   for (Spec& spec : symbolic)
@@ -159,13 +165,15 @@ void NetLayer::name_variables() {
   }});
 }
 
-NetCall::NetCall(const Module& model, const std::shared_ptr<NetLayer>& layer)
+NetCall::NetCall(const Module& model, std::shared_ptr<NetLayer> layer)
     : model_(model),
-      layer_(layer),
-      scope_(layer->name().empty() ? layer->kind() : std::string_view(layer->name())),
-      call_(*layer) {
+      layer_(std::move(layer)),
+      scope_(layer_->name().empty() ? layer_->kind() : std::string_view(layer_->name())),
+      call_(*layer_) {
   note_use();
 }
+
+NetCall::NetCall(const Module& model) : NetCall(model, NetLayer::of(model)) {}
 
 void NetCall::note_use() const {
   if (Trace* trace = Trace::current()) trace->note_use(&model_, layer_->variables());

@@ -10,6 +10,8 @@ namespace gradus {
 /// The layer of a struct of layers.
 class NetLayer : public Layer {
  public:
+  /// The layer behind `model`; InvalidArgument if it is of another kind.
+  static std::shared_ptr<NetLayer> of(const Module& model);
   std::string_view kind() const override { return "model"; }
   void build(const Spec& input) override { build_for({&input, 1}); }
   /// Runs the struct on symbols, in inference mode: its layers build themselves. Unknown sizes are one symbol per axis,
@@ -54,15 +56,19 @@ class NetLayer : public Layer {
 /// One call of a model: its name scope, and its notification of a trace.
 class NetCall {
  public:
-  /// `model`: the user's handle.
-  NetCall(const Module& model, const std::shared_ptr<NetLayer>& layer);
+  /// `model`: the user's handle, which has to outlive this. InvalidArgument if no NetLayer is behind it.
+  explicit NetCall(const Module& model);
+  /// `layer`: that of `model`.
+  NetCall(const Module& model, std::shared_ptr<NetLayer> layer);
+  /// The layer that is called.
+  NetLayer& layer() const { return *layer_; }
   /// Called after the call.
   void finish(std::vector<Spec> inputs) const;
 
  private:
   void note_use() const;
   const Module& model_;
-  const std::shared_ptr<NetLayer>& layer_;
+  const std::shared_ptr<NetLayer> layer_;  // kept, whatever the call assigns to the model
   NameScope scope_;
   CallScope call_;
 };

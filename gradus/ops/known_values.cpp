@@ -1,10 +1,11 @@
 /// Reading of values that decide about shapes.
 #include "gradus/ops/known_values.h"
+#include "gradus/graph/known_value.h"
 
 namespace gradus {
 
 void require_known_value(std::string_view op, std::string_view what, const Tensor& x, std::string_view instead) {
-  require(!x.is_symbolic(), op, ": the shape of the result depends on the values of ", what, ", ", x.spec(),
+  require(is_known(x), op, ": the shape of the result depends on the values of ", what, ", ", x.spec(),
           ", which are not known while a function is traced; ", instead);
 }
 

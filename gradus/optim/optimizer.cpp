@@ -60,7 +60,7 @@ void Optimizer::State::take_in(const Variable& variable) {
 Tensors Optimizer::State::first_values(const Variable& variable, bool is_divided) const {
   const DType wide = computed_in(variable.dtype());
   Tensors first;
-  for (const Slot& slot : rule->slots()) {
+  for (const UpdateRule::Slot& slot : rule->slots()) {
     const Tensor one = full(is_divided ? Shape() : variable.shape(), slot.initial, wide);
     const auto repeated = [&] { return RepeatedValue::buffer_of(one.host_buffer(), variable.shape().size()); };
     first.push_back(is_divided ? Tensor::of_buffer({wide, variable.shape()}, repeated()) : one);

@@ -18,9 +18,12 @@
 
 namespace gradus {
 
-Tensor number(double value) { return fill({}, value, f64); }
+Tensor detail::number(double value) { return fill({}, value, f64); }
+Tensor UpdateRule::number(double value) { return detail::number(value); }
 
 namespace {
+
+using detail::number;
 
 /// Numbers of a step in each dtype that is asked for, cast once.
 class NumbersByType {
@@ -80,7 +83,7 @@ class StepFormulas {
   }
 
   /// With the moving average, which is the last slot.
-  Tensors averaged(In before, Updated next) const {
+  Tensors averaged(In before, UpdateRule::Updated next) const {
     const DType narrow = before[0].dtype(), wide = computed_in(narrow);
     if (setup_.settings.use_ema) {
       const Tensor average = before.back() * cast(step_.average, wide) + next.variable * cast(step_.rest, wide);
@@ -208,8 +211,8 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& all_finite) 
   Tensors decays;
   VariableChanges changes;
   for (std::size_t i = 0; i < s.groups.size(); ++i) {
-    const StepNumbers now{s.rate_now(i), t};
-    Shared shared = s.rule->share(now, joint);
+    const UpdateRule::StepNumbers now{s.rate_now(i), t};
+    UpdateRule::Shared shared = s.rule->share(now, joint);
     numbers.emplace_back(std::move(shared.numbers));
     const double decay = s.groups[i].weight_decay;
     decays.push_back(decay > 0 ? now.learning_rate * number(decay) : Tensor());

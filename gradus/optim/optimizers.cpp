@@ -13,6 +13,8 @@
 namespace gradus {
 namespace {
 
+using detail::number;
+
 /// 1 - beta^t, exact also where beta^t is near 1.
 Tensor one_minus_power(double beta, const Tensor& t) {
   return beta == 0 ? number(1) : -expm1(t * number(std::log(beta)));

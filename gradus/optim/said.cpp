@@ -17,7 +17,7 @@ NamedOptions Optimizer::said() const {
   const State& s = state();
   NamedOptions all = s.settings.said;
   std::string slots;
-  for (const Slot& slot : s.rule->slots()) slots += (slots.empty() ? "" : ", ") + std::string(slot.name);
+  for (const UpdateRule::Slot& slot : s.rule->slots()) slots += (slots.empty() ? "" : ", ") + std::string(slot.name);
   if (s.settings.use_ema) slots += slots.empty() ? "average" : ", average";
   all.emplace_back("slots", slots.empty() ? "none" : slots);
   std::string undecayed = names_of(s.undecayed);

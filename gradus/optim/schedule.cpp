@@ -13,6 +13,8 @@
 namespace gradus {
 namespace {
 
+using detail::number;
+
 /// A number as structure, exact in f64 (a bare double literal of `constant` would become f32).
 
 /// 1 at 0, 0 at 1.

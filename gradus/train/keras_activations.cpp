@@ -12,6 +12,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/train/keras_config.h"
+#include "gradus/train/named_parts.h"
 
 namespace gradus {
 namespace {
@@ -85,6 +86,12 @@ std::optional<Activation> activation_named(std::string_view name) {
   for (const Named& known : known_activations())
     if (known.first == name) return known.second;
   return {};
+}
+
+std::vector<std::string> activation_names() {
+  std::vector<std::string> names;
+  for (const Named& known : known_activations()) names.emplace_back(known.first);
+  return names;
 }
 
 std::optional<std::string> name_of(const Activation& activation) {

@@ -4,7 +4,9 @@
 #include <fstream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config.h"
+#include "apps/gradus/model.h"
 #include "gradus/ops/constant.h"
+#include "gradus/train/named_parts.h"
 #include "tests/errors.h"
 
 namespace gradus::command::config_test {
@@ -124,6 +126,51 @@ TEST(Config, EveryOptimizerHasTheLibrarysDefaults) {
     EXPECT_EQ(to_toml(parse_config(to_toml(config), "again.toml")), to_toml(config)) << each.type;
     EXPECT_EQ(make_optimizer(config.optimizer).learning_rate(), each.learning_rate) << each.type;
   }
+}
+
+TEST(Config, EveryActivationOfTheLibraryIsTaken) {
+  for (const std::string& name : activation_names()) {
+    const TrainConfig config =
+        parse_config(replaced("activation = \"relu\"", "activation = \"" + name + "\""), "test.toml");
+    EXPECT_EQ(to_toml(parse_config(to_toml(config), "again.toml")), to_toml(config)) << name;
+    Sequential model = make_model(config);
+    EXPECT_NO_THROW((void)model(zeros({2, 28, 28}))) << name;
+  }
+}
+
+TEST(Config, EveryLossAndMetricOfTheLibraryIsTaken) {
+  const auto data_of = [](bool of_classes) {
+    const auto none = data::from_tensor_slices(zeros({1, 1}), zeros({1, 1}));
+    Data data{.train = {none, 1}, .test = {none, 1}, .input = {f32, {any_size, 1}}};
+    data.facts.of_classes = of_classes;
+    return data;
+  };
+  const Tensor labels = constant({0, 2, 1}), numbers = constant({{1.0f}, {0.0f}, {1.0f}});
+  const Tensor logits = random::normal({3, 6}, {.seed = 1}), predicted = random::uniform({3, 1}, {.seed = 1});
+  for (const LossByName& loss : named_losses()) {
+    const TrainConfig config =
+        parse_config(replaced("[train]", "[train]\nloss = \"" + std::string(loss.name) + "\""), "test.toml");
+    EXPECT_EQ(to_toml(parse_config(to_toml(config), "again.toml")), to_toml(config)) << loss.name;
+    const LossFunction made = make_loss(config, data_of(loss.of_classes));
+    const Loss value = loss.of_classes ? made(labels, logits) : made(numbers, predicted);
+    EXPECT_TRUE(std::isfinite(value.item())) << loss.name;
+    EXPECT_EQ(value.weight().item(), 3) << loss.name;
+    EXPECT_THROW(make_loss(config, data_of(!loss.of_classes)), ConfigError) << loss.name;
+  }
+  for (const MetricByName& metric : named_metrics()) {
+    const TrainConfig config =
+        parse_config(replaced("[train]", "[train]\nmetrics = [\"" + std::string(metric.name) + "\"]"), "test.toml");
+    EXPECT_EQ(to_toml(parse_config(to_toml(config), "again.toml")), to_toml(config)) << metric.name;
+    std::vector<Metric> made = make_metrics(config, data_of(metric.of_classes));
+    if (metric.of_classes) made.back().update(labels, logits);
+    else made.back().update(numbers, predicted);
+    EXPECT_EQ(made.back().name(), metric.name);
+    EXPECT_TRUE(std::isfinite(made.back().result())) << metric.name;
+    EXPECT_THROW(make_metrics(config, data_of(!metric.of_classes)), ConfigError) << metric.name;
+  }
+  expect_says(
+      error_of<ConfigError>([] { parse_config(replaced("[train]", "[train]\nmetrics = [\"r2_scor\"]"), "test.toml"); }),
+      "r2_score");
 }
 
 TEST(Config, KeysOfAnOptimizerReachIt) {

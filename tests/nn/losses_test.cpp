@@ -1,6 +1,8 @@
 /// Losses against double loops, their gradients, their weights, and what they refuse.
 #include "gradus/nn/losses.h"
 #include <gtest/gtest.h>
+#include "gradus/base/notice.h"
+#include <algorithm>
 #include <cmath>
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
@@ -217,6 +219,35 @@ TEST(Losses, RefuseWhatDoesNotFit) {
   expect_says(error_of([&] { Huber({.delta = 0}); }), "delta");
   EXPECT_FALSE(is_softmax(logits / reduce_sum(logits)));
   EXPECT_FALSE(is_softmax(exp(logits) / reduce_sum(exp(logits * 2))));
+}
+
+TEST(RepeatedSoftmax, IsRefusedOrNoticedOncePerLoss) {
+  std::vector<std::string> notices;
+  set_notice_sink([&](std::string_view message) { notices.emplace_back(message); });
+  EXPECT_EQ(set_repeated_softmax(RepeatedSoftmax::noticed), RepeatedSoftmax::refused);
+  const Tensor logits = random::normal({4, 3}, {.seed = 1}), labels = constant({0, 1, 2, 0}), y = one_hot(labels, 3);
+  for (int i = 0; i < 2; ++i) {
+    // They take the prediction for logits.
+    expect_near(cast(sparse_categorical_crossentropy(labels, softmax(logits), from_logits), f64),
+                cast(sparse_categorical_crossentropy(labels, softmax(softmax(logits)), from_probabilities), f64)
+                    .to_vector<double>(),
+                1e-5);
+    categorical_crossentropy(y, softmax(logits), from_logits);
+    binary_crossentropy(y, sigmoid(logits), from_logits);
+    function([&](const Tensor& x) { return CategoricalCrossentropy(from_logits)(y, softmax(x)); })(logits);
+  }
+  ASSERT_EQ(notices.size(), 3u);
+  for (const char* name : {"sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy"})
+    EXPECT_EQ(std::ranges::count_if(
+                  notices, [&](const std::string& each) { return each.starts_with("gradus: " + std::string(name)); }),
+              1);
+  set_repeated_softmax(RepeatedSoftmax::noticed);
+  categorical_crossentropy(y, softmax(logits), from_logits);
+  EXPECT_EQ(notices.size(), 4u);
+  EXPECT_EQ(set_repeated_softmax(RepeatedSoftmax::refused), RepeatedSoftmax::noticed);
+  expect_says(error_of<InvalidArgument>([&] { categorical_crossentropy(y, softmax(logits), from_logits); }),
+              "would apply again");
+  set_notice_sink({});
 }
 
 }  // namespace

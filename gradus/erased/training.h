@@ -1,0 +1,42 @@
+/// fit, evaluate and predict on models, losses and data sets without types.
+///
+/// `Task::examine` runs a batch through model and loss. It is called while the step is traced, in the mode of the
+/// training or of the validation:
+///
+///   erased::Task task{.fields = 2};
+///   task.examine = [&](erased::In fields) {
+///     const erased::StepScope step(model.layer_behind());
+///     erased::Examined batch{.y = fields[1]};
+///     batch.prediction = call(fields[0]);
+///     batch.loss = loss(batch.y, batch.prediction);
+///     erased::add_penalties(batch, model.layer_behind());
+///     return batch;
+///   };
+///   task.build = [&](const std::vector<Spec>& specs, CallMode mode) {
+///     return erased::build_all(model.layer_behind(), std::span(specs).first(1), mode);
+///   };
+///   const History history = erased::fit(model, optimizer, task, pipeline, {.epochs = 3});
+#pragma once
+#include "gradus/erased/data.h"
+#include "gradus/train/fit.h"
+
+namespace gradus::erased {
+
+/// Model, loss and fields of a training.
+using gradus::Task;
+/// The result of one batch through model and loss.
+using gradus::Examined;
+/// A model's call and the rest of the step, in which the loss may run layers of its own.
+using gradus::StepScope;
+/// Builds a model for these inputs.
+using gradus::build_all;
+/// Adds the penalties that the model's layers ask for, and clears them.
+using detail::add_penalties;
+/// Trains a model, as fit of gradus.h does.
+using detail::fit;
+/// Loss and metrics in inference mode, as evaluate of gradus.h.
+using detail::evaluate;
+/// The results of a model, joined along axis 0, as predict of gradus.h.
+using detail::predict;
+
+}  // namespace gradus::erased
