@@ -131,8 +131,7 @@ bool may_write_over(const Graph& graph, const Step& step, int output, int input)
   const Value& written = graph[output];
   if (step.kind == Step::Kind::product) {  // other threads may still read the operands
     const auto is_input = [&](int operand) { return storage_of(graph, operand) == input; };
-    return std::ranges::none_of(graph[step.product].in, is_input) &&
-           may_write_over(graph, loops_after_product(step), output, input);
+    return std::ranges::none_of(graph[step.product].in, is_input) && may_write_over(graph, step.loops(), output, input);
   }
   if (step.kind != Step::Kind::loops || written.op.is_reduction() || written.op.is_view()) return false;
   if (step.members.size() > 1) {  // one formula alone reads an element before it writes it, in whatever space

@@ -8,9 +8,11 @@ Step::Kind kind_of(const Value& v) {
   return v.op.is_control() ? Step::Kind::control : v.op.is_library_call() ? Step::Kind::library : Step::Kind::loops;
 }
 
-Step loops_after_product(const Step& step) {
-  Step loops{.space = step.space, .members = step.members, .outputs = step.outputs, .in_pieces = true};
-  std::erase(loops.members, step.product);
+Step Step::loops() const {
+  if (kind == Kind::loops) return *this;
+  if (kind != Kind::product) return {};
+  Step loops{.space = space, .members = members, .outputs = outputs, .in_pieces = true};
+  std::erase(loops.members, product);
   return loops;
 }
 
@@ -36,11 +38,10 @@ bool is_computed_where_read(const Graph& graph, int storage) {
 
 std::vector<Read> reads_of(const Graph& graph, const Step& step) {
   std::vector<Read> reads;
-  bool loops = step.kind == Step::Kind::loops;
   const auto add_stored = [&](Read read) {
     if (!std::binary_search(step.members.begin(), step.members.end(), read.storage)) reads.push_back(read);
   };
-  const auto add = [&](int operand) {
+  const auto add = [&](int operand, bool loops) {
     if (loops && is_by_table(graph[operand])) {
       const int table = graph[operand].in[1];
       add_stored({table, storage_of(graph, table), true});
@@ -51,10 +52,10 @@ std::vector<Read> reads_of(const Graph& graph, const Step& step) {
   };
   for (int member : step.members) {
     const Value& v = graph[member];
-    if (step.kind == Step::Kind::product) loops = member != step.product;
-    if (loops && v.op.is_view()) add(member);  // a view that has to stand in memory reads its source
+    const bool loops = step.is_in_loops(member);
+    if (loops && v.op.is_view()) add(member, loops);  // a view that has to stand in memory reads its source
     else
-      for (int operand : v.in) add(operand);
+      for (int operand : v.in) add(operand, loops);
   }
   return reads;
 }

@@ -22,9 +22,14 @@ struct Step {
   std::vector<int> outputs;  // members that others read from memory, or that the graph yields; ascending
   int product = -1;          // of kind product: the member that is one; it is no output
   bool in_pieces = false;    // of loops over elements: any range of them may be run
+
+  /// The part that loops compute, as a step of loops; without members if there is none.
+  Step loops() const;
+  /// True if loops compute `member`, which is one of the members: they read views in place.
+  bool is_in_loops(int member) const { return kind == Kind::loops || (kind == Kind::product && member != product); }
+  /// The member that one call of a kernel of the backend computes; -1: there is none.
+  int called() const { return kind == Kind::library ? members.front() : product; }
 };
-/// The loops of a step of kind product.
-Step loops_after_product(const Step& step);
 
 Step::Kind kind_of(const Value& v);
 

@@ -61,10 +61,9 @@ class Verifier {
   }
   static bool is_computed_by(const Value& v, int i, const Step& step) {
     if (v.is_input() || v.op.is_alias()) return false;
-    switch (step.kind) {
-      case Step::Kind::product: return i == step.product ? v.op.is_library_call() : kind_of(v) == Step::Kind::loops;
-      default: return kind_of(v) == step.kind;
-    }
+    return kind_of(v) == (step.is_in_loops(i)  ? Step::Kind::loops
+                          : i == step.called() ? Step::Kind::library
+                                               : step.kind);
   }
 
   void check_reads(int s) {

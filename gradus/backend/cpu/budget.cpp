@@ -1,11 +1,8 @@
 /// The memory of a plan, found without making code: the same steps, stages and layout that a program has.
 #include "gradus/backend/cpu/budget.h"
 #include <algorithm>
-#include "gradus/backend/cpu/run/binding.h"
-#include "gradus/backend/cpu/run/control.h"
-#include "gradus/backend/cpu/codegen/lower.h"
-#include "gradus/backend/cpu/kernels/library.h"
-#include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/backend/cpu/run/schedule.h"
+#include "gradus/backend/cpu/step_thunks.h"
 #include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/compiler/memory_order.h"
@@ -21,24 +18,18 @@ class Planner {
   explicit Planner(const CompileOptions& options) : options_(options) {}
 
   std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, Staging staging) const {
-    return bytes(graph, steps, outline(graph, steps), staging);
+    return bytes(graph, steps, outlined(graph, steps), staging);
   }
 
   /// All memory that a run allocates, except its outputs.
   PlannedUse whole_use(Graph graph) const {
     const std::vector<Step> order = usual_steps(graph, options_);
-    const Numbered<Thunk> thunks = outline(graph, order);
+    const Lowered outline = outlined(graph, order);
     const bool concurrent = !is_disabled(options_.disable, "concurrency");
-    PlannedUse use{.arena_bytes = bytes(graph, order, thunks, concurrent ? Staging::early : Staging::in_order),
-                   .slots = graph.size()};
+    PlannedUse use{.arena_bytes = bytes(graph, order, outline, concurrent ? Staging::early : Staging::in_order),
+                   .slots = outline.slots};
     std::int64_t of_worker = 0;
-    int last_with_scratch = -1;  // the thunks of a step share a slot past the values
-    for (const Thunk& thunk : thunks) {
-      of_worker = std::max(of_worker, extent(thunk.worker_scratch));
-      if (thunk.shared_slot < graph.size() || thunk.step == last_with_scratch) continue;
-      ++use.slots;
-      last_with_scratch = thunk.step;
-    }
+    for (const Thunk& thunk : outline.thunks) of_worker = std::max(of_worker, extent(thunk.worker_scratch));
     if (of_worker > 0) use.arena_bytes += ThreadPool::global().threads() * (of_worker + 128) + 64;
     return use;
   }
@@ -48,11 +39,11 @@ class Planner {
     PlannedMemory use{
         .steps = order_for_memory(graph, fuse(graph, !is_disabled(options_.disable, "fuse"), copies, options_.target),
                                   options_.symbols)};
-    const Numbered<Thunk> thunks = outline(graph, use.steps);
+    const std::vector<Thunk> thunks = outlined(graph, use.steps).thunks;
     const StagePlan schedule = plan_stages(graph, use.steps, no_sharing(graph), thunks, Staging::in_order);
     const std::vector<Interval> intervals = intervals_of(graph, schedule, options_.symbols, scratch_of(thunks));
     Numbered<int> step_of_stage;
-    for (const std::vector<int>& stage : schedule.stages) step_of_stage.push_back(thunks[stage.at(0)].step);
+    for (const std::vector<int>& stage : schedule.stages) step_of_stage.push_back(thunks[at(stage.at(0))].step);
     for (std::size_t i = 0; i < intervals.size(); ++i) {
       const Temporary& t = schedule.temporaries[i];
       if (t.first >= static_cast<int>(step_of_stage.size()) || t.last < t.first) continue;  // written by no thunk
@@ -69,56 +60,20 @@ class Planner {
 
  private:
   static Sharing no_sharing(const Graph& graph) { return {std::vector<int>(graph.outputs.size(), -1)}; }
-  std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, const Numbered<Thunk>& thunks,
+  Lowered outlined(const Graph& graph, const std::vector<Step>& steps) const {
+    return outline(graph, steps, options_, formulas_);
+  }
+  std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, const Lowered& outline,
                      Staging staging) const {
     const bool reuse = !is_disabled(options_.disable, "reuse");
     const Sharing sharing = reuse ? plan_sharing(graph, steps) : no_sharing(graph);
-    const StagePlan schedule = plan_stages(graph, steps, sharing, thunks, staging);
-    return lay_out_arena(schedule, intervals_of(graph, schedule, options_.symbols, scratch_of(thunks))).layout.bytes;
+    const StagePlan schedule = plan_stages(graph, steps, sharing, outline.thunks, staging);
+    return lay_out_arena(schedule, intervals_of(graph, schedule, options_.symbols, scratch_of(outline.thunks)))
+        .layout.bytes;
   }
   std::int64_t extent(std::int64_t d) const { return dimension::evaluate(d, options_.symbols); }
-  std::function<std::int64_t(int)> scratch_of(const Numbered<Thunk>& thunks) const {
-    return [this, &thunks](int thunk) { return extent(thunks[thunk].shared_scratch); };
-  }
-
-  static void set(Thunk& thunk, const BoundThunk& bound) {
-    thunk.bytes = bound.bytes + bound.second.bytes;
-    thunk.flops = bound.flops + bound.second.flops;
-    thunk.worker_scratch = std::max(bound.worker_scratch, bound.second.worker_scratch);
-    thunk.shared_scratch = bound.shared_scratch;
-  }
-
-  /// The thunks of all steps, without code.
-  Numbered<Thunk> outline(const Graph& graph, const std::vector<Step>& steps) const {
-    Numbered<Thunk> all;
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-      std::vector<Thunk> thunks;
-      if (steps[s].kind == Step::Kind::loops) {
-        thunks = cpu_backend::outline_loops(graph, steps[s], formulas_);
-        for (Thunk& thunk : thunks)
-          if (thunk.bind) set(thunk, thunk.bind(options_.symbols));
-      } else if (steps[s].kind == Step::Kind::product) {
-        const int value = steps[s].product;
-        const std::vector<Thunk> loops = cpu_backend::outline_loops(graph, loops_after_product(steps[s]), formulas_);
-        set(thunks.emplace_back(Thunk{.shared_slot = value}),
-            library::bind_followed_matmul(graph, value, loops.at(0), options_.symbols));
-      } else if (steps[s].kind == Step::Kind::control) {
-        thunks.push_back({.shared_scratch = control_bytes(graph, steps[s], options_),
-                          .shared_slot = graph.size() + static_cast<int>(s)});
-      } else {
-        const int value = steps[s].members.at(0);
-        const LibraryKernel& kernel = library_kernel(graph[value].op->library_kernel);
-        const int shared_slot = kernel.second ? graph.size() + static_cast<int>(s) : -1;
-        set(thunks.emplace_back(Thunk{.shared_slot = shared_slot}),
-            kernel.bind(graph, value, options_.symbols, {options_.disable, shared_slot, options_.target}));
-        if (kernel.second) thunks.push_back({.is_second = true});
-      }
-      for (Thunk& thunk : thunks) {
-        thunk.step = static_cast<int>(s);
-        all.push_back(std::move(thunk));
-      }
-    }
-    return all;
+  std::function<std::int64_t(int)> scratch_of(const std::vector<Thunk>& thunks) const {
+    return [this, &thunks](int thunk) { return extent(thunks[at(thunk)].shared_scratch); };
   }
 
   const CompileOptions& options_;

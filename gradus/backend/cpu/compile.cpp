@@ -1,12 +1,7 @@
 /// The whole compiler, readable from top to bottom; compiler/pipeline.h has its passes.
 #include "gradus/backend/cpu/budget.h"
-#include "gradus/backend/cpu/run/control.h"
-#include "gradus/backend/cpu/isa.h"
-#include "gradus/backend/cpu/codegen/lower.h"
-#include "gradus/backend/cpu/interpreter/lower.h"
-#include "gradus/backend/cpu/run/kernel_times.h"
-#include "gradus/backend/cpu/kernels/library.h"
 #include "gradus/backend/cpu/run/program.h"
+#include "gradus/backend/cpu/step_thunks.h"
 #include "gradus/base/clock.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/compiler/pipeline.h"
@@ -14,30 +9,6 @@
 #include "gradus/compiler/verify_steps.h"
 
 namespace gradus {
-namespace {
-
-/// Thunks of all steps, in order: loops from the tier, library calls from the registry.
-Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> steps, const CompileOptions& options) {
-  Lowered lowered{.slots = graph->size(), .balances = !is_disabled(options.disable, "balance")};
-  if (options.keeps_code) lowered.kept = std::make_shared<KeptCode>();
-  const bool shares = !is_disabled(options.disable, "share");
-  auto thunks = options.tier == Tier::compiled
-                    ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered, shares)
-                    : interpreter::lower_loops(graph, steps, lowered);
-  for (std::size_t s = 0; s < steps.size(); ++s) {
-    if (steps[s].kind == Step::Kind::library) thunks[s] = lower_library(graph, steps[s], options, lowered);
-    if (steps[s].kind == Step::Kind::control) thunks[s].push_back(lower_control(graph, steps[s], options, lowered));
-    if (steps[s].kind == Step::Kind::product) thunks[s] = {lower_product(graph, steps[s], std::move(thunks[s].at(0)))};
-    for (Thunk& thunk : thunks[s]) {
-      thunk.step = static_cast<int>(s);
-      lowered.thunks.push_back(std::move(thunk));
-    }
-  }
-  if (options.profile) lowered.times = std::make_shared<KernelTimes>(lowered.thunks.size());
-  return lowered;
-}
-
-}  // namespace
 
 std::shared_ptr<const CpuProgram> compile(Graph given, const CompileOptions& asked) {
   const HostFloats floats;

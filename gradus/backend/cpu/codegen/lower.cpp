@@ -302,11 +302,9 @@ std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const 
   StepCodes codes(isa, shares, out.kept.get());
   KnownFormulas formulas;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const bool follows = steps[i].kind == Step::Kind::product;
-    if (!follows && steps[i].kind != Step::Kind::loops) continue;
-    const Step loops = follows ? loops_after_product(steps[i]) : Step();
-    StepLowering lowering(&codes, formulas, graph, follows ? loops : steps[i], static_cast<int>(i), out);
-    planned[i] = lowering.run();
+    const Step loops = steps[i].loops();
+    if (!loops.members.empty())
+      planned[i] = StepLowering(&codes, formulas, graph, loops, static_cast<int>(i), out).run();
   }
   codes.finish();
   std::vector<std::vector<Thunk>> thunks(steps.size());
@@ -332,11 +330,15 @@ std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const 
   }
 }
 
-std::vector<Thunk> outline_loops(const Graph& graph, const Step& step, KnownFormulas& formulas) {
-  Lowered nowhere{.slots = graph.size()};
-  std::vector<Thunk> thunks;
-  for (Planned& planned : StepLowering(nullptr, formulas, graph, step, 0, nowhere).run())
-    thunks.push_back(std::move(planned.thunk));
+std::vector<std::vector<Thunk>> outline_loops(const Graph& graph, std::span<const Step> steps, KnownFormulas& formulas,
+                                              Lowered& out) {
+  std::vector<std::vector<Thunk>> thunks(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step loops = steps[i].loops();
+    if (loops.members.empty()) continue;
+    for (Planned& planned : StepLowering(nullptr, formulas, graph, loops, static_cast<int>(i), out).run())
+      thunks[i].push_back(std::move(planned.thunk));
+  }
   return thunks;
 }
 

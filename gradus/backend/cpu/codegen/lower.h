@@ -14,16 +14,15 @@ enum class Isa : std::uint8_t;
 /// different programs; code that was found on disk does not count.
 std::int64_t kernels_generated();
 
-/// Per step its thunks in order, of kind product those of its loops; none for a step of another kind, which its library
-/// lowers. Enters the dimensions that
-/// the kernels ask for into out.dimensions, takes slots for shared scratch from out.slots (the graph's values come
+/// Per step the thunks of its loops, in order, if it has some. Enters the dimensions that the kernels ask for into
+/// out.dimensions, takes slots for shared scratch from out.slots (the graph's values come
 /// first, so it has to be at least graph.size() before) and makes out.owner keep the code. Thread-safe.
 /// `shares`: steps of one structure share their code, also with those of other programs.
 std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
                                             bool shares = true);
 
-/// The thunks of one step of loops without their code: their cost, shared scratch, and at least that of a worker. A
-/// shared_slot of graph.size() stands for any.
-std::vector<Thunk> outline_loops(const Graph& graph, const Step& step, KnownFormulas& formulas);
+/// The same thunks without their code: their cost, shared scratch, and at least that of a worker.
+std::vector<std::vector<Thunk>> outline_loops(const Graph& graph, std::span<const Step> steps, KnownFormulas& formulas,
+                                              Lowered& out);
 
 }  // namespace gradus::cpu_backend

@@ -32,9 +32,10 @@ std::vector<std::vector<Thunk>> lower_loops(std::shared_ptr<const Graph> graph, 
   std::vector<std::vector<Thunk>> lowered;
   for (const Step& step : steps) {
     std::vector<Thunk>& thunks = lowered.emplace_back();
-    if (step.kind != Step::Kind::loops) continue;
+    const Step loops = step.loops();
+    if (loops.members.empty()) continue;
     internal_check(step.members.size() == 1, "the interpreter computes one value a step");
-    thunks = lower_value(graph, step.members[0], out);
+    thunks = lower_value(graph, loops.members[0], out);
   }
   return lowered;
 }

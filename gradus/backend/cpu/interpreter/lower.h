@@ -6,7 +6,7 @@
 
 namespace gradus::interpreter {
 
-/// Per step its thunks; none for a step of another kind than loops. Each step has one member. Takes slots for shared
+/// Per step the thunks of its loops, if it has some. Each step has one member. Takes slots for shared
 /// scratch from out.slots.
 std::vector<std::vector<Thunk>> lower_loops(std::shared_ptr<const Graph> graph, std::span<const Step> steps,
                                             Lowered& out);

@@ -75,7 +75,7 @@ class Binder {
     else
       b = {thunk.data,          extent(thunk.extent),         extent(thunk.grain),          extent(thunk.bytes),
            extent(thunk.flops), extent(thunk.worker_scratch), extent(thunk.shared_scratch), thunk.failure};
-    if (b.together) choose_together(b, whole_job_of(static_cast<int>(thunks_.size()) - 1));
+    if (b.together) choose_together(b);
     bound_->data.push_back(b.data);
     bound_->images.push_back(thunk.is_second ? bound_->images.back() : b.image);
     const std::string_view subject = b.fails_as.empty() ? std::string_view(thunk.label) : b.fails_as;
@@ -142,9 +142,9 @@ class Binder {
     return job;
   }
   /// A team works on each grain together where the grains are too few to be divided.
-  void choose_together(BoundThunk& b, const Job& job) const {
-    const bool is_even = divide_up(job.extent, job.grain) % bound_->threads == 0;
-    if (bound_->threads > 1 && job.cost > worth_working_together_ns && !is_even) b.worker_scratch = b.scratch_together;
+  void choose_together(BoundThunk& b) const {
+    const bool is_even = divide_up(b.extent, std::max<std::int64_t>(1, b.grain)) % bound_->threads == 0;
+    if (bound_->threads > 1 && may_work_together(b) && !is_even) b.worker_scratch = b.scratch_together;
     else b.together = nullptr, b.shared_scratch = 0, b.nested_meetings = 0;
   }
   bool is_divided(const Job& job) const {
@@ -342,7 +342,7 @@ class Binder {
         const BoundThunk& b = thunks_[t];
         if (job.controls || job.may_fail || b.together || ++thunks_of[step] > 1) return;
         if (b.by_rows) job.run = b.by_rows, job.extent = b.rows, job.grain = 1;
-        else if (const Step& of = body_->steps[step]; of.kind != Step::Kind::loops || of.space.rank() > 1)
+        else if (const Step& of = body_->steps[step]; of.called() >= 0 || of.space.rank() > 1)
           job.grain = 1;  // that of rows and of copies is a matter of time alone
         if (job.extent % by_rows.rows != 0) return;
         job.extent /= by_rows.rows;
@@ -414,6 +414,10 @@ class Binder {
 };
 
 }  // namespace
+
+bool may_work_together(const BoundThunk& thunk) {
+  return thunk.together && estimated_ns(ThreadRates(), thunk.bytes, thunk.flops) > worth_working_together_ns;
+}
 
 std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const StagePlan& schedule,
                               std::span<const std::int64_t> symbols, int threads, Start start, const LoopBody* body) {

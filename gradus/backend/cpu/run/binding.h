@@ -87,6 +87,9 @@ struct Binding {
 /// The data of a thunk for an object file. InvalidArgument that names the op, if it cannot come along there.
 DataImage image_of_thunk(const Lowered& lowered, const Binding& binding, std::size_t thunk);
 
+/// True if some team would work on each grain of it together: then it needs its memory for that.
+bool may_work_together(const BoundThunk& thunk);
+
 /// How a program begins: with a fork of its own, or within a team that is running.
 enum class Start { fork, within };
 

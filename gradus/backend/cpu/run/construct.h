@@ -64,7 +64,7 @@ void lower(const While& op, Place place, const CompileOptions& options, Thunk& t
 KernelFunction cond_function();
 KernelFunction scan_function();
 KernelFunction while_function();
-/// The shared scratch of a step, see control_bytes().
+/// The shared scratch of a step, see outline_control().
 std::int64_t planned_bytes(const Cond& op, const Place& place, const CompileOptions& options);
 std::int64_t planned_bytes(const Scan& op, const Place& place, const CompileOptions& options);
 std::int64_t planned_bytes(const While& op, const Place& place, const CompileOptions& options);

@@ -32,10 +32,11 @@ std::string_view standalone_name(KernelFunction run) {
                                               : "";
 }
 
-std::int64_t control_bytes(const Graph& graph, const Step& step, const CompileOptions& options) {
-  const construct::Place place = construct::place_of(graph, step, -1);
-  return with_construct(graph[step.members.front()].op,
-                        [&](const auto& op) { return construct::planned_bytes(op, place, options); });
+Thunk outline_control(std::shared_ptr<const Graph> graph, const Step& step, const CompileOptions& options,
+                      Lowered& out) {
+  const construct::Place place = construct::place_of(*graph, step, out.slots);
+  const auto bytes = [&](const auto& op) { return construct::planned_bytes(op, place, options); };
+  return {.shared_scratch = with_construct((*graph)[step.members.front()].op, bytes), .shared_slot = out.slots++};
 }
 
 bool has_control(const Graph& graph) {

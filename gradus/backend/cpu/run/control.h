@@ -9,8 +9,9 @@ namespace gradus {
 /// `out`.
 Thunk lower_control(std::shared_ptr<const Graph> graph, const Step& step, const CompileOptions& options, Lowered& out);
 
-/// Bytes of that shared scratch for options.symbols, about and rather more, found without making code.
-std::int64_t control_bytes(const Graph& graph, const Step& step, const CompileOptions& options);
+/// The same thunk without code: it has that shared scratch for options.symbols, about and rather more.
+Thunk outline_control(std::shared_ptr<const Graph> graph, const Step& step, const CompileOptions& options,
+                      Lowered& out);
 
 /// True if a branch or a loop stands in the graph. Such a graph is never interpreted, since a loop comes back by
 /// itself, and memory that was planned for its body is that of compiled code.

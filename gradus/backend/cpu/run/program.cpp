@@ -406,9 +406,9 @@ std::vector<Kernel> CpuProgram::State::own_kernels(const Binding& binding,
     extents.erase(std::ranges::unique(extents).begin(), extents.end());
     for (int extent : extents) kernel.bytes_read += bytes(extent);
     for (int output : step.outputs) kernel.bytes_written += bytes(output);
-    const bool calls = step.kind == Step::Kind::library || step.kind == Step::Kind::product;
-    const Value& called = (*s.graph)[step.product >= 0 ? step.product : step.members.front()];
-    kernel.narrow = calls && std::ranges::any_of(called.in, [&](int i) { return is_narrow((*s.graph)[i].spec.dtype); });
+    const int called = step.called();
+    kernel.narrow = called >= 0 && std::ranges::any_of((*s.graph)[called].in,
+                                                       [&](int i) { return is_narrow((*s.graph)[i].spec.dtype); });
     const std::uint32_t scope = scope_of(*s.graph, step);
     kernel.layer = scope_path(scope);
     kernel.is_gradient = (scope & gradient_scope) != 0;

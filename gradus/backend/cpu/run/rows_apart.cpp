@@ -38,11 +38,16 @@ class Rows {
     if (std::ranges::any_of(step.members, [&](int i) { return graph_[i].op.may_fail(); })) return false;
     for (int output : step.outputs)
       if (!has_rows(size_of_value(output))) return false;
-    if (step.kind == Step::Kind::loops) return loops_keep_apart(step);
-    if (step.kind != Step::Kind::library) return false;
-    const Value& v = graph_[step.members[0]];
-    if (const Matmul* product = v.op.as<Matmul>()) return product_keeps_apart(*product, step.members[0]);
-    return v.op.as<Concat>() && concat_keeps_apart(step.members[0]);
+    const int called = step.called();
+    const Step loops = step.loops();
+    if (loops.members.empty()) return called >= 0 && call_keeps_apart(called);
+    return called < 0 && loops_keep_apart(loops);
+  }
+
+  bool call_keeps_apart(int value) const {
+    const AnyOp& op = graph_[value].op;
+    if (const Matmul* product = op.as<Matmul>()) return product_keeps_apart(*product, value);
+    return op.as<Concat>() && concat_keeps_apart(value);
   }
 
   bool loops_keep_apart(const Step& step) const {
