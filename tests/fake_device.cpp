@@ -128,8 +128,10 @@ class FakeExecutable final : public ForwardingExecutable {
   explicit FakeExecutable(std::shared_ptr<const Executable> inner)
       : ForwardingExecutable(std::move(inner)), may_fail_(may_fail(inner_->graph())) {}
 
-  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
-           const Device& device) const override {
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           const RunContext& context) const override {
+    const std::span<const std::int64_t> symbols = context.symbols;
+    const Device& device = context.device;
     internal_check(device.kind == DeviceKind::plugin, "a program of a fake device is run on ", device);
     ++runs;
     const auto event = std::make_shared<Event>();
@@ -159,7 +161,7 @@ class FakeExecutable final : public ForwardingExecutable {
         for (const Ref<Buffer>& buffer : in) from.push_back(memory_of(buffer).storage());
         for (std::size_t k = 0; k < out.size(); ++k)
           if (given[k]) to[k] = memory_of(out[k]).storage();
-        kept->run(from, to, symbols);
+        kept->run(from, to, {.symbols = symbols});
         for (std::size_t k = 0; k < out.size(); ++k) store(out[k], to[k]);
         ++done;
         event->set();

@@ -1,12 +1,16 @@
 /// Options of a compilation.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 #include "gradus/backend/matmul_precision.h"
 #include "gradus/compiler/target_model.h"
+#include "gradus/tensor/device.h"
 
 namespace gradus {
+
+class ShardRun;
 
 /// interpreted: begins at once, op by op. compiled: code is generated first. Both give the same bits.
 enum class Tier { interpreted, compiled };
@@ -24,6 +28,8 @@ struct CompileOptions {
   /// Variable's; -1: it replaces none; -2: it replaces one that the program does not read.
   std::vector<int> replaces = {};
   std::optional<MatmulPrecision> matmul_precision = {};  // not given: keeps_all_bits() says it
+  const ShardRun* shards = nullptr;   // that a program of shards is compiled for; it is read while compiling alone
+  std::optional<Device> device = {};  // where the program will run, if that is known: a plugin's code is made at once
 };
 
 }  // namespace gradus

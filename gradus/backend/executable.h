@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 #include "gradus/backend/kernel.h"
+#include "gradus/backend/run_context.h"
 #include "gradus/graph/graph.h"
 #include "gradus/tensor/buffer.h"
 
@@ -21,11 +22,10 @@ class Executable {
 
   /// Binds inputs in the order of graph().inputs; fills outputs[k], in the order of graph().outputs. A buffer already
   /// in outputs[k] is written instead of a new one: the caller puts there the input that output k may overwrite, if it
-  /// holds the only reference. `symbols` are the values of the graph's symbols. Throws OutOfRange when data are at
-  /// fault; outputs are then to be thrown away. Any number of threads may run one executable at once. `device`: of the
-  /// kind that it was compiled for, where inputs are and outputs will be.
+  /// holds the only reference. Throws OutOfRange when data are at fault; outputs are then to be thrown away. Any number
+  /// of threads may run one executable at once.
   virtual void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
-                   std::span<const std::int64_t> symbols = {}, const Device& device = {}) const = 0;
+                   const RunContext& context = {}) const = 0;
 
   /// Waits until it is known whether the run failed, and throws its error. A device that computes on its own returns
   /// from run() at once; and this returns at once, too, unless data may make the run fail. Outputs must not be read, or

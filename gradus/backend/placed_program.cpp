@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include "gradus/backend/lane.h"
 #include "gradus/backend/shared_executables.h"
-#include "gradus/backend/shard_run.h"
 #include "gradus/backend/sharded_program.h"
 #include "gradus/base/error.h"
 #include "gradus/graph/rewriter.h"
@@ -34,9 +33,9 @@ class OnDevice final : public ForwardingExecutable {
     for (Value& v : graph_.values) v.spec.device = named;
   }
 
-  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
-           const Device&) const override {
-    inner_->run(inputs, outputs, symbols, device_);
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           const RunContext& context) const override {
+    inner_->run(inputs, outputs, {.symbols = context.symbols, .device = device_});
   }
   const Graph& graph() const override { return graph_; }
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
@@ -244,8 +243,9 @@ class PlacedProgram final : public ExecutableOfParts {
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
   }
 
-  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
-           const Device&) const override {
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           const RunContext& context) const override {
+    const std::span<const std::int64_t> symbols = context.symbols;
     PerValue<Ref<Buffer>> values(graph_);
     for (std::size_t k = 0; k < inputs.size(); ++k) values[graph_.inputs[k]] = inputs[k];
     std::unordered_map<int, Ref<Buffer>> given;  // buffers that outputs are to be written into
@@ -302,7 +302,7 @@ class PlacedProgram final : public ExecutableOfParts {
         const auto place = given.find(output);
         made[p].push_back(place == given.end() ? Ref<Buffer>() : place->second);
       }
-      parts[p].executable->run(inputs, made[p], symbols, device);
+      parts[p].executable->run(inputs, made[p], {.symbols = symbols, .device = device});
       parts[p].executable->wait(made[p]);
     };
     std::vector<LaneWork> all;
@@ -352,19 +352,21 @@ std::vector<Device> devices_of(const Graph& graph) {
 
 std::shared_ptr<const Executable> compile_placed(Graph graph, const CompileOptions& options) {
   if (is_of_shards(graph)) {
-    if (ShardRun::current()) return compile_sharded(std::move(graph), options);
+    if (options.shards) return compile_sharded(std::move(graph), *options.shards, options);
     graph = as_one_shard(graph);
   }
   const std::vector<Device> devices = devices_of(graph);
   const Device first = devices.empty() ? Placement().physical() : devices.front();
   if (devices.empty() && first == Device{}) return backend_of(first).compile(std::move(graph), options);
   if (devices.size() > 1) return std::make_shared<PlacedProgram>(std::move(graph), options);
-  auto executable = compile_once(backend_of(first), without_devices(graph), options);
+  CompileOptions on_first = options;
+  on_first.device = first;
+  auto executable = compile_once(backend_of(first), without_devices(graph), on_first);
   return std::make_shared<OnDevice>(std::move(executable), first, devices.empty() ? Placement() : Placement(first));
 }
 
 bool is_interpreted_sooner(const Graph& graph, const CompileOptions& options) {
-  if (ShardRun::current() && is_of_shards(graph)) return false;
+  if (options.shards && is_of_shards(graph)) return false;
   const std::vector<Device> devices = devices_of(graph);
   if (devices.size() > 1) return false;
   const Device device = devices.empty() ? Placement().physical() : devices.front();

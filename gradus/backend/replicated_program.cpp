@@ -51,12 +51,12 @@ Copies& copies() {
 
 class ReplicatedProgram final : public ForwardingExecutable {
  public:
-  ReplicatedProgram(Graph graph, ReplicatedGraph made, const CompileOptions& options)
-      : ForwardingExecutable(compiled(made, graph, options)),
+  ReplicatedProgram(Graph graph, ReplicatedGraph made, const ShardRun& shards, const CompileOptions& options)
+      : ForwardingExecutable(compiled(made, graph, shards.replicas, options)),
         graph_(std::move(graph)),
         made_(std::move(made)),
-        devices_(ShardRun::current()->replicas),
-        slots_(*ShardRun::current()),
+        devices_(shards.replicas),
+        slots_(shards),
         may_overwrite_(graph_.outputs.size(), -1) {
     for (std::size_t k = 0; k < made_.outputs.size(); ++k) {
       const ReplicatedGraph::Output& output = made_.outputs[k];
@@ -65,9 +65,10 @@ class ReplicatedProgram final : public ForwardingExecutable {
     }
   }
 
-  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
-           const Device&) const override {
-    ShardRun* const run = ShardRun::current();
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           const RunContext& context) const override {
+    ShardRun* const run = context.shards;
+    const std::span<const std::int64_t> symbols = context.symbols;
     internal_check(run && run->replicas == devices_ && ReplicaSlots(*run) == slots_,
                    "a program runs on other shards than it was compiled for");
     std::vector<Ref<Buffer>> given(made_.inputs.size()), results(inner_->graph().outputs.size());
@@ -87,7 +88,7 @@ class ReplicatedProgram final : public ForwardingExecutable {
       const Ref<Buffer>& before = given[at(inner_->may_overwrite()[at(place)])];
       if (is_held_here_alone(*before)) results[at(place)] = before;
     }
-    inner_->run(given, results, symbols, devices_.front());
+    inner_->run(given, results, {.symbols = symbols, .device = devices_.front()});
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const ReplicatedGraph::Output& output = made_.outputs[k];
       outputs[k] = output.length < 0 ? results[at(output.places[0])] : handed_out(output, results, *run);
@@ -107,11 +108,11 @@ class ReplicatedProgram final : public ForwardingExecutable {
 
  private:
   static std::shared_ptr<const Executable> compiled(const ReplicatedGraph& made, const Graph& whole,
-                                                    const CompileOptions& options) {
+                                                    std::span<const Device> devices, const CompileOptions& options) {
     CompileOptions own = options;
     own.tier = Tier::compiled;
     own.replaces.clear();
-    const std::span<const Device> devices = ShardRun::current()->replicas;
+    own.shards = nullptr;
     if (!options.replaces.empty()) own.replaces = replaced(made, whole, options.replaces);
     return backend_of(devices.front()).compile_on_replicas(made.graph, own, devices);
   }
@@ -223,7 +224,7 @@ std::string why_not_replicated(const ShardRun& run) {
   for (const Device& each : run.replicas)
     if (each.kind != kind) return "its devices are of several kinds";
   if (run.ranks > 1) return "several processes train together";
-  if (!run.may_add_on_devices) return "the strategy adds up by a function of its own";
+  if (!run.exchange->may_add_on_devices()) return "the strategy adds up by a function of its own";
   if (const int slots = ReplicaSlots(run).slots(); slots > most_slots)
     return text("a device has ", slots, " shards, and at most ", most_slots, " are one program");
   return backend_of(kind).why_no_replicas(run.replicas);
@@ -234,9 +235,10 @@ std::string note_of_host_sums(const ShardRun& run, const std::string& why) {
   return is_plugin ? text("a program for each device, and the host adds up: ", why) : "";
 }
 
-std::shared_ptr<const Executable> compile_replicated(Graph graph, const CompileOptions& options) {
-  ReplicatedGraph made = replicated(graph, ReplicaSlots(*ShardRun::current()));
-  return std::make_shared<ReplicatedProgram>(std::move(graph), std::move(made), options);
+std::shared_ptr<const Executable> compile_replicated(Graph graph, const ShardRun& shards,
+                                                     const CompileOptions& options) {
+  ReplicatedGraph made = replicated(graph, ReplicaSlots(shards));
+  return std::make_shared<ReplicatedProgram>(std::move(graph), std::move(made), shards, options);
 }
 
 }  // namespace gradus

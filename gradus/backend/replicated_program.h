@@ -12,7 +12,8 @@ std::string why_not_replicated(const ShardRun& run);
 /// The note that explain() shows for a program on each device, if they are no processors.
 std::string note_of_host_sums(const ShardRun& run, const std::string& why);
 
-/// Compiles `graph` for the shards of ShardRun::current(), for which that is possible.
-std::shared_ptr<const Executable> compile_replicated(Graph graph, const CompileOptions& options);
+/// Compiles `graph` for the shards of `shards`, for which that is possible.
+std::shared_ptr<const Executable> compile_replicated(Graph graph, const ShardRun& shards,
+                                                     const CompileOptions& options);
 
 }  // namespace gradus

@@ -6,8 +6,8 @@
 
 namespace gradus {
 
-/// Listens to the next program that this thread starts (CallContext::run_listener). Calls come from that thread,
-/// between kernels; programs of other devices than the processor's make none.
+/// Listens to a run (RunContext::listener). Calls come from the thread that runs the program, between kernels; programs
+/// of other devices than the processor's make none.
 class RunListener {
  public:
   virtual ~RunListener() = default;

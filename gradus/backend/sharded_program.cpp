@@ -20,6 +20,7 @@
 #include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 #include "gradus/graph/rewriter.h"
+#include "gradus/graph/scope.h"
 #include "gradus/ops/shards_ops.h"
 
 namespace gradus {
@@ -28,11 +29,12 @@ namespace {
 class ShardedProgram final : public ExecutableOfParts {
  public:
   /// `note`: the place of execution, for explain().
-  ShardedProgram(Graph graph, const CompileOptions& options, std::string note)
+  ShardedProgram(Graph graph, const ShardRun& shards, const CompileOptions& options, std::string note)
       : note_(std::move(note)),
         fingerprint_(hash_of(graph)),
-        divided_(divided(std::move(graph))),
-        options_(of_parts(options)) {
+        divided_(divided(std::move(graph), shards)),
+        options_(of_parts(options, shards.common_device)),
+        kind_(shards.common_device.kind) {
     ShardCut cut(graph_, divided_.exchanges);
     parts_ = cut.parts();
     sums_ = cut.sums();
@@ -46,7 +48,10 @@ class ShardedProgram final : public ExecutableOfParts {
     for (const ShardPart& part : parts_)
       for (const int input : part.inputs) last_reads_[input] = part.time;
     if (!parts_.empty()) last_time_ = parts_.back().time;
-    for (const ShardSum& sum : sums_) last_sum_ = std::max(last_sum_, sum.time);
+    for (const ShardSum& sum : sums_) {
+      last_sum_ = std::max(last_sum_, sum.time);
+      names_.push_back(name_of(graph_[sum.value]));
+    }
     last_time_ = std::max(last_time_, last_sum_);  // of arguments, perhaps
     for (const ShardSum& sum : sums_)
       for (const int part : sum.parts) last_reads_[part] = std::max(last_reads_[part], sum.time);
@@ -55,18 +60,18 @@ class ShardedProgram final : public ExecutableOfParts {
       may_overwrite_.push_back(is_divided(k) ? -1 : input_taken_by(sources_[k]));
   }
 
-  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
-           const Device&) const override {
-    ShardRun* const run = ShardRun::current();
-    internal_check(run != nullptr, "a program of shards runs without any");
-    if (!has_run_.exchange(true)) run->check_same(fingerprint_);
-    Values values{*run,
-                  symbols,
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           const RunContext& context) const override {
+    internal_check(context.shards != nullptr, "a program of shards runs without any");
+    ShardRun& run = *context.shards;
+    if (!has_run_.exchange(true)) run.exchange->compare_program(fingerprint_);
+    Values values{run,
+                  context.symbols,
                   PerValue<Ref<Buffer>>(graph_),
-                  std::vector<std::unordered_map<int, Ref<Buffer>>>(run->shards.size()),
+                  std::vector<std::unordered_map<int, Ref<Buffer>>>(run.shards.size()),
                   {}};
     std::vector<Ref<Buffer>> own;
-    if (run->divides_state) inputs = own = own_inputs(*run, divided_, inputs);
+    if (run.divides_state) inputs = own = own_inputs(run, divided_, inputs);
     for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[graph_.inputs[k]] = inputs[k];
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (Ref<Buffer> given = outputs[k] ? own_output(divided_, k, outputs[k]) : nullptr; given && is_here(*given))
@@ -80,7 +85,7 @@ class ShardedProgram final : public ExecutableOfParts {
       if (!now.empty() && now[0].is_for_all()) run_for_all(now[0], values);
       else if (!now.empty()) run_on_shards(now, values, sums);
       add_up(time, values, sums);
-      if (time == last_sum_) run->has_added();
+      if (time == last_sum_) run.exchange->vote_commit();
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = result(sources_[k], values);
     for (std::size_t k = 0; k < divided_.outputs.size(); ++k)
@@ -107,10 +112,17 @@ class ShardedProgram final : public ExecutableOfParts {
 
  private:
   /// `graph`, or that of this rank where ranks divide state.
-  static DividedGraph divided(Graph graph) {
-    const ShardRun& run = *ShardRun::current();
+  static DividedGraph divided(Graph graph, const ShardRun& run) {
     if (run.divides_state && run.ranks > 1) return divide_state(graph, run.rank, run.ranks);
     return {.graph = std::move(graph), .exchanges = {}, .inputs = {}, .outputs = {}};
+  }
+
+  /// The scope that the sum was recorded in; later ones of a name are numbered.
+  std::string name_of(const Value& sum) {
+    std::string name = scope_path(sum.scope);
+    if (name.empty()) name = "sum";
+    const int count = ++named_[name];
+    return count == 1 ? name : text(name, " #", count);
   }
 
   /// True if a rank has its own part alone of output k.
@@ -131,13 +143,15 @@ class ShardedProgram final : public ExecutableOfParts {
   };
   SumsOfTime sums_after(int time, const Values& values) const {
     SumsOfTime sums;
-    for (const ShardSum& sum : sums_) {
+    for (std::size_t s = 0; s < sums_.size(); ++s) {
+      const ShardSum& sum = sums_[s];
       if (sum.time != time || !is_sum(sum.value)) continue;
       sums.own.push_back(&sum);
       const auto part = divided_.exchanges.find(sum.value);
       if (part == divided_.exchanges.end()) sums.wanted.push_back({spec_of(sum.value, values.symbols), {}});
       else sums.wanted.push_back({part->second.whole, {}, {}, part->second.cuts});
       sums.wanted.back().narrow = op_as<AllReduce>(graph_[sum.value])->narrow;
+      sums.wanted.back().name = names_[s];
     }
     return sums;
   }
@@ -154,10 +168,10 @@ class ShardedProgram final : public ExecutableOfParts {
         if (std::ranges::find(sums_.own[i]->parts, value) == sums_.own[i]->parts.end()) continue;
         if (!std::exchange(is_part, true)) values_.of_shards[shard_][value] = output;
         sums_.wanted[i].parts = program_.parts_of(*sums_.own[i], values_);
-        values_.run.is_there(i);
+        values_.run.exchange->sum_is_ready(i);
       }
     }
-    void between() override { values_.run.drive(); }
+    void between() override { values_.run.exchange->drive(); }
 
    private:
     const ShardedProgram& program_;
@@ -174,10 +188,10 @@ class ShardedProgram final : public ExecutableOfParts {
       const auto place = values.given.find(output);
       outputs.push_back(place == values.given.end() ? Ref<Buffer>() : place->second);
     }
-    const Device device = default_device();
+    const Device device = values.run.common_device;
     for (std::size_t k = 0; k < inputs.size(); ++k)
       inputs[k] = on_device(inputs[k], device, spec_of(part.inputs[k], values.symbols));
-    part.executable->run(inputs, outputs, values.symbols, device);
+    part.executable->run(inputs, outputs, {.symbols = values.symbols, .device = device});
     part.executable->wait(outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) values.of_all[part.outputs[k]] = std::move(outputs[k]);
   }
@@ -186,8 +200,8 @@ class ShardedProgram final : public ExecutableOfParts {
   void run_on_shards(std::span<const ShardPart> parts, Values& values, SumsOfTime& sums) const {
     const std::vector<Device>& replicas = values.run.replicas;
     const std::size_t last = values.run.shards.size() - 1;  // a replica alone runs it when it has run the others
-    const bool begins_early = replicas.size() == 1 && values.run.begins_early() && !sums.own.empty();
-    if (begins_early) values.run.expect(sums.wanted);
+    const bool begins_early = replicas.size() == 1 && values.run.exchange->begins_early() && !sums.own.empty();
+    if (begins_early) values.run.exchange->expect(sums.wanted);
     std::vector<LaneWork> all;
     for (std::size_t replica = 0; replica < replicas.size(); ++replica)
       all.push_back({replicas[replica], [&, replica] {
@@ -197,15 +211,13 @@ class ShardedProgram final : public ExecutableOfParts {
                          for (const ShardPart& part : parts) {
                            if (part.length != shard.length) continue;
                            Early early(*this, part, s, values, sums);
-                           const FieldScope<&CallContext::run_listener> scope(begins_early && s == last ? &early
-                                                                                                        : nullptr);
-                           run_on(part, s, replicas[replica], values);
+                           run_on(part, s, replicas[replica], values, begins_early && s == last ? &early : nullptr);
                          }
                        }
                      }});
     run_side_by_side(all);
   }
-  void run_on(const ShardPart& part, std::size_t s, const Device& device, Values& values) const {
+  void run_on(const ShardPart& part, std::size_t s, const Device& device, Values& values, RunListener* listener) const {
     std::unordered_map<int, Ref<Buffer>>& own = values.of_shards[s];
     std::vector<Ref<Buffer>> inputs, outputs(part.outputs.size());
     for (const int input : part.inputs) {
@@ -213,13 +225,15 @@ class ShardedProgram final : public ExecutableOfParts {
       inputs.push_back(on_device(found, device, spec_of(input, values.symbols)));
     }
     const auto executable = executable_of(part, device);
-    executable->run(inputs, outputs, values.symbols, device);
+    executable->run(inputs, outputs, {.symbols = values.symbols, .device = device, .listener = listener});
     executable->wait(outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) own[part.outputs[k]] = Buffer::on_host(std::move(outputs[k]));
   }
   /// They name outputs of the whole: parts wait for steps that may fail.
-  static CompileOptions of_parts(CompileOptions options) {
+  static CompileOptions of_parts(CompileOptions options, const Device& of_all) {
     options.replaces.clear();
+    options.shards = nullptr;
+    options.device = of_all;
     return options;
   }
   std::shared_ptr<const Executable> executable_of(const ShardPart& part, const Device& device) const {
@@ -272,7 +286,7 @@ class ShardedProgram final : public ExecutableOfParts {
                        Buffer::on_host(values.of_all[each.parts[0]])});
     }
     if (all.empty()) return;
-    values.run.gather(all);
+    values.run.exchange->gather(all);
     for (std::size_t i = 0; i < all.size(); ++i) values.of_all[of[i]] = std::move(all[i].result);
   }
 
@@ -280,7 +294,7 @@ class ShardedProgram final : public ExecutableOfParts {
   void add_up(int time, Values& values, SumsOfTime& sums) const {
     for (std::size_t i = 0; i < sums.own.size(); ++i)
       if (sums.wanted[i].parts.empty()) sums.wanted[i].parts = parts_of(*sums.own[i], values);
-    if (!sums.own.empty()) values.run.add_up(sums.wanted);
+    if (!sums.own.empty()) values.run.exchange->add_up(sums.wanted, values.run.step);
     for (std::size_t i = 0; i < sums.own.size(); ++i)
       values.of_all[sums.own[i]->value] = std::move(sums.wanted[i].result);
     gather(time, values);  // after sums on every rank, though these begin early on some
@@ -327,9 +341,11 @@ class ShardedProgram final : public ExecutableOfParts {
   const DividedGraph divided_;
   const Graph& graph_ = divided_.graph;
   const CompileOptions options_;
-  const DeviceKind kind_ = default_device().kind;
+  const DeviceKind kind_;         // of the device of values that all shards share
   std::vector<ShardPart> parts_;  // by time
   std::vector<ShardSum> sums_;
+  std::vector<std::string> names_;     // of the sums
+  std::map<std::string, int> named_;   // how many sums have a name
   int last_time_ = 0, last_sum_ = -1;  // -1: there is none
   PerValue<int> lengths_;              // that of the shards it differs on, or -1
   PerValue<int> last_reads_;           // the time after which no part reads a value
@@ -357,10 +373,10 @@ Graph as_one_shard(const Graph& graph) {
   return plain;
 }
 
-std::shared_ptr<const Executable> compile_sharded(Graph graph, const CompileOptions& options) {
-  const std::string why = why_not_replicated(*ShardRun::current());
-  if (why.empty()) return compile_replicated(std::move(graph), options);
-  return std::make_shared<ShardedProgram>(std::move(graph), options, note_of_host_sums(*ShardRun::current(), why));
+std::shared_ptr<const Executable> compile_sharded(Graph graph, const ShardRun& shards, const CompileOptions& options) {
+  const std::string why = why_not_replicated(shards);
+  if (why.empty()) return compile_replicated(std::move(graph), shards, options);
+  return std::make_shared<ShardedProgram>(std::move(graph), shards, options, note_of_host_sums(shards, why));
 }
 
 }  // namespace gradus

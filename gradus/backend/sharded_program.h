@@ -14,8 +14,8 @@ bool is_of_shards(const Graph& graph);
 /// `graph` for a batch that is one shard as a whole.
 Graph as_one_shard(const Graph& graph);
 
-/// Compiles `graph` for the shards of ShardRun::current(). InvalidArgument if a value names a device: the strategy
-/// decides where shards are computed.
-std::shared_ptr<const Executable> compile_sharded(Graph graph, const CompileOptions& options);
+/// Compiles `graph` for these shards. InvalidArgument if a value names a device: the strategy decides where shards are
+/// computed.
+std::shared_ptr<const Executable> compile_sharded(Graph graph, const ShardRun& shards, const CompileOptions& options);
 
 }  // namespace gradus

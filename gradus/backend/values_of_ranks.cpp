@@ -31,7 +31,7 @@ std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const DividedGraph& divided, 
       places.push_back(k);
       cut_elsewhere.push_back({type_of(k), value->cuts(), Buffer::on_host(value->part())});
     }
-  if (!places.empty()) run.gather(cut_elsewhere);
+  if (!places.empty()) run.exchange->gather(cut_elsewhere);
   for (std::size_t i = 0; i < places.size(); ++i) own[places[i]] = std::move(cut_elsewhere[i].result);
   for (std::size_t k = 0; k < own.size(); ++k) {
     if (!cuts_of(k).empty()) own[k] = own_part(own[k], cuts_of(k), type_of(k), run.rank);

@@ -308,7 +308,7 @@ template <class Work> auto ParameterServerGroup::attempt(Work work) {
 }
 
 void ParameterServerGroup::check_usable(std::string_view what) {
-  require(!Context::current() && !ReadListener::is_there() && !ShardRun::current(), what,
+  require(!Context::current() && !ReadListener::is_there() && !CallContext::here().shards, what,
           " inside of a function, a tape or another run: it is the outermost call; put the tape into the step");
   const std::lock_guard lock(mutex_);
   require<Unavailable>(failure_.empty(), what, ": this strategy has failed before: ", failure_,

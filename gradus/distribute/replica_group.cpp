@@ -142,59 +142,69 @@ struct Division {
   }
 };
 
-/// The shards of one call.
-class ReplicaGroup::Run final : public ShardRun {
+/// Sums over the shards of one process.
+class SumsInMemory final : public ShardExchange {
  public:
-  Run(ReplicaGroup& group, In global, const Division& division) : group_(group) {
-    std::vector<Ref<Buffer>> whole;
-    for (const Tensor& x : global) whole.push_back(x.host_buffer());
-    replicas = group.devices_;
-    rank = group.rank_;
-    ranks = group.ranks_;
-    divides_state = group.options_.divides_state;
-    may_add_on_devices = group.may_add_on_devices();
-    const std::size_t all_arguments = division.arguments * division.first_of.size();
-    for (const Rows& rows : division.shards) {
-      all_shards.push_back({rows.number, group.replica_of(rows.number) / group.own_replicas(), rows.length});
-      const int replica = group.replica_of(rows.number) - group.rank_ * group.own_replicas();
-      if (replica < 0 || replica >= group.own_replicas()) continue;
-      Shard& shard = shards.emplace_back(Shard{rows.number, rows.length, replica});
-      shard.arguments.resize(all_arguments);
-      const std::size_t first = static_cast<std::size_t>(rows.length) * division.arguments;
-      for (std::size_t k = 0; k < whole.size(); ++k)
-        shard.arguments[first + k] = slice(whole[k], global[k].spec(), division.here, rows);
-      shard.arguments[first + whole.size()] = number_buffer(rows.number);
-    }
-    for (const Rows* rows : division.first_of) {
-      for (std::size_t k = 0; k < whole.size(); ++k)
-        examples.push_back(Tensor::of_buffer(spec_of_rows(global[k].spec(), *rows),
-                                             slice(whole[k], global[k].spec(), division.here, *rows)));
-      examples.push_back(Tensor::of_buffer({i64, {}}, number_buffer(rows->number)));
-    }
+  explicit SumsInMemory(int shards) : shards_(shards) {}
+  void add_up(std::span<ShardRun::Sum> sums, std::int64_t) override {
+    for (ShardRun::Sum& sum : sums) sum.result = sum_of_parts(sum.spec, sum.parts, shards_, sum.narrow);
   }
-  void add_up(std::span<Sum> sums) override { group_.add_up(sums); }
-  void has_added() override { group_.has_added(); }
-  void gather(std::span<Gathered> values) override { group_.gather(values); }
-  bool begins_early() const override { return group_.begins_early(); }
-  void expect(std::span<Sum> sums) override { group_.expect(sums); }
-  void is_there(std::size_t sum) override { group_.is_there(sum); }
-  void drive() override { group_.drive(); }
-  void check_same(std::span<const Common> values) override { group_.check_same(values); }
-  void check_same(std::uint64_t fingerprint) override {
-    group_.check_same(fingerprint,
-                      "strategy.run: ranks run different programs: models, batches and the C++ of the step must be the "
-                      "same on every rank",
-                      "the program of strategy.run");
-  }
-
-  Tensors examples;  // the arguments of a shard of each length
+  bool may_add_on_devices() const override { return true; }
 
  private:
-  ReplicaGroup& group_;
+  const int shards_;
 };
 
-ReplicaGroup::ReplicaGroup(std::vector<Device> devices, int micro_shards, ShardOptions options, int rank, int ranks)
-    : devices_(std::move(devices)), micro_shards_(micro_shards), rank_(rank), ranks_(ranks), options_(options) {
+/// The arguments of a shard of each length.
+Tensors examples_of(In global, const Division& division) {
+  Tensors examples;
+  for (const Rows* rows : division.first_of) {
+    for (const Tensor& x : global)
+      examples.push_back(
+          Tensor::of_buffer(spec_of_rows(x.spec(), *rows), slice(x.host_buffer(), x.spec(), division.here, *rows)));
+    examples.push_back(Tensor::of_buffer({i64, {}}, number_buffer(rows->number)));
+  }
+  return examples;
+}
+
+/// The shards of one call.
+ShardRun ReplicaGroup::shard_run(In global, const Division& division) {
+  std::vector<Ref<Buffer>> whole;
+  for (const Tensor& x : global) whole.push_back(x.host_buffer());
+  ShardRun run{.shards = {},
+               .all_shards = {},
+               .replicas = devices_,
+               .common_device = default_device(),
+               .rank = rank_,
+               .ranks = ranks_,
+               .divides_state = options_.divides_state,
+               .step = steps_++,
+               .exchange = exchange_,
+               .results = {}};
+  const std::size_t all_arguments = division.arguments * division.first_of.size();
+  for (const Rows& rows : division.shards) {
+    run.all_shards.push_back({rows.number, rank_of(rows.number), rows.length});
+    const int replica = replica_of(rows.number) - rank_ * own_replicas();
+    if (replica < 0 || replica >= own_replicas()) continue;
+    ShardRun::Shard& shard = run.shards.emplace_back(ShardRun::Shard{rows.number, rows.length, replica});
+    shard.arguments.resize(all_arguments);
+    const std::size_t first = static_cast<std::size_t>(rows.length) * division.arguments;
+    for (std::size_t k = 0; k < whole.size(); ++k)
+      shard.arguments[first + k] = slice(whole[k], global[k].spec(), division.here, rows);
+    shard.arguments[first + whole.size()] = number_buffer(rows.number);
+  }
+  return run;
+}
+
+ReplicaGroup::ReplicaGroup(std::vector<Device> devices, int micro_shards, ShardOptions options, int rank, int ranks,
+                           std::unique_ptr<ShardExchange> exchange)
+    : devices_(std::move(devices)),
+      micro_shards_(micro_shards),
+      rank_(rank),
+      ranks_(ranks),
+      options_(options),
+      own_exchange_(exchange ? std::move(exchange) : std::make_unique<SumsInMemory>(shards())),
+      exchange_(own_exchange_.get()) {
   require(!devices_.empty(), "Strategy: no devices");
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     require_present(devices_[i]);
@@ -253,13 +263,13 @@ void ReplicaGroup::check_is_traced(const StepIdentity& identity) {
 }
 
 StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body) {
-  require(!Context::current() && !ReadListener::is_there() && !ShardRun::current(),
+  require(!Context::current() && !ReadListener::is_there() && !CallContext::here().shards,
           "strategy.run inside of a function, a tape or another run: it is the outermost call; put the tape into the "
           "step");
   check_is_traced(identity);
   const GlobalBatch batch(global, readers().get());
   const Division division(global, batch, *this);
-  Run run(*this, global, division);
+  ShardRun run = shard_run(global, division);
   statics.values += text("shards ", division.counts.of_first, ' ', division.counts.of_second, ' ', division.counts.all);
   const std::size_t lengths = division.first_of.size();
   const Body on_shards = [&](In in) { return traced_on_shards(in, lengths, division.counts, body); };
@@ -267,7 +277,7 @@ StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArg
   try {
     compare_batch(global, batch.part.get());
     const FieldScope<&CallContext::shards> scope(&run);
-    const Called called = traced_of(identity)->call(run.examples, statics, on_shards);
+    const Called called = traced_of(identity)->call(examples_of(global, division), statics, on_shards);
     compare_batch_without_vote();
     StepResults results = results_of(called, run, division);
     end();
@@ -331,7 +341,7 @@ Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCou
   return called;
 }
 
-StepResults ReplicaGroup::results_of(const Called& called, const Run& run, const Division& division) {
+StepResults ReplicaGroup::results_of(const Called& called, const ShardRun& run, const Division& division) {
   const auto& layout = *static_cast<const Layout*>(called.structure.get());
   StepResults out{.tensors = {}, .structure = layout.structure};
   for (std::size_t k = 0; k < layout.second.size(); ++k) {
@@ -357,7 +367,7 @@ StepResults ReplicaGroup::results_of(const Called& called, const Run& run, const
       parts.push_back({rows.number, known == own.end() ? Ref<Buffer>() : known->value});
       bytes.push_back(bytes_of(specs[static_cast<std::size_t>(rows.length)]));
     }
-    share(parts, bytes);
+    exchange_->share(parts, bytes);
     Tensors values;
     std::vector<int> numbers, firsts;
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -371,14 +381,6 @@ StepResults ReplicaGroup::results_of(const Called& called, const Run& run, const
         std::make_shared<PerReplica<Tensor>>(std::move(values), std::move(numbers), std::move(firsts), shards());
   }
   return out;
-}
-
-void ReplicaGroup::add_up(std::span<ShardRun::Sum> sums) {
-  for (ShardRun::Sum& sum : sums) sum.result = sum_of_parts(sum.spec, sum.parts, shards(), sum.narrow);
-}
-
-void ReplicaGroup::gather(std::span<ShardRun::Gathered> values) {
-  for (ShardRun::Gathered& value : values) value.result = value.part;
 }
 
 Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards, bool narrow) {

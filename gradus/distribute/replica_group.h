@@ -1,6 +1,7 @@
 /// ReplicaGroup: the implementation of a Strategy, the replicas of one process. It divides a batch into shards, traces
 /// a step for them, runs its program on them and adds up.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,7 +18,9 @@ struct Division;
 class ReplicaGroup {
  public:
   /// `devices`: one replica of this process each. `micro_shards`: 0: one a replica.
-  ReplicaGroup(std::vector<Device> devices, int micro_shards, ShardOptions options = {}, int rank = 0, int ranks = 1);
+  /// `exchange`: null: sums in memory, by the tree over the shards' numbers.
+  ReplicaGroup(std::vector<Device> devices, int micro_shards, ShardOptions options = {}, int rank = 0, int ranks = 1,
+               std::unique_ptr<ShardExchange> exchange = nullptr);
   virtual ~ReplicaGroup();
   ReplicaGroup(const ReplicaGroup&) = delete;
 
@@ -45,8 +48,8 @@ class ReplicaGroup {
   /// True if several processes each have all Variables, which then have to be the same.
   virtual bool keeps_variables() const { return ranks_ > 1; }
   bool says_micro_shards() const { return micro_shards_ > 0; }
-  /// Makes values whole that are divided among processes; a collective call.
-  virtual void gather(std::span<ShardRun::Gathered> values);
+  /// The exchange of values between the shards of a run, and between processes.
+  ShardExchange& exchange() { return *exchange_; }
   /// Called before this process throws a common error: returns when the others know it, too, so that no end of this
   /// process comes before.
   virtual void before_common_error() noexcept {}
@@ -78,33 +81,24 @@ class ReplicaGroup {
   void check_batches(std::span<const std::uint64_t> fingerprints);
   virtual void end() {}
   virtual void failed(const std::string&) noexcept {}
-  /// `parts`: all shards that have rows, by number, with the given bytes each. Fills those of other processes.
-  virtual void share(std::span<ShardRun::Part>, std::span<const std::int64_t>) {}
   /// InvalidArgument if the step is to run op by op.
   static void check_is_traced(const StepIdentity& identity);
   int replica_of(int shard) const;
-  /// As ShardRun has them.
-  virtual bool may_add_on_devices() const { return ranks_ == 1; }
-  virtual bool begins_early() const { return false; }
-  virtual void expect(std::span<ShardRun::Sum>) {}
-  virtual void is_there(std::size_t) {}
-  virtual void drive() {}
-  virtual void has_added() {}
-  /// Makes the results of sums over all shards; this process contributes its own.
-  virtual void add_up(std::span<ShardRun::Sum> sums);
+  /// From now on `exchange`, which lives as long as this group.
+  void exchange_by(ShardExchange& exchange) { exchange_ = &exchange; }
   int own_replicas() const { return static_cast<int>(devices_.size()); }
   const std::vector<Device> devices_;
   const int micro_shards_, rank_, ranks_;
   const ShardOptions options_;
 
  private:
-  class Run;
   struct Known {
     std::weak_ptr<const void> step;
     std::shared_ptr<TracedFunction> traced;
   };
   Called traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) const;
-  StepResults results_of(const Called& called, const Run& run, const Division& division);
+  ShardRun shard_run(In global, const Division& division);
+  StepResults results_of(const Called& called, const ShardRun& run, const Division& division);
   std::shared_ptr<TracedFunction> traced_of(const StepIdentity& identity);
   bool are_alike(std::uint64_t mine, std::string_view question);
   int first_that_differs(std::span<const std::uint64_t> all);
@@ -114,6 +108,8 @@ class ReplicaGroup {
   std::string advice_about_batch() const;
   void check_stages(std::span<const StageFingerprint> own, bool of_shards);
   void say_rows(const Pipeline& batches, const BatchReaders& readers);
+  const std::unique_ptr<ShardExchange> own_exchange_;
+  ShardExchange* exchange_;
   bool checks_batches_ = false, has_said_rows_ = false;
   // The state of the current call.
   In whole_batch_;  // empty if this process has rows alone
@@ -121,7 +117,8 @@ class ReplicaGroup {
   bool has_read_batch_ = false;  // from a data set that is distributed
   bool may_be_of_part_ = false;  // strategy.distribute has not made it, and has made others
   bool is_batch_compared_ = false;
-  std::int64_t calls_ = 0;  // so far
+  std::int64_t calls_ = 0;               // so far, of those that compare batches
+  std::atomic<std::int64_t> steps_ = 0;  // calls of run() so far
   std::mutex guard_;
   std::map<const void*, Known> known_;
 };

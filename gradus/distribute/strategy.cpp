@@ -10,21 +10,18 @@ namespace gradus {
 namespace {
 
 /// Adds as its owner says.
-class OwnSums final : public detail::ReplicaGroup {
+class OwnSums final : public ShardExchange {
  public:
-  OwnSums(std::vector<Device> devices, Reducer all_reduce)
-      : ReplicaGroup(std::move(devices), 0), all_reduce_(std::move(all_reduce)) {
+  explicit OwnSums(Reducer all_reduce) : all_reduce_(std::move(all_reduce)) {
     require(static_cast<bool>(all_reduce_), "Strategy: the function that adds is empty");
   }
-
- private:
-  bool may_add_on_devices() const override { return false; }
-  void add_up(std::span<ShardRun::Sum> sums) override {
+  void add_up(std::span<ShardRun::Sum> sums, std::int64_t step) override {
+    const OutsideOfCalls outside;  // a trace may ask for a sum, on which the C++ of a step branches
     for (ShardRun::Sum& sum : sums) {
       std::vector<Tensor> parts;
       for (const ShardRun::Part& part : sum.parts) parts.push_back(Tensor::of_buffer(sum.spec, part.value));
-      const FieldScope<&CallContext::shards> outside(nullptr);
-      const std::vector<Tensor> added = all_reduce_(parts);
+      const std::vector<Tensor> added =
+          all_reduce_({std::string(sum.name), sum.spec.shape, sum.spec.dtype, step}, parts);
       require(added.size() == parts.size(), "Strategy: the function that adds gave ", added.size(), " tensors for ",
               parts.size(), " replicas");
       for (const Tensor& each : added)
@@ -33,6 +30,8 @@ class OwnSums final : public detail::ReplicaGroup {
       sum.result = added[0].host_buffer();
     }
   }
+
+ private:
   const Reducer all_reduce_;
 };
 
@@ -51,7 +50,8 @@ void detail::StepResults::give_masks(std::size_t count) const {
 }
 
 Strategy::Strategy(std::vector<Device> devices, Reducer all_reduce)
-    : group_(std::make_shared<OwnSums>(std::move(devices), std::move(all_reduce))) {}
+    : group_(std::make_shared<detail::ReplicaGroup>(std::move(devices), 0, ShardOptions(), 0, 1,
+                                                    std::make_unique<OwnSums>(std::move(all_reduce)))) {}
 
 int Strategy::num_replicas_in_sync() const { return group_->replicas(); }
 int Strategy::micro_shards() const { return group_->shards(); }
@@ -97,7 +97,7 @@ Tensor whole_value(detail::ReplicaGroup& group, const Variable& variable) {
           variable.name(), " is divided among ", divided->cuts().size() - 1, " ranks, and this strategy has ",
           group.ranks(), "; gather it by the strategy that has trained it");
   ShardRun::Gathered whole{value.dtype(), divided->cuts(), Buffer::on_host(divided->part())};
-  group.gather({&whole, 1});
+  group.exchange().gather({&whole, 1});
   return Tensor::of_buffer(value.spec(), std::move(whole.result));
 }
 

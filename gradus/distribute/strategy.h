@@ -77,12 +77,25 @@ struct NamedNumber {
   std::int64_t value;  // its value in this process
 };
 
-/// How a strategy of one's own adds: one part a replica in, in their order; their sum for each replica out.
-using Reducer = std::function<std::vector<Tensor>(const std::vector<Tensor>& parts)>;
+/// A sum over the replicas of a step, as a Reducer receives it.
+struct ReplicaSum {
+  /// "gradient of dense/kernel" for the gradient of a Variable; else the name scope in which the step asks for it, or
+  /// "sum". Later sums of one name in a program are "sum #2" and so on, so a name stands for one sum of a step.
+  std::string name;
+  Shape shape;            // of each part
+  DType dtype;            // of each part; gradients of narrow types arrive as f32
+  std::int64_t step = 0;  // calls of run() before this one
+};
+
+/// How a strategy of one's own adds: one part a replica in, in their order; their sum for each replica out. A gradient
+/// arrives as the sum over a shard's examples, to be divided by the sum of weights later. A step whose C++ branches on
+/// a sum may ask for it again.
+using Reducer = std::function<std::vector<Tensor>(const ReplicaSum& sum, const std::vector<Tensor>& parts)>;
 
 namespace detail {
 
 class ReplicaGroup;
+using ReducerOfParts = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// One tensor of a step's results.
 struct StepResult {
@@ -147,6 +160,9 @@ class Strategy {
   /// One of one's own: one shard a replica, and sums by `all_reduce`, which decides on bits. InvalidArgument without
   /// devices, or for one twice; Unavailable for one that is not there.
   Strategy(std::vector<Device> devices, Reducer all_reduce);
+
+  // Mistake: compilers quote the line.
+  Strategy(std::vector<Device>, detail::ReducerOfParts) = delete;  // a Reducer takes the sum first: (sum, parts)
 
   /// How many replicas compute a step together, on all machines.
   int num_replicas_in_sync() const;

@@ -105,6 +105,7 @@ WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, in
     if (const auto still = transport.lock()) still->note_left(rank, did);
   });
   transport_->hear_of_peers();
+  exchange_by(*this);
 }
 
 /// Destruction during unwinding, between two steps too, counts as a failure: then the others learn it at once.
@@ -154,7 +155,7 @@ void WorkerGroup::give_up(const std::string& why) noexcept {
 }
 
 void WorkerGroup::expect(std::span<ShardRun::Sum> sums) { buckets_.emplace(*collectives_, sums); }
-void WorkerGroup::is_there(std::size_t sum) { buckets_->is_there(sum); }
+void WorkerGroup::sum_is_ready(std::size_t sum) { buckets_->is_there(sum); }
 void WorkerGroup::drive() try {
   if (buckets_) buckets_->drive();
 } catch (const std::exception& error) {
@@ -162,8 +163,7 @@ void WorkerGroup::drive() try {
   throw;
 }
 
-void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
-  if (!collectives_) return ReplicaGroup::add_up(sums);
+void WorkerGroup::add_up(std::span<ShardRun::Sum> sums, std::int64_t) {
   ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "sums over processes");
   const auto before = traffic_.bytes;
   if (!buckets_) expect(sums);
@@ -176,8 +176,7 @@ void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
 /// notes the commit and tells the others. A rank that misses it, since a message is lost or a rank fails, asks the
 /// meeting, where nothing is decided any more after a failure; and if rank 0 is lost, rank 1. So all assign the results
 /// of the step, or none. Only a rank that is lost may know of another end.
-void WorkerGroup::has_added() {
-  if (!collectives_) return;
+void WorkerGroup::vote_commit() {
   const ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "vote on a step");
   const std::uint64_t number = ++commits_;
   bool is_decided = false;
@@ -200,6 +199,13 @@ void WorkerGroup::has_added() {
     transport_->close(error.what());
     if (!is_decided && (last.value_or(0) < number || (rank_ == 1 && !meeting_.note(number)))) throw;
   }
+}
+
+void WorkerGroup::compare_program(std::uint64_t fingerprint) {
+  check_same(fingerprint,
+             "strategy.run: ranks run different programs: models, batches and the C++ of the step must be the same on "
+             "every rank",
+             "the program of strategy.run");
 }
 
 Explanation WorkerGroup::explain(const StepIdentity& identity) {
@@ -303,7 +309,6 @@ std::shared_ptr<const BatchReaders> WorkerGroup::readers() {
 }
 
 void WorkerGroup::gather(std::span<ShardRun::Gathered> values) {
-  if (!collectives_) return ReplicaGroup::gather(values);
   ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "values of all processes");
   for (const ShardRun::Gathered& value : values) {
     const std::int64_t bytes = value.cuts.back() * size_of(value.dtype);
@@ -314,7 +319,6 @@ void WorkerGroup::gather(std::span<ShardRun::Gathered> values) {
 }
 
 void WorkerGroup::share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) {
-  if (!collectives_) return;
   Cuts cuts(static_cast<std::size_t>(ranks_) + 1, 0);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const int rank = rank_of(parts[i].shard);

@@ -23,7 +23,8 @@ UcxChoice ucx_choice(const Cluster& cluster, bool is_on_one_host);
 /// The medium of tensors, for people; the user's settings for UCX take precedence over `choice`.
 std::string way_of(const UcxChoice& choice);
 
-class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_this<WorkerGroup> {
+/// It is the exchange of its own runs, if it is one rank of several.
+class WorkerGroup final : public ReplicaGroup, private ShardExchange, public std::enable_shared_from_this<WorkerGroup> {
  public:
   /// Returns when all have joined. Unavailable, which names the missing ranks, after the cluster's timeout.
   WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options,
@@ -36,7 +37,6 @@ class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_th
   Explanation explain(const StepIdentity& identity) override;
   std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view question) override;
   std::vector<std::string> texts_of_all(std::string_view mine) override;
-  void gather(std::span<ShardRun::Gathered> values) override;
   std::string name_of(int rank) const override { return meeting_.names()[static_cast<std::size_t>(rank)]; }
   void before_common_error() noexcept override;
   void give_up(const std::string& why) noexcept override;
@@ -50,12 +50,16 @@ class WorkerGroup final : public ReplicaGroup, public std::enable_shared_from_th
   void check_all_here();
   void end() override { is_whole_ = true; }
   void failed(const std::string& why) noexcept override;
-  bool begins_early() const override { return collectives_ != nullptr; }
+
+  bool begins_early() const override { return true; }
   void expect(std::span<ShardRun::Sum> sums) override;
-  void is_there(std::size_t sum) override;
+  void sum_is_ready(std::size_t sum) override;
   void drive() override;
-  void add_up(std::span<ShardRun::Sum> sums) override;
-  void has_added() override;
+  void add_up(std::span<ShardRun::Sum> sums, std::int64_t step) override;
+  void gather(std::span<ShardRun::Gathered> values) override;
+  void compare(std::span<const ShardRun::Common> values) override { check_same(values); }
+  void compare_program(std::uint64_t fingerprint) override;
+  void vote_commit() override;
   void share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) override;
 
   const Cluster cluster_;

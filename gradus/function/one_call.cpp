@@ -123,12 +123,11 @@ Ref<Buffer> OneCall::value_of(const Trace& trace, const Ref<Node>& node) {
 
 void OneCall::bind(const Segment& segment) {
   for (const Source& source : segment.sources) frame().inputs.push_back(value_of(source, segment));
-  if (ShardRun* const run = ShardRun::current(); run && run->ranks > 1 && !segment.was_compared.exchange(true))
-    compare_with_ranks(segment, *run);
+  if (shards_ && shards_->ranks > 1 && !segment.was_compared.exchange(true)) compare_with_ranks(segment);
 }
 
 /// Ranks that begin with other Variables, or draw other random numbers, would train other models without a word.
-void OneCall::compare_with_ranks(const Segment& segment, ShardRun& run) const {
+void OneCall::compare_with_ranks(const Segment& segment) const {
   std::vector<ShardRun::Common> common;
   for (std::size_t k = 0; k < segment.sources.size(); ++k) {
     const Source& source = segment.sources[k];
@@ -148,13 +147,13 @@ void OneCall::compare_with_ranks(const Segment& segment, ShardRun& run) const {
       add(text("a captured tensor ", spec, " (what differs from rank to rank is an argument of the step)"), spec);
     }
   }
-  run.check_same(common);
+  shards_->exchange->compare(common);
 }
 
 void OneCall::run(const Executable& program) {
   ++dispatches_;
   ++Pending::mine().dispatches();
-  program.run(frame().inputs, frame().outputs, symbols_);
+  program.run(frame().inputs, frame().outputs, {.symbols = symbols_, .shards = shards_});
   if (!program.keeps_old_values()) program.wait(frame().outputs);
 }
 
@@ -275,10 +274,10 @@ std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicat
 std::shared_ptr<const Executable> OneCall::program_of_predicate(Graph graph) const {
   if (max_bytes_ > 0) {
     try {
-      return compile_placed(graph, {.max_bytes = max_bytes_, .symbols = symbols_});
+      return compile_placed(graph, {.max_bytes = max_bytes_, .symbols = symbols_, .shards = shards_});
     } catch (const BudgetTooSmall&) {}
   }
-  return compile_placed(std::move(graph), {.tier = Tier::interpreted});
+  return compile_placed(std::move(graph), {.tier = Tier::interpreted, .shards = shards_});
 }
 
 Trace::Decision OneCall::evaluate(const Trace& trace, const Tensor& predicate) {
@@ -300,7 +299,7 @@ Trace::Decision OneCall::evaluate(const Trace& trace, const Tensor& predicate) {
   const auto program = program_of_predicate(std::move(flat.graph));
   ++dispatches_;
   ++Pending::mine().dispatches();
-  program->run(inputs, outputs, symbols_);
+  program->run(inputs, outputs, {.symbols = symbols_, .shards = shards_});
   program->wait(outputs);
   const bool taken = predicate_in(outputs[0]);
   if (is_constant) trace.memory().constants().emplace(predicate.node().get(), taken);

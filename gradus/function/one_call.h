@@ -16,6 +16,8 @@ class OneCall {
 
   /// Begins, or begins again: nothing has been committed yet. The random key stays.
   void begin(std::vector<std::int64_t> symbols);
+  /// The shards of the batch that the call runs on; null: the batch is one shard.
+  ShardRun* shards() const { return shards_; }
   /// The values of the symbols of the variant.
   const std::vector<std::int64_t>& symbols() const { return symbols_; }
 
@@ -35,7 +37,7 @@ class OneCall {
 
  private:
   void bind(const Segment& segment);
-  void compare_with_ranks(const Segment& segment, ShardRun& run) const;
+  void compare_with_ranks(const Segment& segment) const;
   void run(const Executable& program);
   Ref<Buffer> value_of(const Source& source, const Segment& segment);
   Ref<Buffer> value_of(const Trace& trace, const Ref<Node>& node);
@@ -48,6 +50,7 @@ class OneCall {
   std::shared_ptr<const Executable> program_of_predicate(Graph graph) const;
 
   const std::string& title_;
+  ShardRun* const shards_ = CallContext::here().shards;
   In arguments_;
   std::vector<std::int64_t> symbols_;
   Tensor key_;                         // drawn when it is first needed,

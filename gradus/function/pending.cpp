@@ -463,7 +463,7 @@ void Pending::run(Plan& p) {
     if (const int input = program->may_overwrite()[k]; input >= 0)
       p.outputs[k] = p.inputs[static_cast<std::size_t>(input)];
   ++mine().dispatches_;
-  program->run(p.inputs, p.outputs, found.symbols, device);
+  program->run(p.inputs, p.outputs, {.symbols = found.symbols, .device = device});
   program->wait(p.outputs);
 }
 

@@ -23,10 +23,10 @@ PatientTiers::~PatientTiers() { are_tiers_patient = outer_; }
 
 TieredProgram::TieredProgram(Graph graph, CompileOptions options)
     : graph_(std::move(graph)), options_(std::move(options)) {
-  if (options_.max_bytes > 0 || !is_interpreted_sooner(graph_, options_)) {
-    compile_now();
-    return;
-  }
+  const bool is_compiled_now = options_.max_bytes > 0 || !is_interpreted_sooner(graph_, options_);
+  if (is_compiled_now) compile_now();
+  options_.shards = nullptr;  // they end with the call; a program of shards has been compiled for them
+  if (is_compiled_now) return;
   if (are_tiers_patient) patience_ = runs_before_code(graph_, options_.symbols);
   interpreted_ = compile_placed(
       graph_, {.disable = options_.disable, .tier = Tier::interpreted, .matmul_precision = options_.matmul_precision});

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 #include "gradus/backend/cpu/thread_rates.h"
-#include "gradus/backend/shard_run.h"
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
 #include "gradus/compiler/pipeline.h"
@@ -70,7 +69,7 @@ Called TracedFunction::State::call(const Signature& signature, In arguments, con
         const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
         if (request.op_by_op) {
           require<ResourceExhausted>(
-              !ShardRun::current(), setup.title, ": more than ", setup.options.max_variants,
+              !request.values.shards(), setup.title, ": more than ", setup.options.max_variants,
               " variants, each for its sizes, and a strategy traces its steps to divide them: let "
               "batches have fewer sizes, or raise max_variants");
           return run_eagerly(arguments, body);

@@ -38,13 +38,15 @@ VariantMaker::Run VariantMaker::run(const Signature& pattern, CallRequest& reque
   return made;
 }
 
-std::unique_ptr<Segment> VariantMaker::compiled(Draft draft, const Signature& pattern, const Signature& call) const {
+std::unique_ptr<Segment> VariantMaker::compiled(Draft draft, const Signature& pattern,
+                                                const CallRequest& request) const {
   try {
     return std::move(draft).compile({.disable = setup_.options.disable,
                                      .max_bytes = setup_.budget(),
-                                     .symbols = match(pattern, call).value(),
+                                     .symbols = match(pattern, request.signature).value(),
                                      .profile = setup_.options.profile,
-                                     .matmul_precision = setup_.options.matmul_precision});
+                                     .matmul_precision = setup_.options.matmul_precision,
+                                     .shards = request.values.shards()});
   } catch (const BudgetTooSmall& error) { throw ResourceExhausted(text(setup_.title, ": max_bytes: ", error.what())); }
 }
 
@@ -54,7 +56,7 @@ std::shared_ptr<Variant> VariantMaker::finished(Run run, const CallRequest& requ
   variant->pattern = std::move(run.pattern);
   variant->watched = std::move(run.watched);
   variant->choices = run.form.recording.choices;
-  variant->root = compiled(std::move(*run.draft), variant->pattern, request.signature);
+  variant->root = compiled(std::move(*run.draft), variant->pattern, request);
   if (const auto symbols = match(variant->pattern, request.signature).value(); !symbols.empty())
     note_fitting(*variant->root, run.form.recording.ways, symbols);
   if (!variant->root->is_leaf()) {
@@ -211,7 +213,7 @@ std::unique_ptr<Segment> VariantMaker::extend(Variant& variant, CallRequest& req
     variants_.add_watched(variant, trace.watched());
     draft.emplace(trace, std::move(called), request.values.path(), setup_.hand_on());
   }
-  return compiled(std::move(*draft), variant.pattern, request.signature);
+  return compiled(std::move(*draft), variant.pattern, request);
 }
 
 }  // namespace gradus

@@ -50,7 +50,7 @@ class VariantMaker {
   std::shared_ptr<Variant> make_narrower(const Signature& pattern, CallRequest& request, const Run& known,
                                          const Unlike& unlike, std::string& reason) const;
   /// For the sizes of this call.
-  std::unique_ptr<Segment> compiled(Draft draft, const Signature& pattern, const Signature& call) const;
+  std::unique_ptr<Segment> compiled(Draft draft, const Signature& pattern, const CallRequest& request) const;
 
   const FunctionSetup& setup_;
   Variants& variants_;

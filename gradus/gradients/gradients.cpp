@@ -6,6 +6,7 @@
 #include "gradus/gradients/rows_of_shards.h"
 #include "gradus/gradients/weighed.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
@@ -40,8 +41,9 @@ Tensor norm_of(const std::vector<GradientPart>& means) {
   return sum.defined() ? sqrt(sum) : zeros({});
 }
 
-/// Over shards; in bf16, where the strategy says so.
-Tensor sum_of_gradients(const Tensor& own) {
+/// Over shards; in bf16, where the strategy says so. A strategy of one's own knows the sum by its scope.
+Tensor sum_of_gradients(const Variable& variable, const Tensor& own) {
+  const NameScope outside(std::uint32_t{0}), scope(text("gradient of ", variable.name()));
   if (!sums_in_bf16() || own.dtype() != f32) return sum_over_shards(own);
   return cast(over_shards(AnyOp::of(AllReduce{.narrow = true}), cast(own, bf16)), f32);
 }
@@ -81,13 +83,14 @@ bool GradientsView::is_of_shard() const {
 
 void GradientsView::join_shards() const {
   if (!weight_.defined() || !is_of_shard()) return;
-  for (GradientPart& part : parts_) {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    GradientPart& part = parts_[i];
     const DType wide = computed_in(part.dtype());
     const auto summand = [&](const Tensor& x) {
       return are_sums_ || of_total_ ? cast(x, wide) : weighed(cast(x, wide), weight_);
     };
     if (auto rows = rows_over_shards(part.is_rows() ? part.map(summand) : part)) part = std::move(*rows);
-    else part = GradientPart(sum_of_gradients(summand(part.whole())), part.is_of_lookups());
+    else part = GradientPart(sum_of_gradients(variables_[i], summand(part.whole())), part.is_of_lookups());
   }
   if (!of_total_) weight_ = sum_over_shards(weight_);
   are_sums_ = true;

@@ -33,7 +33,7 @@ std::vector<float> noise(std::int64_t count, unsigned seed = 1) {
 std::vector<Ref<Buffer>> run(const CpuProgram& program, const std::vector<Ref<Buffer>>& inputs,
                              std::span<const std::int64_t> symbols = {}) {
   std::vector<Ref<Buffer>> outputs(program.graph().outputs.size());
-  program.run(inputs, outputs, symbols);
+  program.run(inputs, outputs, {.symbols = symbols});
   return outputs;
 }
 std::shared_ptr<const CpuProgram> compiled(const Graph& graph) { return compile(graph, {.tier = Tier::compiled}); }

@@ -93,7 +93,7 @@ inline std::vector<Ref<Buffer>> random_inputs(const Graph& graph, std::span<cons
 inline std::vector<Ref<Buffer>> run(const CpuProgram& program, const std::vector<Ref<Buffer>>& inputs,
                                     std::span<const std::int64_t> symbols = {}) {
   std::vector<Ref<Buffer>> outputs(program.graph().outputs.size());
-  program.run(inputs, outputs, symbols);
+  program.run(inputs, outputs, {.symbols = symbols});
   return outputs;
 }
 
@@ -140,7 +140,7 @@ inline std::vector<Ref<Buffer>> run_in_place(const CpuProgram& program, std::vec
   std::vector<Ref<Buffer>> outputs(program.graph().outputs.size());
   for (std::size_t k = 0; k < outputs.size(); ++k)
     if (const int input = program.may_overwrite()[k]; input >= 0) outputs[k] = inputs[static_cast<std::size_t>(input)];
-  program.run(inputs, outputs, symbols);
+  program.run(inputs, outputs, {.symbols = symbols});
   return outputs;
 }
 

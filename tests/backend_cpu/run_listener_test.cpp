@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <cstring>
 #include "gradus/backend/cpu/run/program.h"
-#include "gradus/graph/call_context.h"
 #include "gradus/graph/graph.h"
 #include "tests/errors.h"
 #include "tests/threads.h"
@@ -53,10 +52,7 @@ TEST(RunListener, IsToldOfEachOutputWhenAllOfItIsThere) {
     const Threads only(threads);
     Told told(6);
     std::vector<Ref<Buffer>> outputs(6);
-    {
-      const FieldScope<&CallContext::run_listener> scope(&told);
-      program->run(inputs(), outputs);
-    }
+    program->run(inputs(), outputs, {.listener = &told});
     EXPECT_GE(told.kernels, threads == 1 ? 4 : 2);
     for (std::size_t k = 0; k < outputs.size(); ++k)
       EXPECT_EQ(std::memcmp(told.outputs[k].data(), outputs[k]->data(), told.outputs[k].size()), 0) << k;
@@ -71,10 +67,9 @@ TEST(RunListener, WhatItThrowsComesWhenTheProgramHasRun) {
     Told told(6);
     told.until = 2;
     std::vector<Ref<Buffer>> outputs(6);
-    const FieldScope<&CallContext::run_listener> scope(&told);
-    EXPECT_EQ(error_of<Unavailable>([&] { program->run(inputs(), outputs); }), "a peer is gone");
+    EXPECT_EQ(error_of<Unavailable>([&] { program->run(inputs(), outputs, {.listener = &told}); }), "a peer is gone");
     EXPECT_EQ(told.kernels, 2) << "told nothing more";
-    program->run(inputs(), outputs);  // it is over, and nobody listens any more
+    program->run(inputs(), outputs);  // nobody listens any more
   }
 }
 

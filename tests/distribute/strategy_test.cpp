@@ -544,14 +544,15 @@ TEST(StrategyErrors, LeaveVariablesAsTheyWere) {
 
 TEST(OwnStrategy, AddsAsItSays) {
   int calls = 0;
-  const Strategy strategy(devices(2), [&](const std::vector<Tensor>& parts) {
+  const Strategy strategy(devices(2), [&](const ReplicaSum&, const std::vector<Tensor>& parts) {
     ++calls;
     return std::vector(parts.size(), parts[0] + 10 * parts[1]);
   });
   const auto both = strategy.run([](Tensor x) { return all_reduce_sum(reduce_sum(x)); }, ones({5}));
   EXPECT_EQ(both[0].item(), 3 + 20);
   EXPECT_EQ(calls, 1);
-  const Strategy wrong(devices(2), [](const std::vector<Tensor>&) { return std::vector<Tensor>(1); });
+  const Strategy wrong(devices(2),
+                       [](const ReplicaSum&, const std::vector<Tensor>&) { return std::vector<Tensor>(1); });
   expect_error<InvalidArgument>([&] { wrong.run([](Tensor x) { return all_reduce_sum(reduce_sum(x)); }, ones({4})); },
                                 {"gave 1 tensors for 2 replicas"});
 }

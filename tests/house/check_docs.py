@@ -1,5 +1,5 @@
 """The rules of the house for documents: links lead somewhere, every decision has one number, a status and a row in the
-index, architecture.md stays short, lines of prose and cells of README's tables are not long. Prints
+index, architecture.md stays short, code that is compiled elsewhere is the same there, lines of prose and cells of README's tables are not long. Prints
 `file:line: what is wrong: what to do`; exit 1 if there is any.
 
     check_docs.py [ROOT]
@@ -16,6 +16,7 @@ WIDEST = 140  # columns of a line of prose: not of tables, nor of blocks of code
 WORDS_OF_CELL = {"README.md": 25}  # of the page that is read first
 CODE = {".h", ".cpp", ".py"}
 LINK = re.compile(r"""\]\(([^()\s]+)(?:\s+"[^"]*")?\)|^\s*\[[^\]]+\]:\s+(\S+)""")  # [text](target), [name]: target
+COMPILED = re.compile(r"<!-- compiled in (\S+) -->")
 BACKQUOTED = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
 HEADING = re.compile(r"#+ (.*)")
 DECISION = re.compile(r"### ((\d+)\. (.*\S))")
@@ -69,6 +70,22 @@ def check_links(root, pages, path, lines):
             page = pages.get(pathlib.PurePosixPath(other.relative_to(root).as_posix()))
             if fragment and page is not None and fragment not in anchors(page):
                 yield path, number, f"the link {target} names no heading of that page: copy the heading's anchor"
+
+
+def check_compiled(root, path, lines):
+    """A block of code below a line `<!-- compiled in FILE -->` stands in that file, apart from its indentation."""
+    for number, line in enumerate(lines, 1):
+        named = COMPILED.fullmatch(line)
+        if not named:
+            continue
+        file, block = root / named[1], lines[number + 1:]
+        is_block = lines[number:number + 1] == ["```cpp"] and "```" in block
+        if not file.is_file() or not is_block:
+            yield path, number, f"{named[1]} does not exist, or no block of cpp follows: name the file that compiles it"
+            continue
+        code = "\n".join(line.strip() for line in block[:block.index("```")])
+        if code not in "\n".join(line.strip() for line in file.read_text(encoding="utf-8").splitlines()):
+            yield path, number, f"{named[1]} has other code: copy what is compiled there"
 
 
 def check_width(path, lines):
@@ -152,6 +169,7 @@ def findings(root):
             yield f"{path}:{most + 1}: {len(lines)} lines, at most {most}: move what is a decision to {DECISIONS}"
         yield from (f"{p}:{n}: {problem}" for p, n, problem in check_links(root, pages, path, lines))
         yield from (f"{p}:{n}: {problem}" for p, n, problem in check_width(path, lines))
+        yield from (f"{p}:{n}: {problem}" for p, n, problem in check_compiled(root, path, lines))
     yield from (f"{p}:{n}: {problem}" for p, n, problem in check_decisions(pages))
     yield from (f"{p}:{n}: {problem}" for p, n, problem in check_quotes(root, pages))
 

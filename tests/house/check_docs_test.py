@@ -22,7 +22,8 @@ TIDY = {
     ROOM: FIRST + THIRD,
     "docs/decisions/graph.md": "# Graph\n\n### 2. A view is read in place\n\n- **Status:** partly replaced by 3: no.\n",
     INDEX: "# Index\n\n```\n### 9. A form\n```\n\n" + "\n".join(ROWS) + "\n",
-    "gradus/op.h": "/// Ops (decision 1).\n",
+    "docs/code.md": "<!-- compiled in gradus/op.h -->\n```cpp\nstruct Op {\n  int a;\n};\n```\n",
+    "gradus/op.h": "/// Ops (decision 1).\n  struct Op {\n    int a;\n  };\n",
 }
 # file, its text, the file and line of the finding, a part of the message
 VIOLATIONS = [
@@ -56,6 +57,9 @@ VIOLATIONS = [
     ("README.md", "# All\n\n| a | " + "word " * 25 + "[two words](docs/wide.md) |\n", "README.md:3", "a cell of 27 words"),
     ("gradus/op.h", "/// Ops.\n/// (decision 12)\n", "gradus/op.h:2", "there is no decision 12"),
     ("docs/new.md", "Since decision 12.\n", "docs/new.md:1", "there is no decision 12"),
+    ("docs/new.md", "<!-- compiled in gradus/op.h -->\n```cpp\nstruct Op {\n};\n```\n", "docs/new.md:1", "has other code"),
+    ("docs/new.md", "<!-- compiled in gradus/gone.h -->\n```cpp\nint a;\n```\n", "docs/new.md:1", "does not exist"),
+    ("docs/new.md", "<!-- compiled in gradus/op.h -->\nstruct Op {\n", "docs/new.md:1", "no block of cpp follows"),
 ]
 
 

@@ -39,6 +39,11 @@ AVOIDED = [
     (re.compile(r"size_t at\((?:int|std::int64_t|std::ptrdiff_t) "), set(),
      "a number as an index: take at() or Numbered (gradus/base/numbered.h)"),
 ]
+# In the rooms that compile and run programs: their inputs are arguments.
+HIDDEN = (re.compile(r"CallContext::(?!log\b|here\(\)\.log\b)|\bdefault_device\(\)|\bDeviceScope(?:::|\s+\w+\()|\bthread_local\b"),
+          {"gradus/backend/c_words.cpp", "gradus/backend/cpu/codegen/llvm_failures.cpp"},
+          "state of the thread in a program: give it in CompileOptions or RunContext (gradus/backend/run_context.h)")
+COMPILES = ("gradus/backend/", "gradus/compiler/")
 # In the library alone: how the command says things is its own matter.
 OF_THE_CALLER = (re.compile(r"std::(?:cout|cerr|clog)\b"), {"gradus/base/notice.cpp", "gradus/base/print.h"},
                  "a stream of the caller: say it with notice(text(...)) (gradus/base/notice.h)")
@@ -119,7 +124,8 @@ def check_avoided(path, lines):
         return
     for number, line in enumerate(lines, 1):
         code = line.split("//")[0]
-        for pattern, allowed, problem in AVOIDED + ([OF_THE_CALLER] if room_of(path) else []):
+        rules = AVOIDED + ([OF_THE_CALLER] if room_of(path) else []) + ([HIDDEN] if str(path).startswith(COMPILES) else [])
+        for pattern, allowed, problem in rules:
             if pattern.search(code) and str(path) not in allowed:
                 yield number, problem
 

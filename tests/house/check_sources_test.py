@@ -19,6 +19,8 @@ TIDY = {
     "gradus/distribute/waits.cpp": "/// Waits.\nchanged_.wait_until(lock, deadline);\nwaitpid(child, &status, WNOHANG);\n"
                                    "// no deadline: of a process that was killed\n::waitpid(process, nullptr, 0);\n"
                                    "changed_.wait(lock);  // no deadline: of this process\n",
+    "gradus/backend/lane.cpp": "/// Lanes.\nlog = CallContext::here().log;\nconst FieldScope<&CallContext::log> s(log);\n",
+    "gradus/function/call.cpp": "/// Calls.\nshards = CallContext::here().shards;\n",
     "gradus/data/waits.cpp": "/// Waits.\nready_.wait(lock);\n",
     "gradus/nn/mask.cpp": "/// Masks.\nint a;  // of which\n        // What goes on is no opening.\n"
                           "auto s = \"// What\", r = R\"(\"// Who)\";\n" + "int i;  // a place\n" * 32 + "int j;  // Which\n",
@@ -55,6 +57,10 @@ VIOLATIONS = [
     ("gradus/ops/list.cpp", "/// List.\nstd::vector<int> last(static_cast<std::size_t>(graph.size()), -1);\n", 2, "PerValue"),
     ("gradus/ops/text.cpp", '/// Text.\nrequire_not_negative(n, text("too few: ", n));\n', 2, "where nothing is wrong"),
     ("gradus/ops/place.cpp", "/// Place.\nstd::size_t at(int i) { return static_cast<std::size_t>(i); }\n", 2, "Numbered"),
+    ("gradus/backend/run.cpp", "/// Run.\nShards* const s = CallContext::here().shards;\n", 2, "state of the thread"),
+    ("gradus/backend/run.cpp", "/// Run.\nconst FieldScope<&CallContext::shards> scope(&s);\n", 2, "state of the thread"),
+    ("gradus/backend/xla/run.cpp", "/// Run.\n: kind_(default_device().kind) {}\n", 2, "state of the thread"),
+    ("gradus/compiler/pass.cpp", "/// Pass.\nthread_local int depth = 0;\n", 2, "state of the thread"),
     ("gradus/distribute/wait.cpp", "/// Wait.\nchanged_.wait(lock, [&] { return is_done; });\n", 2, "without a deadline"),
     ("gradus/distribute/wait.cpp", "/// Wait.\nserver_->Wait();\n", 2, "without a deadline"),
     ("gradus/distribute/wait.cpp", "/// Wait.\nended.get_future().get();\n", 2, "without a deadline"),

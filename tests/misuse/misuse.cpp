@@ -379,5 +379,8 @@ int main() {
 #elif CASE == 103
   // says: one of strings is mapped to numbers before
   fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(Strings{"a"}, x));
+#elif CASE == 104
+  // says: a Reducer takes the sum first
+  Strategy({cpu(0), cpu(1)}, [](const std::vector<Tensor>& parts) { return parts; });
 #endif
 }

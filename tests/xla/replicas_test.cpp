@@ -394,7 +394,7 @@ TEST_F(Replicas, WhatIsNoOneProgramIsAddedUpByTheHost) {
   const std::string explained = text(strategy.explain(t.step));
   EXPECT_NE(explained.find("the host adds up: a device has 20 shards"), std::string::npos) << explained;
   int sums = 0;
-  const Strategy own(there(2), [&](const std::vector<Tensor>& parts) {
+  const Strategy own(there(2), [&](const ReplicaSum&, const std::vector<Tensor>& parts) {
     ++sums;
     return std::vector<Tensor>(parts.size(), parts[0] + parts[1]);
   });

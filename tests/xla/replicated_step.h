@@ -8,14 +8,12 @@
 namespace gradus::testing_plugin {
 
 /// The shards of a run that is not one.
-struct ShardsOfTest final : ShardRun {
+struct ShardsOfTest : ShardRun {
   ShardsOfTest(int replicas_there, int shards_there) {
     for (int i = 0; i < replicas_there; ++i) replicas.push_back(cpu(i));
     const int all = std::max(replicas_there, shards_there);
     for (int i = 0; i < shards_there; ++i) shards.push_back({i, 0, i * replicas_there / all});
   }
-  void add_up(std::span<Sum>) override {}
-  void gather(std::span<Gathered>) override {}
 };
 
 inline xla::StableHloModule replicated_step(int replicas, int shards) {

@@ -33,17 +33,18 @@ class FirstRun final : public ForwardingExecutable {
     options_.tier = Tier::compiled;
   }
 
-  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
-           const Device& device) const override {
-    PluginDevice& on = device_of_plugin(device);
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           const RunContext& context) const override {
+    const std::span<const std::int64_t> symbols = context.symbols;
+    PluginDevice& on = device_of_plugin(context.device);
     std::int64_t fetched = 0;
     for (const Ref<Buffer>& input : inputs)
       if (!is_at_hand(input)) fetched += input->bytes();
-    if (fetched > most_fetched_) return compiled().run(inputs, outputs, symbols, device);
+    if (fetched > most_fetched_) return compiled().run(inputs, outputs, context);
     on.faults.observe();  // after a failure there nothing is to change
     std::vector<Ref<Buffer>> from, made(outputs.size());
     for (const Ref<Buffer>& input : inputs) from.push_back(Buffer::on_host(input));
-    inner_->run(from, made, symbols);
+    inner_->run(from, made, {.symbols = symbols});
     ++counts().on_host;
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const Spec& spec = graph()[graph().outputs[k]].spec;

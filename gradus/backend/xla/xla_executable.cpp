@@ -33,7 +33,8 @@ XlaExecutable::XlaExecutable(Graph graph, const CompileOptions& options, DeviceK
   // Now rather than at the first run, if it is known where that will be.
   if (sizes_.empty()) return;
   if (replicas_) bind(sizes_.front()->symbols, *replicas_);
-  else if (default_device().kind == kind_) bind(sizes_.front()->symbols, device_of_plugin(default_device()).alone);
+  else if (options.device && options.device->kind == kind_)
+    bind(sizes_.front()->symbols, device_of_plugin(*options.device).alone);
 }
 
 std::string XlaExecutable::what() const { return text("a program of ", graph_.size(), " values"); }
@@ -226,8 +227,9 @@ class XlaExecutable::Launch {
 };
 
 void XlaExecutable::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
-                        std::span<const std::int64_t> symbols, const Device& device) const {
-  Launch(*this, replicas_ ? *replicas_ : device_of_plugin(device).alone, symbols).run(inputs, outputs);
+                        const RunContext& context) const {
+  const DeviceGroup& on = replicas_ ? *replicas_ : device_of_plugin(context.device).alone;
+  Launch(*this, on, context.symbols).run(inputs, outputs);
 }
 
 void XlaExecutable::wait(std::span<const Ref<Buffer>> outputs) const {

@@ -14,8 +14,8 @@ class XlaExecutable final : public Executable {
   /// together; its inputs are then ReplicatedValues on them, and so are its outputs. Null: each run is on one device.
   XlaExecutable(Graph graph, const CompileOptions& options, DeviceKind kind, const DeviceGroup* replicas = nullptr);
 
-  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
-           const Device& device) const override;
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           const RunContext& context) const override;
   void wait(std::span<const Ref<Buffer>> outputs) const override;
   bool keeps_old_values() const override { return keeps_old_values_; }
 

@@ -98,7 +98,8 @@ struct CpuProgram::State {
     return bindings.front();
   }
 
-  void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
+  void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           RunListener* told) const;
   /// For each output the last job that writes it; -1: it is complete before.
   std::vector<int> last_jobs(const Binding& binding) const;
   void add_times(const Binding& binding, std::vector<Kernel>& kernels) const;
@@ -169,8 +170,8 @@ void execute_noting(const Binding& binding, void* const* slots, std::byte* arena
   if (binding.is_short) pool.did_short_work(binding.cost_ns);
 }
 
-void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>> inputs,
-                            std::span<Ref<Buffer>> outputs) const {
+void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+                            RunListener* told) const {
   void** slots = slots_of_thread(static_cast<std::size_t>(lowered.slots)).data();
   for (std::size_t k = 0; k < inputs.size(); ++k)
     slots[graph->inputs[k]] = const_cast<void*>(inputs[k]->host());  // throws if this process cannot read the value
@@ -199,8 +200,7 @@ void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>>
   const ProfiledRun profiled(binding, inputs);
   ErrorWord error;
   std::optional<OutputsInJobs> listener;
-  if (RunListener* const told = std::exchange(CallContext::here().run_listener, nullptr))
-    listener.emplace(*told, outputs, last_jobs(binding));
+  if (told) listener.emplace(*told, outputs, last_jobs(binding));
   execute_noting(binding, slots, memory, error, listener ? &*listener : nullptr);
   if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
     std::rethrow_exception(failure(binding, error));
@@ -314,16 +314,16 @@ CpuProgram::CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lo
 CpuProgram::~CpuProgram() = default;
 
 void CpuProgram::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
-                     std::span<const std::int64_t> symbols, const Device& device) const {
-  const OnLogicalDevice account(device.index);
+                     const RunContext& context) const {
+  const OnLogicalDevice account(context.device.index);
   internal_check(inputs.size() == graph().inputs.size() && outputs.size() == graph().outputs.size(),
                  "a program is run with other numbers of inputs and outputs than it has");
   const Binding* last = state_->last.load(std::memory_order_acquire);
-  if (last && last->threads == threads_for(*last)) return state_->run(*last, inputs, outputs);
-  const std::shared_ptr<const Binding> whole = state_->binding_for(symbols, ThreadPool::global().threads());
+  if (last && last->threads == threads_for(*last)) return state_->run(*last, inputs, outputs, context.listener);
+  const std::shared_ptr<const Binding> whole = state_->binding_for(context.symbols, ThreadPool::global().threads());
   const int threads = threads_for(*whole);
-  state_->run(threads == whole->threads ? *whole : *state_->binding_for(symbols, threads, whole.get()), inputs,
-              outputs);
+  state_->run(threads == whole->threads ? *whole : *state_->binding_for(context.symbols, threads, whole.get()), inputs,
+              outputs, context.listener);
 }
 
 std::shared_ptr<const Binding> CpuProgram::bound_within(std::span<const std::int64_t> symbols, int threads,

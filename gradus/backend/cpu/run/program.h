@@ -17,7 +17,7 @@ class CpuProgram final : public Executable {
   ~CpuProgram() override;
 
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
-           std::span<const std::int64_t> symbols = {}, const Device& device = {}) const override;
+           const RunContext& context = {}) const override;
   const Graph& graph() const override;
   const std::vector<int>& may_overwrite() const override;
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const override;

@@ -1,0 +1,20 @@
+/// RunContext: the conditions of one run of an Executable, beside its inputs and outputs. An executable reads no state
+/// of the thread that compiles or runs it: what it needs stands here or in CompileOptions.
+#pragma once
+#include <cstdint>
+#include <span>
+#include "gradus/tensor/device.h"
+
+namespace gradus {
+
+class RunListener;
+class ShardRun;
+
+struct RunContext {
+  std::span<const std::int64_t> symbols = {};  // the values of the graph's symbols
+  Device device = {};                          // of the kind that the program was compiled for: where inputs are
+  ShardRun* shards = nullptr;                  // of the batch that a program of shards runs on
+  RunListener* listener = nullptr;             // receives outputs as they become complete; null: there is none
+};
+
+}  // namespace gradus
