@@ -1,5 +1,6 @@
 // Shows: strings in a data set, a vocabulary taken from them, and a classifier: TextVectorization in a map on the host,
-// then Embedding and `fit`. Prints: the size of the vocabulary and the accuracy on sentences that were not seen (1).
+// then Embedding and `fit`. The vocabulary is a field of the model, so it is in the model's file. Prints: the size of
+// the vocabulary and the accuracy on sentences that were not seen (1).
 #include <gradus/gradus.h>
 #include <filesystem>
 using namespace gradus;
@@ -24,19 +25,26 @@ std::pair<Strings, Tensor> sentences(int count, std::uint64_t seed) {
   }
   return {texts, constant(labels)};
 }
+
+struct Topics {
+  TextVectorization vectorize{{.max_tokens = 100, .output_sequence_length = 8}};  // 0: padding, 1: unknown
+  Sequential classify{Embedding(100, 16, {.mask_zero = true}), GlobalAveragePooling1D(), Dense(2)};
+  Tensor operator()(Tensor ids) const { return classify(ids); }
+};
+
 int main() {
   set_seed(0);
   const auto [texts, labels] = sentences(400, 1);
   const TextDataset<1> all = data::from_tensor_slices(texts, labels);
 
-  TextVectorization vectorize({.max_tokens = 100, .output_sequence_length = 8});  // 0: padding, 1: unknown
+  Model<Topics> model;
+  TextVectorization& vectorize = model->vectorize;
   vectorize.adapt(all);
   print("vocabulary", vectorize.vocabulary_size(), "ids of a sentence", vectorize(texts[0]));
   // Strings stay on the host: the map makes ids of them.
   const auto ids = [&](const Strings& text, Tensor label) { return std::pair{vectorize(text), label}; };
   const Dataset<2> training = all.shuffle().batch(32).map(ids).prefetch();
 
-  Sequential model{Embedding(vectorize.vocabulary_size(), 16, {.mask_zero = true}), GlobalAveragePooling1D(), Dense(2)};
   Adam optimizer({.learning_rate = 0.02});
   const SparseCategoricalCrossentropy loss(from_logits);
   fit(model, optimizer, loss, training, {.epochs = 5, .verbose = false});
@@ -47,13 +55,13 @@ int main() {
   print("accuracy", result["sparse_categorical_accuracy"]);
   check(result["sparse_categorical_accuracy"] > 0.99, "the topics are told apart");
 
-  // The vocabulary is kept with the weights.
-  const auto folder = std::filesystem::temp_directory_path() / "gradus_text_classification";
-  std::filesystem::create_directories(folder);
-  vectorize.save(folder / "vocabulary.json");
-  save_safetensors(folder / "weights.safetensors", model);
-  const TextVectorization read = TextVectorization::load(folder / "vocabulary.json");
-  const Tensor scores = model(read(Strings{"Butter and garlic went into the pan!"}), inference);
+  // As in another program: the file has weights and vocabulary.
+  const auto file = std::filesystem::temp_directory_path() / "gradus_text_classification.safetensors";
+  save_safetensors(file, model);
+  Model<Topics> read;
+  read.build({i64, {any_size, 8}});
+  load_safetensors(file, read);
+  const Tensor scores = read(read->vectorize(Strings{"Butter and garlic went into the pan!"}), inference);
   check(argmax(scores, 1).item() == 1, "a sentence about cooking");
-  std::filesystem::remove_all(folder);
+  std::filesystem::remove(file);
 }

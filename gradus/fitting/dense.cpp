@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include "gradus/fitting/long_vectors.h"
 
 namespace gradus::fitting {
 namespace {
@@ -84,13 +85,21 @@ double dot(const double* a, const double* b, std::size_t n) {
   for (; i < n; ++i) sums[0] += a[i] * b[i];
   return (sums[0] + sums[2]) + (sums[1] + sums[3]);
 }
-double dot(const Vector& a, const Vector& b) { return dot(a.data(), b.data(), a.size()); }
+double dot(const Vector& a, const Vector& b) {
+  if (a.size() <= block_elements) return dot(a.data(), b.data(), a.size());
+  return sum_of_blocks(a.size(), [&](std::size_t begin, std::size_t end) {
+    return dot(a.data() + begin, b.data() + begin, end - begin);
+  });
+}
 double norm(const Vector& a) { return std::sqrt(dot(a, a)); }
 
 double largest(const Vector& a) {
   double most = 0;
   for (const double each : a)
-    if (!(std::abs(each) <= most)) most = std::abs(each);
+    if (!(std::abs(each) <= most)) {
+      most = std::abs(each);
+      if (std::isnan(most)) break;
+    }
   return most;
 }
 double total(const Vector& a) {
@@ -105,10 +114,22 @@ bool all_finite(const Vector& a) {
 void add(double* y, double factor, const double* x, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) y[i] += factor * x[i];
 }
-void add(Vector& y, double factor, const Vector& x) { add(y.data(), factor, x.data(), y.size()); }
+void add(Vector& y, double factor, const Vector& x) {
+  in_blocks(y.size(),
+            [&](std::size_t begin, std::size_t end) { add(y.data() + begin, factor, x.data() + begin, end - begin); });
+}
+double add_and_dot(Vector& y, double factor, const Vector& x, const Vector& other) {
+  const auto part = [&](std::size_t begin, std::size_t end) {
+    add(y.data() + begin, factor, x.data() + begin, end - begin);
+    return dot(y.data() + begin, other.data() + begin, end - begin);
+  };
+  return y.size() <= block_elements ? part(0, y.size()) : sum_of_blocks(y.size(), part);
+}
 
 Vector scaled(Vector a, double factor) {
-  for (double& each : a) each *= factor;
+  in_blocks(a.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) a[i] *= factor;
+  });
   return a;
 }
 Vector difference(const Vector& a, const Vector& b) {
@@ -139,21 +160,29 @@ Vector column_squares(const Matrix& a) {
   return squares;
 }
 
-Vector solved(Matrix a, Vector b) {
+Factors factored(Matrix a) {
   const std::size_t n = a.rows;
-  for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t pivot = row_of_largest(a, k);
-    if (!(std::abs(a(pivot, k)) > 0)) return {};
-    if (pivot != k) {
-      std::swap_ranges(a.row(k), a.row(k) + n, a.row(pivot));
-      std::swap(b[k], b[pivot]);
-    }
+  Factors result{{}, std::vector<std::size_t>(n)};
+  for (std::size_t k = 0; k < n && !result.is_singular; ++k) {
+    const std::size_t pivot = result.pivots[k] = row_of_largest(a, k);
+    result.is_singular = !(std::abs(a(pivot, k)) > 0);
+    if (pivot != k) std::swap_ranges(a.row(k), a.row(k) + n, a.row(pivot));
     for (std::size_t i = k + 1; i < n; ++i) {
-      const double factor = -a(i, k) / a(k, k);
-      add(a.row(i) + k, factor, a.row(k) + k, n - k);
-      b[i] += factor * b[k];
+      a(i, k) = -a(i, k) / a(k, k);
+      add(a.row(i) + k + 1, a(i, k), a.row(k) + k + 1, n - k - 1);
     }
   }
+  result.triangles = std::move(a);
+  return result;
+}
+
+Vector solved(const Factors& factors, Vector b) {
+  if (factors.is_singular) return {};
+  const Matrix& a = factors.triangles;
+  const std::size_t n = a.rows;
+  for (std::size_t k = 0; k < n; ++k) std::swap(b[k], b[factors.pivots[k]]);
+  for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t i = k + 1; i < n; ++i) b[i] += a(i, k) * b[k];
   for (std::size_t k = n; k-- > 0;) b[k] = (b[k] - dot(a.row(k) + k + 1, b.data() + k + 1, n - k - 1)) / a(k, k);
   return b;
 }

@@ -9,6 +9,7 @@ namespace gradus::fitting {
 
 using Vector = std::vector<double>;
 
+/// Of vectors with more than a block of elements the sums of the blocks are added.
 double dot(const Vector& a, const Vector& b);
 double dot(const double* a, const double* b, std::size_t n);
 /// The root of the sum of squares.
@@ -21,6 +22,8 @@ bool all_finite(const Vector& a);
 /// y += factor * x.
 void add(Vector& y, double factor, const Vector& x);
 void add(double* y, double factor, const double* x, std::size_t n);
+/// add(), then dot(y, other), in one pass.
+double add_and_dot(Vector& y, double factor, const Vector& x, const Vector& other);
 Vector scaled(Vector a, double factor);
 Vector difference(const Vector& a, const Vector& b);
 /// Elementwise product.
@@ -45,8 +48,15 @@ Vector times(const Matrix& a, const Vector& x);
 Vector transposed_times(const Matrix& a, const Vector& x);
 /// The sum of squares of each column.
 Vector column_squares(const Matrix& a);
-/// The solution of a x = b by elimination with row exchanges; empty if a is singular.
-Vector solved(Matrix a, Vector b);
+/// A square matrix by elimination with row exchanges: the triangles, and the row that came to each place.
+struct Factors {
+  Matrix triangles;
+  std::vector<std::size_t> pivots;
+  bool is_singular = false;
+};
+Factors factored(Matrix a);
+/// The solution of a x = b; empty if a is singular.
+Vector solved(const Factors& a, Vector b);
 
 /// The part of a singular value decomposition a = U S V' that least squares need.
 struct SingularValues {

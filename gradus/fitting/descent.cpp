@@ -2,6 +2,7 @@
 #include "gradus/fitting/descent.h"
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/graph/call_context.h"
 #include "gradus/ops/constant.h"
@@ -106,34 +107,43 @@ std::optional<MinimizeStatus> Descent::finish_iteration(int maxiter) {
   return {};
 }
 
-bool Descent::move_along(const Vector& direction) {
-  const double slope = dot(at.gradient, direction);
-  if (!(slope < 0)) return false;
-  // The first step of bfgs changes x by about 1; later ones expect the reduction of the iteration before (SciPy).
-  const double before = value_before_.value_or(problem_.settings.method == MinimizeMethod::bfgs
-                                                   ? at.value + norm(at.gradient) / 2
-                                                   : std::numeric_limits<double>::quiet_NaN());
-  double first = 1.01 * 2 * (at.value - before) / slope;
-  first = first >= 0 ? std::min(1.0, first) : 1.0;
-  if (first == 0) first = 1;
-
+LineResult Descent::search(const LineRules& rules, const Vector& direction, double slope, double first,
+                           const std::function<Vector(double step)>& place) {
   Place trial;
   double trial_step = 0;
   const auto at_step = [&](double step) {
     trial_step = step;
-    Vector x = at.x;
-    add(x, step, direction);
-    trial = evaluate(std::move(x));
+    trial = evaluate(place(step));
     const bool finite = std::isfinite(trial.value) && all_finite(trial.gradient);
     return LinePlace{step, finite ? trial.value : Allowed::infinity, dot(trial.gradient, direction)};
   };
+  const LineResult found = search_line(rules, {0, at.value, slope}, first, at_step);
+  if (found.step == 0) return found;
+  if (trial_step != found.step) at_step(found.step);
+  before = std::exchange(at, std::move(trial));
+  return found;
+}
+
+bool Descent::move_along(const Vector& direction) {
+  const double slope = dot(at.gradient, direction);
+  if (!(slope < 0)) return false;
+  // The first step of bfgs changes x by about 1; later ones expect the reduction of the iteration before (SciPy).
+  const double expected = value_before_.value_or(problem_.settings.method == MinimizeMethod::bfgs
+                                                     ? at.value + norm(at.gradient) / 2
+                                                     : std::numeric_limits<double>::quiet_NaN());
+  double first = 1.01 * 2 * (at.value - expected) / slope;
+  first = first >= 0 ? std::min(1.0, first) : 1.0;
+  if (first == 0) first = 1;
+
   const LineRules rules{
       problem_.settings.c1.value_or(1e-4), problem_.settings.c2.value_or(0.9), 1e-14, 1e-100, 1e100, 100};
-  const LineResult found = search_line(rules, {0, at.value, slope}, first, at_step);
+  const LineResult found = search(rules, direction, slope, first, [&](double step) {
+    Vector x = at.x;
+    add(x, step, direction);
+    return x;
+  });
   if (found.step == 0) return false;
-  if (trial_step != found.step) at_step(found.step);
-  value_before_ = at.value;
-  at = std::move(trial);
+  value_before_ = before.value;
   // Without the Wolfe conditions, a reduction of this size is one of rounding: there is nothing left to gain.
   constexpr double of_rounding = 1e-10;
   if (found.wolfe || *value_before_ - at.value > of_rounding * std::abs(at.value)) return true;

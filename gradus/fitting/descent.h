@@ -18,7 +18,8 @@ class Descent {
  public:
   Descent(MinimizeProblem problem, const Parameters& parameters);
 
-  Place at;  // where it is now
+  Place at;      // where it is now
+  Place before;  // where it was before the last search
   const Vector& lower() const { return problem_.lower; }
   const Vector& upper() const { return problem_.upper; }
   double bound_towards(std::size_t i, double direction) const { return direction > 0 ? upper()[i] : lower()[i]; }
@@ -29,6 +30,10 @@ class Descent {
 
   /// The value and the gradient at x.
   Place evaluate(Vector x);
+  /// Searches along `direction`, where the value has this slope, from the step `first` on; place(step) gives x. Moves
+  /// to the place that it finds; a step of 0: none, and it has not moved.
+  LineResult search(const LineRules& rules, const Vector& direction, double slope, double first,
+                    const std::function<Vector(double step)>& place);
   /// Counts an iteration that has moved to `at`, and calls the callback. The reason to end, if there is one.
   std::optional<MinimizeStatus> finish_iteration(int maxiter);
   /// Moves along `direction` to a place that satisfies the strong Wolfe conditions, as bfgs and newton_cg of SciPy do,

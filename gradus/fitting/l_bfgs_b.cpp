@@ -87,7 +87,7 @@ class ProjectedStep {
       add(projected, rest[i], w);
       for (std::size_t j = 0; j < k; ++j) add(inner.row(j), -w[j] / theta, w.data(), k);
     }
-    const Vector v = solved(std::move(inner), projected);  // (M^-1 - W'W / theta)^-1 W' rest
+    const Vector v = solved(factored(std::move(inner)), projected);  // (M^-1 - W'W / theta)^-1 W' rest
     Vector step = scaled(rest, 1 / theta);
     if (v.empty()) return step;
     for (std::size_t i = 0; i < n_; ++i)
@@ -131,7 +131,6 @@ class LimitedDescent {
     const int maxiter = settings_.maxiter.value_or(15000), maxfun = settings_.maxfun.value_or(15000);
     if (projected_gradient() <= gtol) return MinimizeStatus::small_gradient;
     for (;;) {
-      const Place before = descent_.at;
       if (!step()) {
         if (memory_.empty()) return MinimizeStatus::precision_loss;
         memory_.clear();
@@ -140,11 +139,12 @@ class LimitedDescent {
       const auto end = descent_.finish_iteration(maxiter);
       if (end == MinimizeStatus::stopped) return *end;
       if (projected_gradient() <= gtol) return MinimizeStatus::small_gradient;
-      const double value = descent_.at.value, size = std::max({std::abs(before.value), std::abs(value), 1.0});
-      if (before.value - value <= ftol * size) return MinimizeStatus::small_reduction;
+      const double value = descent_.at.value, before = descent_.before.value;
+      const double size = std::max({std::abs(before), std::abs(value), 1.0});
+      if (before - value <= ftol * size) return MinimizeStatus::small_reduction;
       if (end) return *end;
       if (descent_.objective().evaluations() > maxfun) return MinimizeStatus::max_evaluations;
-      remember(before);
+      remember();
     }
   }
 
@@ -189,20 +189,9 @@ class LimitedDescent {
     const double most = longest_step(d);
     if (!(most > 0)) return false;
     const double first = descent_.iterations() == 0 && !is_boxed_ ? std::min(1 / norm(d), most) : 1;
-    Place trial;
-    double trial_step = 0;
-    const auto at_step = [&](double length) {
-      trial_step = length;
-      trial = descent_.evaluate(moved(d, length));
-      const bool finite = std::isfinite(trial.value) && all_finite(trial.gradient);
-      return LinePlace{length, finite ? trial.value : no_bound, dot(trial.gradient, d)};
-    };
     const LineRules rules{1e-3, 0.9, 0.1, 0, most, settings_.maxls.value_or(20)};
-    const LineResult found = search_line(rules, {0, descent_.at.value, slope}, std::min(first, most), at_step);
-    if (found.step == 0) return false;
-    if (trial_step != found.step) at_step(found.step);
-    descent_.at = std::move(trial);
-    return true;
+    const auto place = [&](double length) { return moved(d, length); };
+    return descent_.search(rules, d, slope, std::min(first, most), place).step != 0;
   }
 
   Vector moved(const Vector& d, double length) const {
@@ -214,10 +203,12 @@ class LimitedDescent {
     return x;
   }
 
-  void remember(const Place& before) {
-    Vector s = difference(descent_.at.x, before.x), y = difference(descent_.at.gradient, before.gradient);
+  void remember() {
+    const Place &now = descent_.at, &before = descent_.before;
+    Vector s = difference(now.x, before.x), y = difference(now.gradient, before.gradient);
     const double curvature = dot(s, y), before_slope = -dot(before.gradient, s);
-    if (curvature > epsilon_of_sums * before_slope) memory_.add_pair(std::move(s), std::move(y), descent_.has_bounds());
+    if (curvature > epsilon_of_sums * before_slope)
+      memory_.add_pair(std::move(s), std::move(y), curvature, descent_.has_bounds());
   }
 
   Descent& descent_;

@@ -7,18 +7,22 @@ void LimitedMemory::clear() {
   theta_ = 1;
   s_.clear();
   y_.clear();
+  rho_.clear();
   sy_.clear();
   ss_.clear();
   inverse_middle_ = {};
+  middle_factors_ = {};
 }
 
-void LimitedMemory::add_pair(Vector s, Vector y, bool compact) {
-  theta_ = dot(y, y) / dot(s, y);
+void LimitedMemory::add_pair(Vector s, Vector y, double product, bool compact) {
+  theta_ = dot(y, y) / product;
+  rho_.push_back(1 / product);
   s_.push_back(std::move(s));
   y_.push_back(std::move(y));
   if (s_.size() > most_) {
     s_.pop_front();
     y_.pop_front();
+    rho_.pop_front();
     if (compact)
       for (auto* products : {&sy_, &ss_}) {
         products->pop_front();
@@ -46,19 +50,28 @@ void LimitedMemory::make_compact() {
     for (std::size_t j = 0; j < k; ++j) inverse_middle_(k + i, k + j) = theta_ * ss_[i][j];
     for (std::size_t j = 0; j < i; ++j) inverse_middle_(k + i, j) = inverse_middle_(j, k + i) = sy_[i][j];
   }
+  middle_factors_ = factored(inverse_middle_);
 }
 
+/// Each pass over q changes it and finds the next product.
 Vector LimitedMemory::newton_direction(const Vector& gradient) const {
   Vector q = scaled(gradient, -1);
   const std::size_t k = s_.size();
-  Vector rho(k), alpha(k);
+  if (k == 0) return q;
+  Vector alpha(k);
+  double product = dot(s_[k - 1], q);
   for (std::size_t i = k; i-- > 0;) {
-    rho[i] = 1 / dot(s_[i], y_[i]);
-    alpha[i] = rho[i] * dot(s_[i], q);
-    add(q, -alpha[i], y_[i]);
+    alpha[i] = rho_[i] * product;
+    if (i > 0) product = add_and_dot(q, -alpha[i], y_[i], s_[i - 1]);
+    else add(q, -alpha[i], y_[i]);
   }
   q = scaled(std::move(q), 1 / theta_);
-  for (std::size_t i = 0; i < k; ++i) add(q, alpha[i] - rho[i] * dot(y_[i], q), s_[i]);
+  product = dot(y_[0], q);
+  for (std::size_t i = 0; i < k; ++i) {
+    const double step = alpha[i] - rho_[i] * product;
+    if (i + 1 < k) product = add_and_dot(q, step, s_[i], y_[i + 1]);
+    else add(q, step, s_[i]);
+  }
   return q;
 }
 
@@ -82,6 +95,6 @@ Vector LimitedMemory::project(const Vector& v) const {
   return p;
 }
 
-Vector LimitedMemory::middle(const Vector& v) const { return v.empty() ? v : solved(inverse_middle_, v); }
+Vector LimitedMemory::middle(const Vector& v) const { return v.empty() ? v : solved(middle_factors_, v); }
 
 }  // namespace gradus::fitting

@@ -13,8 +13,9 @@ class LimitedMemory {
   std::size_t pairs() const { return s_.size(); }
   double theta() const { return theta_; }
   void clear();
-  /// Keeps a pair with s'y > 0; the oldest leaves if there are too many. Costs 2 n sums for each pair.
-  void add_pair(Vector s, Vector y, bool compact);
+  /// Keeps a pair with s'y = `product` > 0; the oldest leaves if there are too many. `compact`: costs 2 n sums for each
+  /// pair.
+  void add_pair(Vector s, Vector y, double product, bool compact);
   /// -B^-1 g, by two loops over the pairs.
   Vector newton_direction(const Vector& gradient) const;
 
@@ -34,8 +35,10 @@ class LimitedMemory {
   std::size_t most_;
   double theta_ = 1;
   std::deque<Vector> s_, y_;
+  std::deque<double> rho_;                  // 1 / s_i' y_i
   std::deque<std::deque<double>> sy_, ss_;  // s_i' y_j, s_i' s_j
   Matrix inverse_middle_;
+  Factors middle_factors_;
 };
 
 }  // namespace gradus::fitting

@@ -81,6 +81,10 @@ class HeaderParser {
   }
   bool read_type(NpyHeader& header) {
     const std::string_view descr = quoted();
+    expect(!descr.ends_with('O'),
+           "it has Python objects, pickled, such as lists of several lengths in Keras's imdb.npz; "
+           "reading them would run code. In Python store numbers: np.savez(file, x_train=keras."
+           "utils.pad_sequences(x_train), ...)");
     expect(descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos,
            text("the type `", descr, "` is not supported"));
     header.big_endian = descr[0] == '>';

@@ -6,6 +6,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/ranges.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/nn/call_scope.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
 #include "gradus/nn/function_layer.h"
@@ -15,6 +16,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/sort.h"
+#include "gradus/text/vocabulary_file.h"
 
 namespace gradus {
 namespace {
@@ -85,7 +87,9 @@ std::vector<float> floats_of(const Tensor& x) {
   return all;
 }
 
-struct DiscretizationLayer final : Cloned<DiscretizationLayer> {
+/// If the data has fewer numbers than bins there are fewer boundaries than num_bins tells: a model's file keeps their
+/// number, which a layer needs before it is built.
+struct DiscretizationLayer final : Cloned<DiscretizationLayer>, SavedText {
   explicit DiscretizationLayer(DiscretizationOptions o) : options(std::move(o)) {}
   std::string_view kind() const override { return "discretization"; }
   void build(const Spec&) override {
@@ -98,7 +102,8 @@ struct DiscretizationLayer final : Cloned<DiscretizationLayer> {
   }
   Tensor call(const Tensor& x) const override {
     const bool is_adapted = !options.num_bins || variable(0).cell()->read().node() != first_value.node();
-    require(is_adapted, "Discretization: it has no boundaries; call adapt(), or give bin_boundaries");
+    require(is_adapted || !CallScope::is_call(),
+            "Discretization: it has no boundaries; call adapt(), or give bin_boundaries");
     const Tensor& boundaries = variable(0).value();
     const Tensor flat = reshape(cast(x, f32), {-1});
     const Tensor bins = reshape(searchsorted(boundaries, flat, Side::right, i64), x.shape());
@@ -113,6 +118,27 @@ struct DiscretizationLayer final : Cloned<DiscretizationLayer> {
     require(variable(0).value().shape() == Shape{std::ssize(bounds)}, "Discretization: adapt: the data gives ",
             bounds.size(), " boundaries, the layer was built for ", variable(0).value().shape()[0]);
     variable(0).assign(from_values(bounds, Shape{std::ssize(bounds)}));
+  }
+
+  void visit_texts(const std::string& path, const TextVisitor& visit) const override {
+    visit(path + std::string(saved_as()), *this);
+  }
+  std::string_view saved_as() const override { return "boundaries.json"; }
+  std::string saved_text() const override {
+    const std::int64_t count = is_built() ? variable(0).shape()[0] : found.value_or(0);
+    if (count == 0 || !options.num_bins || count == *options.num_bins - 1) return {};
+    return text_layer_json("Discretization", {{"boundaries", count}});
+  }
+  Loading loading(std::string_view saved, const std::string& source) override {
+    const TextLayerConfig config(saved, source, "Discretization");
+    const auto count = config.get<std::int64_t>("boundaries", 0);
+    require<DataError>(count > 0 && count <= std::int64_t{1} << 24, source, ": boundaries is ", count,
+                       ", expected 1 to 2^24");
+    if (is_built() && variable(0).shape()[0] != count)
+      return {text("expected ", variable(0).shape()[0], " boundaries, the file has ", count,
+                   "; call load_vocabularies() before the model is built"),
+              {}};
+    return {{}, [this, count] { found = count; }};
   }
 
   const DiscretizationOptions options;

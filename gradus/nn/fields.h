@@ -7,6 +7,7 @@
 #include "gradus/function/whereabouts.h"
 #include "gradus/nn/field_kinds.h"
 #include "gradus/nn/structure.h"
+#include "gradus/text/saved_text.h"
 
 namespace gradus {
 
@@ -25,6 +26,8 @@ struct FieldVisitor {
   /// Receives a field that is not walked: tensors, texts, functions, and the other contents of classes without a list
   /// of their layers.
   std::function<void(const std::string& name)> other = [](const std::string&) {};
+  /// Receives state that is saved as text, such as a vocabulary.
+  std::function<void(const std::string& name, const SavedText& text)> text = {};  // by default as `other`
   /// Receives a layer behind a raw pointer, which belongs to another object.
   std::function<void(const std::string& name, const Module& layer)> borrowed = {};  // by default as `layer`
 };
@@ -84,6 +87,10 @@ struct Naming {
   void variable(const FieldName& name, const Variable& variable) const { visitor.variable(name.path, variable); }
   template <class T> void plain(const FieldName& name, const T& value) const { visitor.plain(name.path, spelt(value)); }
   void state(const FieldName& name, std::string value) const { visitor.plain(name.path, std::move(value)); }
+  void text(const FieldName& name, const SavedText& text) const {
+    if (visitor.text) visitor.text(name.path, text);
+    else visitor.other(name.path);
+  }
   void other(const FieldName& name) const { visitor.other(name.path); }
   bool sees_hidden() const { return true; }
   void enter_hidden() const {}
@@ -97,6 +104,7 @@ struct Counting {
   void variable(NoFieldName, const Variable& variable) const { structure.add(variable); }
   template <class T> void plain(NoFieldName, const T&) const {}
   void state(NoFieldName, const std::string&) const {}
+  void text(NoFieldName, const SavedText&) const {}
   void other(NoFieldName) const {}
   bool sees_hidden() const { return structure.sees_hidden(); }
   void enter_hidden() const { structure.enter_hidden(); }
@@ -117,6 +125,7 @@ template <class Visitor> class FieldWalk {
   template <class T> void visit(const Name& name, const T& field) {
     if constexpr (std::derived_from<T, Module>) visit_module(name, field);
     else if constexpr (std::same_as<T, Variable>) visitor_.variable(name, field);
+    else if constexpr (std::derived_from<T, SavedText>) visitor_.text(name, field);
     else if constexpr (is_plain<T>) visitor_.plain(name, field);
     else if constexpr (is_opaque_data<T>) visitor_.other(name);
     else if constexpr (std::is_pointer_v<T>) visit_borrowed(name, field);

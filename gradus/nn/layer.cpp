@@ -388,6 +388,11 @@ void Layer::name_variables() {
   for (const auto& child : children()) child->set_prefix(path + "/");
 }
 
+void Layer::visit_texts(const std::string& path, const TextVisitor& visit) const {
+  for (const auto& child : children())
+    child->visit_texts(path + (child->name().empty() ? std::string(child->kind()) : child->name()) + '/', visit);
+}
+
 void warn_if_mode_unsaid(std::string_view layer) {
   if (current_mode() != CallMode::unsaid || !Pending::mine().is_recording()) return;
   static std::atomic<bool> warned{false};

@@ -1,5 +1,6 @@
 /// Layer: the implementation behind a Module. A user's own layer is a struct with build, call and clone.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@
 
 namespace gradus {
 
+class SavedText;
 class Trace;
 
 /// The implementation of a layer or model, which Modules are handles to.
@@ -133,6 +135,10 @@ class Layer {
   Tensors call_losses() const;
   /// Removes these losses.
   void forget_call_losses() const;
+
+  /// Visits the state within that is saved as text, with its names: `path` stands before them.
+  using TextVisitor = std::function<void(const std::string& name, const SavedText& text)>;
+  virtual void visit_texts(const std::string& path, const TextVisitor& visit) const;
 
   /// A number that is unique in this process; a copy has one of its own.
   std::uint64_t id() const { return id_; }

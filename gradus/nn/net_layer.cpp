@@ -53,6 +53,10 @@ void drop_circles(std::vector<NetLayer::Met>& met, const Layer& net) {
   looks_for_circles = false;
 }
 
+std::string text_name(const std::string& path, const SavedText& text) {
+  return path + '/' + std::string(text.saved_as());
+}
+
 /// Each variable once, in their order. By halves, so that a list is copied as often as a logarithm of their number.
 Variables joined(std::span<const Variables> lists) {
   if (lists.size() < 2) return lists.empty() ? Variables() : lists[0];
@@ -162,6 +166,18 @@ void NetLayer::name_variables() {
   }
   visit({.variable = [&](const std::string& field, const Variable& variable) {
     const_cast<Variable&>(variable).set_name(path + field);
+  }});
+}
+
+void NetLayer::visit_texts(const std::string& path, const TextVisitor& visit_text) const {
+  for (const auto& [field, module, is_borrowed] : layers()) {
+    const Layer& layer = module->layer_behind();
+    const bool has_own_name = !is_borrowed && layer.has_own_name();
+    layer.visit_texts(path + (has_own_name ? field.substr(0, field.rfind('/') + 1) + layer.name() : field) + '/',
+                      visit_text);
+  }
+  visit({.text = [&](const std::string& field, const SavedText& text) {
+    visit_text(text_name(path + field, text), text);
   }});
 }
 

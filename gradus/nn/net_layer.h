@@ -40,6 +40,7 @@ class NetLayer : public Layer {
   void watch(Trace& trace) const override;
   bool has_setup_of(const Layer& other) const override;
   void rebind(const Rebinding& cells) override;
+  void visit_texts(const std::string& path, const TextVisitor& visit) const override;
   /// Declares that the first call has ended: its layers are built.
   void finish_first_call(std::span<const Spec> inputs) { note_built(inputs); }
 

@@ -61,6 +61,11 @@ std::vector<std::int64_t> integers_of(const Tensor& x, const std::string& layer)
 
 Tensor vector_of(const std::vector<std::int64_t>& values) { return from_values(values, Shape{std::ssize(values)}); }
 
+/// Its vocabulary is not one of the options: adapt() may take another.
+template <class Lookup, class Options> Lookup lookup_from(const TextLayerConfig& config) {
+  return made_from(config, [&] { return with_vocabulary<Lookup>(options_from<Options>(config)); });
+}
+
 }  // namespace
 
 // Strings.
@@ -161,8 +166,14 @@ void StringLookup::save(const std::filesystem::path& file) const {
   write_text_layer(file, "StringLookup", config_of(table_));
 }
 StringLookup StringLookup::load(const std::filesystem::path& file) {
-  const TextLayerConfig config(file, "StringLookup");
-  return made_from(config, [&] { return StringLookup(options_from<StringLookupOptions>(config)); });
+  return lookup_from<StringLookup, StringLookupOptions>({file, "StringLookup"});
+}
+std::string StringLookup::saved_text() const {
+  return table_.is_set() ? text_layer_json("StringLookup", config_of(table_)) : std::string();
+}
+SavedText::Loading StringLookup::loading(std::string_view saved, const std::string& source) {
+  auto read = lookup_from<StringLookup, StringLookupOptions>({saved, source, "StringLookup"});
+  return loading_of(*this, config_of(table_), read, config_of(read.table_));
 }
 
 // Integers.
@@ -174,7 +185,7 @@ IntegerLookup::IntegerLookup(IntegerLookupOptions options)
 }
 
 /// Terms in their order, with their ids; the mask token among them, so that one search finds all.
-void IntegerLookup::sort_terms() {
+void IntegerLookup::make_tensors() {
   std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
   const auto& terms = table_.terms();
   for (std::size_t i = 0; i < terms.size(); ++i)
@@ -186,6 +197,16 @@ void IntegerLookup::sort_terms() {
   for (const auto& [term, id] : pairs) sorted.push_back(term), ids.push_back(id);
   sorted_terms_ = vector_of(sorted);
   ids_of_sorted_ = vector_of(ids);
+  if (table_.options().invert) {
+    std::vector<std::int64_t> by_id = table_.vocabulary(true);
+    by_id.push_back(table_.options().oov_token);
+    terms_by_id_ = vector_of(by_id);
+  }
+  if (table_.uses_weights()) {
+    std::vector<float> weights = table_.weights();
+    weights.resize(static_cast<std::size_t>(table_.depth()));
+    weights_ = from_values(weights, Shape{table_.depth()});
+  }
 }
 
 Tensor IntegerLookup::ids_of(const Tensor& x) const {
@@ -201,11 +222,9 @@ Tensor IntegerLookup::ids_of(const Tensor& x) const {
 }
 
 Tensor IntegerLookup::terms_of(const Tensor& ids) const {
-  std::vector<std::int64_t> terms = table_.vocabulary(true);
-  terms.push_back(table_.options().oov_token);  // for ids without a term
-  const std::int64_t none = std::ssize(terms) - 1;
+  const std::int64_t none = terms_by_id_.shape()[0] - 1;
   const Tensor is_term = logical_and(greater_equal(ids, 0), less(ids, none));
-  return gather(vector_of(terms), where(is_term, ids, none));
+  return gather(terms_by_id_, where(is_term, ids, none));
 }
 
 Tensor IntegerLookup::operator()(const Tensor& x) const {
@@ -215,15 +234,13 @@ Tensor IntegerLookup::operator()(const Tensor& x) const {
   if (table_.options().invert) return terms_of(wide);
   const Tensor ids = ids_of(wide);
   if (!table_.uses_weights()) return in_mode(ids, table_.options().output_mode, table_.depth());
-  std::vector<float> weights = table_.weights();
-  weights.resize(static_cast<std::size_t>(table_.depth()));
-  return in_mode(ids, OutputMode::count, table_.depth()) * from_values(weights, Shape{table_.depth()});
+  return in_mode(ids, OutputMode::count, table_.depth()) * weights_;
 }
 
 void IntegerLookup::adapt(const Tensor& data) {
   require_may_adapt("IntegerLookup", has_given_vocabulary_);
   table_.set(counts_of_list<std::int64_t>("IntegerLookup", data.shape(), integers_of(data, "IntegerLookup: adapt")));
-  sort_terms();
+  make_tensors();
 }
 
 void IntegerLookup::adapt_to(const Pipeline& data) {
@@ -235,21 +252,27 @@ void IntegerLookup::adapt_to(const Pipeline& data) {
     add_element(counts, field.shape(), integers_of(field, "IntegerLookup: adapt"));
   }
   table_.set(std::move(counts));
-  sort_terms();
+  make_tensors();
 }
 
 void IntegerLookup::set_vocabulary(const std::vector<std::int64_t>& vocabulary,
                                    const std::vector<double>& idf_weights) {
   table_.set(vocabulary, idf_weights);
-  sort_terms();
+  make_tensors();
 }
 
 void IntegerLookup::save(const std::filesystem::path& file) const {
   write_text_layer(file, "IntegerLookup", config_of(table_));
 }
 IntegerLookup IntegerLookup::load(const std::filesystem::path& file) {
-  const TextLayerConfig config(file, "IntegerLookup");
-  return made_from(config, [&] { return IntegerLookup(options_from<IntegerLookupOptions>(config)); });
+  return lookup_from<IntegerLookup, IntegerLookupOptions>({file, "IntegerLookup"});
+}
+std::string IntegerLookup::saved_text() const {
+  return table_.is_set() ? text_layer_json("IntegerLookup", config_of(table_)) : std::string();
+}
+SavedText::Loading IntegerLookup::loading(std::string_view saved, const std::string& source) {
+  auto read = lookup_from<IntegerLookup, IntegerLookupOptions>({saved, source, "IntegerLookup"});
+  return loading_of(*this, config_of(table_), read, config_of(read.table_));
 }
 
 // Hashes.

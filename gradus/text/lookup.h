@@ -14,6 +14,7 @@
 #include "gradus/data/text_dataset.h"
 #include "gradus/text/category_modes.h"
 #include "gradus/text/index_table.h"
+#include "gradus/text/saved_text.h"
 
 namespace gradus {
 
@@ -34,11 +35,14 @@ struct StringLookupOptions {
   }
 };
 
-/// Ids of strings. A vocabulary holds UTF-8: InvalidArgument for a term that is none.
-class StringLookup {
+/// Ids of strings. A vocabulary holds UTF-8: InvalidArgument for a term that is none. As a field of a Model<Net> it is
+/// saved with the model.
+class StringLookup : public SavedText {
  public:
   /// InvalidArgument for options that do not go together.
-  explicit StringLookup(StringLookupOptions options = {});
+  explicit StringLookup(StringLookupOptions options);
+  /// With the defaults of the options, as a field of a model.
+  StringLookup() : StringLookup(StringLookupOptions()) {}
 
   /// Strings [...] -> i64 [...], or a row of f32 as OutputMode tells. InvalidArgument before there is a vocabulary, and
   /// within a traced function; OutOfRange for a term without an id where num_oov_indices is 0.
@@ -78,6 +82,9 @@ class StringLookup {
   void set_counts(TermCounts<std::string> counts);
   /// The id of a term.
   std::int64_t id_of(const std::string& term) const;
+  std::string_view saved_as() const override { return "vocabulary.json"; }
+  std::string saved_text() const override;
+  Loading loading(std::string_view saved, const std::string& source) override;
 
  private:
   void adapt_to(const TextPipeline& data);
@@ -102,11 +109,14 @@ struct IntegerLookupOptions {
   }
 };
 
-/// Ids of integers. It is made of ops, so it may be traced, in a map or in a function.
-class IntegerLookup {
+/// Ids of integers. It is made of ops, so it may be traced, in a map or in a function. As a field of a Model<Net> it is
+/// saved with the model.
+class IntegerLookup : public SavedText {
  public:
   /// InvalidArgument for options that do not go together.
-  explicit IntegerLookup(IntegerLookupOptions options = {});
+  explicit IntegerLookup(IntegerLookupOptions options);
+  /// With the defaults of the options, as a field of a model.
+  IntegerLookup() : IntegerLookup(IntegerLookupOptions()) {}
   /// Integers [...] -> i64 [...], or a row of f32 as OutputMode tells; with invert, ids -> terms. InvalidArgument
   /// before there is a vocabulary. OutOfRange, within a function when the value is observed, for an integer without an
   /// id where num_oov_indices is 0.
@@ -127,14 +137,22 @@ class IntegerLookup {
   /// As StringLookup's.
   static IntegerLookup load(const std::filesystem::path& file);
 
+  // For the rooms of the library.
+  std::string_view saved_as() const override { return "vocabulary.json"; }
+  std::string saved_text() const override;
+  Loading loading(std::string_view saved, const std::string& source) override;
+
  private:
   void adapt_to(const Pipeline& data);
   Tensor ids_of(const Tensor& x) const;
   Tensor terms_of(const Tensor& ids) const;
-  void sort_terms();
+  void make_tensors();
   bool has_given_vocabulary_;
   IndexTable<std::int64_t> table_;
+  // Of the table, made once for all calls.
   Tensor sorted_terms_, ids_of_sorted_;  // i64 [terms]
+  Tensor terms_by_id_;                   // with invert: i64 [ids + 1], the last for ids without a term
+  Tensor weights_;                       // with tf_idf: f32 [depth]
 };
 
 /// Options of Hashing.

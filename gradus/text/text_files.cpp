@@ -34,10 +34,14 @@ std::vector<std::string> texts_below(const fs::path& folder) {
   return files;
 }
 
-std::vector<TextFile> files_of_classes(const fs::path& root) {
-  const std::vector<std::string> classes = class_names(root);
-  require<Unavailable>(!classes.empty(), "text_dataset_from_directory: ", root.string(),
+std::vector<TextFile> files_of_classes(const fs::path& root, const std::vector<std::string>& chosen) {
+  const std::vector<std::string> all = class_names(root);
+  require<Unavailable>(!all.empty(), "text_dataset_from_directory: ", root.string(),
                        ": there is no folder in it; expected one for each class");
+  for (const std::string& name : chosen)
+    require<Unavailable>(std::ranges::find(all, name) != all.end(), "text_dataset_from_directory: ", root.string(),
+                         ": there is no folder `", name, "`, which class_names has");
+  const std::vector<std::string>& classes = chosen.empty() ? all : chosen;
   std::vector<TextFile> files;
   for (std::size_t label = 0; label < classes.size(); ++label)
     for (std::string& file : texts_below(root / classes[label]))
@@ -99,7 +103,7 @@ TextDataset<0> text_lines(const fs::path& file) { return text_lines(std::vector{
 
 TextDataset<1> text_dataset_from_directory(const fs::path& root, const TextDirectoryOptions& options) {
   check_directory_options(options);
-  std::vector<TextFile> files = files_of_classes(root);
+  std::vector<TextFile> files = files_of_classes(root, options.class_names);
   if (options.validation_split) {
     if (options.shuffle) draw_order(files, *options.seed);
     keep_subset(files, options);

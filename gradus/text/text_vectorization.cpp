@@ -54,7 +54,8 @@ StringLookupOptions lookup_options(const TextVectorizationOptions& o) {
 template <class Names>
 std::size_t place_of_name(const Names& names, const std::string& name, const std::string& source) {
   const auto at = std::ranges::find(names, name);
-  require<DataError>(at != std::end(names), source, ": `", name, "` is no way to standardize or to split a text");
+  require<DataError>(at != std::end(names), source, ": `", name, "` is no way to standardize or to split a text",
+                     name == "a function" ? "; give standardize_by or split_by as the saving program did" : "");
   return static_cast<std::size_t>(at - std::begin(names));
 }
 
@@ -156,38 +157,66 @@ void TextVectorization::adapt_to(const TextPipeline& data) {
   lookup_.set_counts(std::move(counts));
 }
 
+namespace {
+
+nlohmann::ordered_json config_with(const IndexTable<std::string>& table, const TextVectorizationOptions& o) {
+  nlohmann::ordered_json config = config_of(table);
+  config["standardize"] = name_or_null(standardize_names[static_cast<int>(o.standardize)]);
+  config["split"] = name_or_null(split_names[static_cast<int>(o.split)]);
+  config["ngrams"] = o.ngrams.widths().empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(o.ngrams.widths());
+  config["output_sequence_length"] =
+      o.output_sequence_length ? nlohmann::ordered_json(*o.output_sequence_length) : nlohmann::ordered_json();
+  // Functions stay in the program; a model's file says that there were some.
+  if (o.standardize_by) config["standardize"] = "a function";
+  if (o.split_by) config["split"] = "a function";
+  return config;
+}
+
+/// `like`: has the functions that the file does not hold.
+TextVectorizationOptions options_in(const TextLayerConfig& config, const TextVectorizationOptions& like) {
+  const StringLookupOptions lookup = options_from<StringLookupOptions>(config);
+  const auto is_function = [&](const char* key) { return config.get<std::string>(key, "") == "a function"; };
+  const auto place_in = [&](const auto& names, const char* key, bool has_function) {
+    return has_function && is_function(key) ? 0
+                                            : place_of_name(names, config.get<std::string>(key, ""), config.source());
+  };
+  return {.max_tokens = lookup.max_tokens,
+          .standardize = static_cast<Standardize>(
+              place_in(standardize_names, "standardize", static_cast<bool>(like.standardize_by))),
+          .split = static_cast<Split>(place_in(split_names, "split", static_cast<bool>(like.split_by))),
+          .ngrams = config.get<std::vector<std::int64_t>>("ngrams", {}),
+          .output_mode = lookup.output_mode,
+          .output_sequence_length = config.optional<std::int64_t>("output_sequence_length"),
+          .pad_to_max_tokens = lookup.pad_to_max_tokens,
+          .vocabulary = lookup.vocabulary,
+          .idf_weights = lookup.idf_weights,
+          .standardize_by = is_function("standardize") ? like.standardize_by : nullptr,
+          .split_by = is_function("split") ? like.split_by : nullptr};
+}
+
+TextVectorization vectorization_from(const TextLayerConfig& config, const TextVectorizationOptions& like) {
+  return made_from(config, [&] { return with_vocabulary<TextVectorization>(options_in(config, like)); });
+}
+
+}  // namespace
+
 void TextVectorization::save(const std::filesystem::path& file) const {
   require(!options_.standardize_by && !options_.split_by, layer_name, ": a file does not hold functions of one's own; ",
           "save_vocabulary() writes the terms");
-  nlohmann::ordered_json config = config_of(lookup_.table());
-  config["standardize"] = name_or_null(standardize_names[static_cast<int>(options_.standardize)]);
-  config["split"] = name_or_null(split_names[static_cast<int>(options_.split)]);
-  config["ngrams"] =
-      options_.ngrams.widths().empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(options_.ngrams.widths());
-  config["output_sequence_length"] = options_.output_sequence_length
-                                         ? nlohmann::ordered_json(*options_.output_sequence_length)
-                                         : nlohmann::ordered_json();
-  write_text_layer(file, layer_name, std::move(config));
+  write_text_layer(file, layer_name, config_with(lookup_.table(), options_));
+}
+TextVectorization TextVectorization::load(const std::filesystem::path& file) {
+  return vectorization_from({file, layer_name}, {});
 }
 
-TextVectorization TextVectorization::load(const std::filesystem::path& file) {
-  const TextLayerConfig config(file, layer_name);
-  const StringLookupOptions lookup = options_from<StringLookupOptions>(config);
-  const auto standardize = static_cast<Standardize>(
-      place_of_name(standardize_names, config.get<std::string>("standardize", ""), config.source()));
-  const auto split =
-      static_cast<Split>(place_of_name(split_names, config.get<std::string>("split", ""), config.source()));
-  return made_from(config, [&] {
-    return TextVectorization({.max_tokens = lookup.max_tokens,
-                              .standardize = standardize,
-                              .split = split,
-                              .ngrams = config.get<std::vector<std::int64_t>>("ngrams", {}),
-                              .output_mode = lookup.output_mode,
-                              .output_sequence_length = config.optional<std::int64_t>("output_sequence_length"),
-                              .pad_to_max_tokens = lookup.pad_to_max_tokens,
-                              .vocabulary = lookup.vocabulary,
-                              .idf_weights = lookup.idf_weights});
-  });
+std::string TextVectorization::saved_text() const {
+  if (!lookup_.table().is_set()) return {};
+  return text_layer_json(layer_name, config_with(lookup_.table(), options_));
+}
+SavedText::Loading TextVectorization::loading(std::string_view saved, const std::string& source) {
+  TextVectorization read = vectorization_from({saved, source, layer_name}, options_);
+  return loading_of(*this, config_with(lookup_.table(), options_), read,
+                    config_with(read.lookup_.table(), read.options_));
 }
 
 }  // namespace gradus

@@ -51,10 +51,14 @@ struct TextVectorizationOptions {
 ///   vectorize.adapt(reviews);
 ///   Dataset<2> ids = reviews.map([&](const Strings& text, Tensor label) { return std::pair{vectorize(text), label};
 ///   });
-class TextVectorization {
+///
+/// As a field of a Model<Net> it is saved with the model.
+class TextVectorization : public SavedText {
  public:
   /// InvalidArgument for options that do not go together.
-  explicit TextVectorization(TextVectorizationOptions options = {});
+  explicit TextVectorization(TextVectorizationOptions options);
+  /// With the defaults of the options, as a field of a model.
+  TextVectorization() : TextVectorization(TextVectorizationOptions()) {}
 
   /// Texts [...], or [..., 1], -> i64 [..., length], padded with 0 at the end to output_sequence_length, or else to the
   /// longest; or f32 [..., ids] as OutputMode tells. Without a split the last dimension of x lists the parts of a text.
@@ -85,6 +89,11 @@ class TextVectorization {
   void save(const std::filesystem::path& file) const;
   /// Reads what save() wrote. DataError for another file, Unavailable if it cannot be read.
   static TextVectorization load(const std::filesystem::path& file);
+
+  // For the rooms of the library.
+  std::string_view saved_as() const override { return "vocabulary.json"; }
+  std::string saved_text() const override;
+  Loading loading(std::string_view saved, const std::string& source) override;
 
  private:
   void adapt_to(const TextPipeline& data);

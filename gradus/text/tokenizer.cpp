@@ -153,12 +153,26 @@ Tokenizer Tokenizer::from_json(std::string_view json, std::string_view source) {
   return tokenizer;
 }
 
-void Tokenizer::save(const std::filesystem::path& file) const {
+const Tokenizer::Parts& Tokenizer::parts() const {
+  require(parts_ != nullptr, "tokenizer: it has no tables; read them by Tokenizer::from_file(), or load its model");
+  return *parts_;
+}
+
+std::string Tokenizer::saved_text() const {
+  if (!parts_) return {};
   auto json = parse_json<nlohmann::ordered_json>(parts_->json, "tokenizer");
   json["truncation"] = truncation_ ? json_of(*truncation_) : nlohmann::ordered_json();
   json["padding"] = padding_ ? json_of(*padding_) : nlohmann::ordered_json();
+  return json.dump(2) + '\n';
+}
+SavedText::Loading Tokenizer::loading(std::string_view saved, const std::string& source) {
+  return {{}, [this, read = from_json(saved, source)] { *this = read; }};
+}
+
+void Tokenizer::save(const std::filesystem::path& file) const {
+  parts();
   AtomicFile out(file);
-  out.write(json.dump(2) + '\n');
+  out.write(saved_text());
   out.commit();
 }
 
@@ -167,19 +181,19 @@ TextEncoding Tokenizer::tokens_of(std::string_view given) const {
   const std::string text(given);
   TextEncoding encoding;
   const auto put = [&](std::int32_t id) {
-    const std::string* token = parts_->token_of(id);
+    const std::string* token = parts().token_of(id);
     encoding.add(id, token ? *token : std::string(), 0, false);
   };
   std::vector<std::int32_t> ids;
-  for (MarkedPiece& part : parts_->added.taken_out(text, parts_->normalizer)) {
+  for (MarkedPiece& part : parts().added.taken_out(text, parts().normalizer)) {
     if (part.id) {
       put(*part.id);
       continue;
     }
     TextPieces pieces{std::move(part.piece)};
-    if (parts_->pre_tokenizer) pieces = parts_->pre_tokenizer(std::move(pieces));
+    if (parts().pre_tokenizer) pieces = parts().pre_tokenizer(std::move(pieces));
     ids.clear();
-    for (const TextPiece& piece : pieces) parts_->model->add_ids(piece.text, ids);
+    for (const TextPiece& piece : pieces) parts().model->add_ids(piece.text, ids);
     for (const std::int32_t id : ids) put(id);
   }
   return encoding;
@@ -208,12 +222,12 @@ void Tokenizer::truncate(std::vector<TextEncoding>& texts, std::int64_t most) co
 
 TextEncoding Tokenizer::finished(std::vector<TextEncoding> texts, bool add_special_tokens) const {
   if (truncation_) {
-    const std::int64_t added = add_special_tokens ? parts_->post_processor.added(texts.size() > 1) : 0;
+    const std::int64_t added = add_special_tokens ? parts().post_processor.added(texts.size() > 1) : 0;
     require(added <= truncation_->max_length, "tokenizer: max_length is ", truncation_->max_length, ", but it adds ",
             added, " special tokens");
     truncate(texts, truncation_->max_length - added);
   }
-  return parts_->post_processor.apply(texts, add_special_tokens);
+  return parts().post_processor.apply(texts, add_special_tokens);
 }
 
 TextEncoding Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
@@ -249,11 +263,11 @@ Tensor Tokenizer::operator()(const Strings& texts) const { return encode_tensors
 std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const {
   std::vector<std::string> tokens;
   for (const std::int32_t id : ids) {
-    const std::string* token = parts_->token_of(id);
-    if (token && !(skip_special_tokens && parts_->added.is_special(*token))) tokens.push_back(*token);
+    const std::string* token = parts().token_of(id);
+    if (token && !(skip_special_tokens && parts().added.is_special(*token))) tokens.push_back(*token);
   }
-  const bool has_decoder = static_cast<bool>(parts_->decoder);
-  if (has_decoder) tokens = parts_->decoder(std::move(tokens));
+  const bool has_decoder = static_cast<bool>(parts().decoder);
+  if (has_decoder) tokens = parts().decoder(std::move(tokens));
   std::string all;
   for (std::size_t i = 0; i < tokens.size(); ++i) all += (i > 0 && !has_decoder ? " " : "") + tokens[i];
   return all;
@@ -274,20 +288,20 @@ Strings Tokenizer::decode(const Tensor& ids, bool skip_special_tokens) const {
 }
 
 std::optional<std::int32_t> Tokenizer::token_to_id(const std::string& token) const {
-  const auto added = parts_->added.vocabulary().id_of(token);
-  return added ? added : parts_->model->vocabulary().id_of(token);
+  const auto added = parts().added.vocabulary().id_of(token);
+  return added ? added : parts().model->vocabulary().id_of(token);
 }
 
 std::optional<std::string> Tokenizer::id_to_token(std::int32_t id) const {
-  const std::string* token = parts_->token_of(id);
+  const std::string* token = parts().token_of(id);
   return token ? std::optional(*token) : std::nullopt;
 }
 
 std::int64_t Tokenizer::get_vocab_size(bool with_added_tokens) const {
-  const TokenVocabulary& model = parts_->model->vocabulary();
+  const TokenVocabulary& model = parts().model->vocabulary();
   std::int64_t size = model.size();
   if (!with_added_tokens) return size;
-  for (const auto& [token, id] : parts_->added.vocabulary().ids()) size += !model.id_of(token);
+  for (const auto& [token, id] : parts().added.vocabulary().ids()) size += !model.id_of(token);
   return size;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 #include "gradus/base/ranges.h"
 #include "gradus/data/strings.h"
+#include "gradus/text/saved_text.h"
 #include "gradus/text/text_encoding.h"
 
 namespace gradus {
@@ -49,8 +50,12 @@ struct TokenTensors {
 ///
 ///   const Tokenizer tokenizer = Tokenizer::from_file("tokenizer.json");
 ///   tokenizer.encode("Hello, world").ids
-class Tokenizer {
+///
+/// As a field of a Model<Net> it is saved with the model.
+class Tokenizer : public SavedText {
  public:
+  /// Without tables, for a model whose file brings them. Using it before is an InvalidArgument.
+  Tokenizer() = default;
   /// Reads a tokenizer.json: models BPE, WordPiece, Unigram and WordLevel, with normalizers, pre-tokenizers, added
   /// tokens, post-processors, truncation, padding and decoders. DataError names what in the file is wrong or not
   /// supported, Unavailable if it cannot be read.
@@ -102,9 +107,14 @@ class Tokenizer {
   /// How encodings are filled in, if they are.
   const std::optional<TokenPaddingOptions>& padding() const { return padding_; }
 
+  // For the rooms of the library.
+  std::string_view saved_as() const override { return "tokenizer.json"; }
+  std::string saved_text() const override;
+  Loading loading(std::string_view saved, const std::string& source) override;
+
  private:
   struct Parts;
-  Tokenizer() = default;
+  const Parts& parts() const;
   TextEncoding tokens_of(std::string_view text) const;
   TextEncoding finished(std::vector<TextEncoding> texts, bool add_special_tokens) const;
   void truncate(std::vector<TextEncoding>& texts, std::int64_t most) const;

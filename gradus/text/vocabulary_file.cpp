@@ -13,16 +13,28 @@ std::string read_vocabulary_text(const std::filesystem::path& file) {
   return read_text_file(file);
 }
 
+std::string text_layer_json(std::string_view class_name, nlohmann::ordered_json config) {
+  return nlohmann::ordered_json{{"class_name", class_name}, {"config", std::move(config)}}.dump(1) + '\n';
+}
+
 void write_text_layer(const std::filesystem::path& file, std::string_view class_name, nlohmann::ordered_json config) {
-  const nlohmann::ordered_json json{{"class_name", class_name}, {"config", std::move(config)}};
   AtomicFile out(file);
-  out.write(json.dump(1) + '\n');
+  out.write(text_layer_json(class_name, std::move(config)));
   out.commit();
 }
 
-TextLayerConfig::TextLayerConfig(const std::filesystem::path& file, std::string_view class_name)
-    : source_(file.string()) {
-  nlohmann::json json = parse_json(read_vocabulary_text(file), source_);
+std::string difference_of_options(const nlohmann::ordered_json& own, const nlohmann::ordered_json& found) {
+  for (const auto& [key, value] : own.items()) {
+    if (key == "vocabulary" || key == "idf_weights") continue;
+    const nlohmann::ordered_json other = found.contains(key) ? found[key] : nlohmann::ordered_json();
+    if (value != other) return text("expected ", key, ' ', value.dump(), ", the file has ", other.dump());
+  }
+  return {};
+}
+
+TextLayerConfig::TextLayerConfig(std::string_view given, std::string source, std::string_view class_name)
+    : source_(std::move(source)) {
+  nlohmann::json json = parse_json(given, source_);
   const auto text_of = [&](const char* key) {
     return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>()
                                                                            : std::string();

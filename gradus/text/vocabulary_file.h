@@ -1,12 +1,15 @@
 /// Options and vocabularies of text layers as files: JSON of class_name and config, as Keras names them, and lines.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 #include "gradus/text/index_table.h"
+#include "gradus/text/saved_text.h"
 
 namespace gradus {
 
@@ -16,14 +19,32 @@ inline constexpr std::int64_t most_vocabulary_bytes = std::int64_t{1} << 30;
 /// The text of a file. DataError for a file of more than most_vocabulary_bytes, Unavailable if it cannot be read.
 std::string read_vocabulary_text(const std::filesystem::path& file);
 
-/// Writes {"class_name": ..., "config": ...}.
+/// {"class_name": ..., "config": ...} as text.
+std::string text_layer_json(std::string_view class_name, nlohmann::ordered_json config);
+/// Writes text_layer_json(). The file appears whole or not at all.
 void write_text_layer(const std::filesystem::path& file, std::string_view class_name, nlohmann::ordered_json config);
+
+/// The first option, none of which is a vocabulary, by which two configs differ, in words; empty: they are the same.
+std::string difference_of_options(const nlohmann::ordered_json& own, const nlohmann::ordered_json& found);
+
+/// `layer` becomes `read`, which was made of a file, if both have the same options.
+template <class Layer>
+SavedText::Loading loading_of(Layer& layer, const nlohmann::ordered_json& own, Layer read,
+                              const nlohmann::ordered_json& found) {
+  std::string unlike = difference_of_options(own, found);
+  if (!unlike.empty()) return {std::move(unlike), {}};
+  const auto kept = std::make_shared<Layer>(std::move(read));
+  return {{}, [&layer, kept] { layer = std::move(*kept); }};
+}
 
 /// The config of such a file, read key by key. DataError names file and key.
 class TextLayerConfig {
  public:
   /// DataError if the file is of another class.
-  TextLayerConfig(const std::filesystem::path& file, std::string_view class_name);
+  TextLayerConfig(const std::filesystem::path& file, std::string_view class_name)
+      : TextLayerConfig(read_vocabulary_text(file), file.string(), class_name) {}
+  /// The same from its text; `source` stands for the file in messages.
+  TextLayerConfig(std::string_view json, std::string source, std::string_view class_name);
   const std::string& source() const { return source_; }
   /// The value of a key; `otherwise` if it is not there or null. Instances: bool, std::int64_t, std::string, vectors of
   /// strings, integers and floating numbers.
@@ -71,6 +92,16 @@ template <class Options> Options options_from(const TextLayerConfig& config) {
   options.output_mode = output_mode_of(config.get<std::string>("output_mode", "int"), config.source());
   options.pad_to_max_tokens = config.get<bool>("pad_to_max_tokens", false);
   return options;
+}
+
+/// A Layer with these options, to which the vocabulary among them is given as adapt() does.
+template <class Layer, class Options> Layer with_vocabulary(Options options) {
+  if (options.vocabulary.empty()) return Layer(std::move(options));
+  const auto vocabulary = std::exchange(options.vocabulary, {});
+  const auto weights = std::exchange(options.idf_weights, {});
+  Layer layer(std::move(options));
+  layer.set_vocabulary(vocabulary, weights);
+  return layer;
 }
 
 /// A layer made from a file: what it refuses is a DataError of the file.

@@ -14,6 +14,7 @@
 #include "gradus/optim/option_text.h"
 #include "gradus/train/checkpoint_directory.h"
 #include "gradus/train/checkpoint_writer.h"
+#include "gradus/train/model_texts.h"
 
 namespace gradus {
 namespace {
@@ -45,7 +46,7 @@ bool is_rate(std::string_view name) {
   return name.starts_with("optimizer/") && name.find("/learning_rate_") != std::string_view::npos;
 }
 
-constexpr std::string_view history_group = "history/";
+constexpr std::string_view history_group = "history/", text_group = "text/";
 
 /// One number for each epoch.
 NamedArray numbers_array(const std::string& name, const std::vector<double>& values) {
@@ -201,8 +202,23 @@ struct Checkpoints::State {
       add(entry.name, read(*entry.variable));
       if (const Tensor mask = entry.variable->mask(); mask.defined()) add(entry.mask_name(), mask);
     }
+    for (NamedArray& text : text_arrays(model)) {
+      text.name.insert(0, text_group);
+      all.arrays.push_back(std::move(text));
+    }
     add_history(all.arrays, notes.history);
     return all;
+  }
+
+  /// Reads the vocabularies of the checkpoint; older ones have none. InvalidArgument if their options differ.
+  LoadedTexts texts_in(const Arrays& arrays, const std::string& where) const {
+    LoadedTexts texts(model, where + ": ");
+    for (const ModelText& text : texts_of(model)) {
+      const auto found = arrays.find(std::string(text_group) + text.name);
+      const std::string unlike = found == arrays.end() ? std::string() : texts.read(text, found->second);
+      require(unlike.empty(), where, ": `", text.name, "`: ", unlike, "; it was saved for another model");
+    }
+    return texts;
   }
 
   /// The rates among the entries that keep the program's value. The differences report each rate that is not the one
@@ -371,6 +387,7 @@ std::optional<Checkpoints::Resumed> Checkpoints::restore(const TrainingFacts& sa
   const std::vector<const Variable*> kept = state_->decide_rates(entries, arrays, said, resumed);
   const bool is_of_no_step = let_lack(entries, state_->optimizer.made_by_steps(), arrays);
   check_fit(entries, arrays, where);
+  const LoadedTexts texts = state_->texts_in(arrays, where);
   for (const Entry& entry : entries) {
     const auto found = arrays.find(entry.name);
     if (found == arrays.end() || found->second.spec != Spec{entry.variable->dtype(), entry.variable->shape()}) continue;
@@ -379,6 +396,7 @@ std::optional<Checkpoints::Resumed> Checkpoints::restore(const TrainingFacts& sa
     entry.variable->set_mask(mask == arrays.end() ? Tensor() : Tensor::of_buffer(mask->second.spec, mask->second.data));
     entry.variable->assign(Tensor::of_buffer(found->second.spec, found->second.data));
   }
+  texts.take();
   if (is_of_no_step) state_->optimizer.start_anew();
   set_random_state(contents->random_state);
   return resumed;

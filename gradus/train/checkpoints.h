@@ -41,9 +41,10 @@ struct Restored {
   std::optional<std::int64_t> micro_shards = {};
 };
 
-/// Saves and restores a training. A checkpoint holds the variables of the model with their masks, those of the
-/// optimizer, the state of random numbers, the step, and the position in the data. It is written beside its place,
-/// synced, renamed, and carries checksums. A process that is killed while saving leaves the previous checkpoint.
+/// Saves and restores a training. A checkpoint holds the variables of the model with their masks, its vocabularies, the
+/// variables of the optimizer, the state of random numbers, the step, and the position in the data. It is written
+/// beside its place, synced, renamed, and carries checksums. A process that is killed while saving leaves the previous
+/// checkpoint.
 /// Only one of several processes with the same directory writes: from its first checkpoint on it holds the directory
 /// until this object is gone, and saving is refused to others. It refers to the model and the optimizer. Not for
 /// several threads at once.

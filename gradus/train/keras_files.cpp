@@ -2,6 +2,7 @@
 #include "gradus/train/keras_files.h"
 #include <array>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/notice.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/hdf5.h"
 #include "gradus/base/input_file.h"
@@ -10,6 +11,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/train/keras_config.h"
 #include "gradus/train/keras_weights.h"
+#include "gradus/train/model_texts.h"
 
 namespace gradus {
 namespace {
@@ -85,6 +87,9 @@ void save_weights(const std::filesystem::path& file, const Module& model) {
   const HostFloats floats;
   const Untraced outside;
   check_ending("save_weights", file, ".weights.h5");
+  if (const auto texts = texts_of(model); !texts.empty())
+    notice(text("gradus: save_weights: Keras's files have no place for `", texts[0].name, "` of the model; ",
+                "save_safetensors() writes it, too\n"));
   const WrittenWeights weights(model, "save_weights");
   AtomicFile out(file);
   for (const Bytes piece : weights.pieces) out.write(piece);

@@ -1,13 +1,16 @@
 /// Everything is checked before the first variable is assigned.
 #include "gradus/train/weights.h"
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/formats/placed_bytes.h"
 #include "gradus/formats/safetensors.h"
 #include "gradus/nn/layer.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/train/keras_weights.h"
+#include "gradus/train/model_texts.h"
 
 namespace gradus {
 namespace {
@@ -41,9 +44,23 @@ Values renamed(Values values, const Renaming& rename, const std::string& where,
   return result;
 }
 
+/// Reads the vocabularies among the values. A file without one, as older versions wrote, leaves the model its own.
+void read_texts(LoadedTexts& texts, const Module& module, const Values& values,
+                std::map<std::string, std::string>& names_in_file, LoadedWeights& told) {
+  for (const ModelText& text : texts_of(module)) {
+    const auto found = values.find(text.name);
+    if (found == values.end()) continue;
+    const Tensor& value = found->second;
+    const std::string unlike = texts.read(text, {text.name, value.spec(), value.host_buffer()});
+    if (unlike.empty()) told.loaded.push_back(text.name);
+    else told.unlike.push_back(text.name + ": " + unlike);
+    names_in_file.erase(text.name);
+  }
+}
+
 /// `op` opens messages.
-LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file, NamedTensors arrays,
-                         const Module& module, const LoadWeightsOptions& options) {
+LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file, NamedTensors arrays, Module& module,
+                         const LoadWeightsOptions& options) {
   const std::string model = module.layer_behind().called();
   require(module.is_built(), op, ": module ", model, " is not built; call it, or build(spec), first");
   const std::string where = text(op, ": ", file.string(), ": ");
@@ -65,6 +82,8 @@ LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file,
                                  ", the file has ", spec.dtype, ' ', spec.shape));
     names_in_file.erase(variable.name());
   }
+  LoadedTexts texts(module, where);
+  read_texts(texts, module, values, names_in_file, told);
   for (const auto& [own, name] : names_in_file)
     told.unmatched.push_back(own == name ? name : text(name, ", renamed to ", own));
   const bool is_alien = told.missing.size() == variables.size() && !values.empty() && variables.size() > 0;
@@ -80,12 +99,15 @@ LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file,
       continue;
     variable.assign(cast(found->second, variable.dtype()));
   }
+  texts.take();
   return told;
 }
 
 NamedTensors arrays_of(const Module& module) {
   NamedTensors arrays;
   for (const Variable& variable : module.variables()) arrays.emplace_back(variable.name(), variable.value());
+  for (const NamedArray& text : text_arrays(module))
+    arrays.emplace_back(text.name, Tensor::of_buffer(text.spec, text.data));
   return arrays;
 }
 
@@ -122,6 +144,24 @@ void save_safetensors(const std::filesystem::path& file, const Module& module) {
 LoadedWeights load_safetensors(const std::filesystem::path& file, Module& module, LoadWeightsOptions options) {
   const HostFloats floats;
   return assign_all("load_safetensors", file, load_safetensors(file), module, options);
+}
+
+void load_vocabularies(const std::filesystem::path& file, Module& module) {
+  const HostFloats floats;
+  const PlacedBytes bytes = placed_bytes(file);
+  std::array<std::byte, 2> first{};
+  if (bytes.size >= first.size()) bytes.read(0, first);
+  const bool is_archive = first == std::array{std::byte{'P'}, std::byte{'K'}};
+  const NamedTensors arrays = is_archive ? load_npz(file) : load_safetensors(file);
+  const std::string where = text("load_vocabularies: ", file.string(), ": ");
+  LoadedTexts texts(module, where);
+  LoadedWeights told;
+  std::map<std::string, std::string> unused;
+  read_texts(texts, module, {arrays.begin(), arrays.end()}, unused, told);
+  require(!told.loaded.empty() || !told.unlike.empty(), where, "it has no vocabulary of ",
+          module.layer_behind().called());
+  require(told.unlike.empty(), where, "it does not match ", module.layer_behind().called(), ':', told);
+  texts.take();
 }
 
 void save_npz(const std::filesystem::path& file, const Module& module) {

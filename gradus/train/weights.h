@@ -37,7 +37,7 @@ struct LoadWeightsOptions {
 };
 /// Report of loading weights, by the names of the model; arrays without a variable have those of the file.
 struct LoadedWeights {
-  std::vector<std::string> loaded;     // variables
+  std::vector<std::string> loaded;     // variables and vocabularies
   std::vector<std::string> missing;    // variables without an array in the file
   std::vector<std::string> unmatched;  // arrays without a variable in the model
   std::vector<std::string> unlike;     // "dense/kernel: expected f32 (3, 4), the file has f32 (4, 4)"
@@ -47,17 +47,28 @@ struct LoadedWeights {
   friend std::ostream& operator<<(std::ostream& out, const LoadedWeights& weights);
 };
 
-/// Writes all variables by name. The file appears whole or not at all. InvalidArgument if two have the same name,
+/// Writes all variables by name, and the vocabularies and tokenizers that are fields of the model, as u8 [bytes] named
+/// "words/vocabulary.json". The file appears whole or not at all. InvalidArgument if two have the same name,
 /// Unavailable where it may not be written, ResourceExhausted on a full disk.
 void save_safetensors(const std::filesystem::path& file, const Module& module);
 /// Reads all variables by name. Names and shapes must match those of the module, which is built. Dtypes must match,
-/// too, but floats are cast. InvalidArgument if it is not built, or lists what does not match, and nothing changes.
-/// `strict = false` skips and reports that, unless nothing matches. DataError for a broken file, Unavailable if it
-/// cannot be read.
+/// too, but floats are cast. Vocabularies in the file replace those of the model, whose options must be the same; a
+/// file without them leaves the model's own. InvalidArgument if it is not built, or lists what does not match, and
+/// nothing changes. `strict = false` skips and reports that, unless nothing matches. DataError for a broken file or
+/// vocabulary, Unavailable if it cannot be read.
 ///
 ///   const LoadedWeights told =
 ///       load_safetensors("encoder.safetensors", model, {.strict = false, .rename = {{"bert.", "encoder/"}}});
 LoadedWeights load_safetensors(const std::filesystem::path& file, Module& module, LoadWeightsOptions options = {});
+
+/// Gives a model the vocabularies and tokenizers of a file of save_safetensors or save_npz before it is built, where
+/// the sizes of its variables follow from them. InvalidArgument if the file has none for it or the options differ,
+/// DataError for a broken one, Unavailable if it cannot be read.
+///
+///   load_vocabularies("model.safetensors", model);
+///   model.build({i32, {any_size}});
+///   load_safetensors("model.safetensors", model);
+void load_vocabularies(const std::filesystem::path& file, Module& module);
 
 /// save_safetensors as an archive of NumPy: np.load(file)["dense/kernel"].
 void save_npz(const std::filesystem::path& file, const Module& module);

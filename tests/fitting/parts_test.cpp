@@ -2,12 +2,15 @@
 /// the limited memory, robust losses.
 #include <gtest/gtest.h>
 #include <cmath>
+#include <numeric>
 #include "gradus/fitting/dense.h"
 #include "gradus/fitting/least_squares.h"
 #include "gradus/fitting/limited_memory.h"
 #include "gradus/fitting/line_search.h"
 #include "gradus/fitting/linear_model.h"
+#include "gradus/fitting/long_vectors.h"
 #include "gradus/fitting/robust_loss.h"
+#include "tests/threads.h"
 
 namespace gradus::fitting::parts_test {
 namespace {
@@ -115,7 +118,7 @@ TEST(FittingParts, BothFormsOfTheLimitedMemoryAgree) {
     const Vector s = made_vector(n, pair);
     Vector y = scaled(s, 2);
     for (std::size_t i = 0; i < n; ++i) y[i] += 0.3 * static_cast<double>(i) * s[i];
-    memory.add_pair(s, y, true);
+    memory.add_pair(s, y, dot(s, y), true);
     const Vector g = made_vector(n, 10 + pair), d = memory.newton_direction(g);
     Vector bd = scaled(d, memory.theta());
     const Vector md = memory.middle(memory.project(d));
@@ -123,6 +126,38 @@ TEST(FittingParts, BothFormsOfTheLimitedMemoryAgree) {
     EXPECT_LE(largest(difference(bd, scaled(g, -1))), 1e-12);
   }
   EXPECT_EQ(memory.pairs(), 3u);
+}
+
+/// One pass that changes a vector and sums up has the bits of two; threads change none, and sums are right.
+TEST(FittingParts, LongVectorsHaveTheBitsOfOneThread) {
+  for (const std::size_t n : {std::size_t{7}, block_elements, block_elements + 1, 9 * block_elements + 5}) {
+    const Vector x = made_vector(n, 1), other = made_vector(n, 2), start = made_vector(n, 3);
+    std::vector<Vector> results;
+    for (const int threads : {1, 2, 5}) {
+      const Threads some(threads);
+      Vector y = start, z = start;
+      const double product = add_and_dot(y, 0.7, x, other);
+      add(z, 0.7, x);
+      EXPECT_EQ(y, z);
+      EXPECT_EQ(product, dot(z, other));
+      EXPECT_NEAR(product, std::inner_product(z.begin(), z.end(), other.begin(), 0.0), 1e-9);
+      results.push_back(scaled(difference(y, x), 3));
+      results.back().push_back(product);
+    }
+    EXPECT_EQ(results[1], results[0]);
+    EXPECT_EQ(results[2], results[0]);
+  }
+}
+
+TEST(FittingParts, FactorsSolveAnyRightSide) {
+  const Matrix a = made(9, 9, 4);
+  const Factors factors = factored(a);
+  for (const double seed : {1.0, 2.0}) {
+    const Vector b = made_vector(9, seed);
+    EXPECT_LE(largest(difference(times(a, solved(factors, b)), b)), 1e-12);
+  }
+  EXPECT_TRUE(solved(factored(Matrix(3, 3)), Vector(3)).empty());
+  EXPECT_TRUE(std::isnan(largest({1, std::nan(""), 2})));
 }
 
 /// Rows scaled by a loss give the gradient of its cost: differences.

@@ -122,6 +122,7 @@ TEST_F(Npy, BrokenFilesAreDataErrors) {
       {npy("[]", ""), "no dictionary"},
       {npy("{'descr': '<f4'}", ""), "must have descr"},
       {npy("{'descr': '<c8', 'fortran_order': False, 'shape': ()}", ""), "`<c8` is not supported"},
+      {npy("{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", "\x80\x03"), "pad_sequences"},
       {npy("{'descr': '<f4', 'fortran_order': 1, 'shape': ()}", ""), "True or False"},
       {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", ""), "no size"},
       {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", ""), "array.npy"},

@@ -190,6 +190,32 @@ TEST(TextFiles, HaveTheNumberOfTheirFolderAsLabel) {
   EXPECT_THROW(data::text_dataset_from_directory(directory.path() / "none"), Unavailable);
 }
 
+/// The published archive of IMDB: pos, neg and, in train, unsup; lists and bags of words beside the folders.
+TEST(TextFiles, ReadThePublishedFoldersOfImdb) {
+  const EmptyTestDirectory directory;
+  const auto root = directory.path() / "aclImdb";
+  write_text(root / "imdb.vocab", "the\nand\n");
+  for (const char* part : {"train", "test"}) {
+    write_text(root / part / "labeledBow.feat", "9 0:9 1:1\n");
+    for (const char* kind : {"pos", "neg"}) {
+      write_text(root / part / text("urls_", kind, ".txt"), "http://www.imdb.com/title/tt0000001/usercomments\n");
+      for (int i = 0; i < 3; ++i)
+        write_text(root / part / kind / text(i, '_', *kind == 'p' ? 9 : 2, ".txt"),
+                   text(kind, " film.<br /><br />", i));
+    }
+  }
+  write_text(root / "train" / "unsup" / "0_0.txt", "no label");
+  for (const char* part : {"train", "test"}) {
+    const auto reviews =
+        data::text_dataset_from_directory(root / part, {.shuffle = false, .class_names = {"neg", "pos"}});
+    EXPECT_EQ(labels_of(reviews), (std::vector<std::int32_t>{0, 0, 0, 1, 1, 1}));
+    EXPECT_EQ(texts_of(reviews)[5], "pos film.<br /><br />2");
+  }
+  EXPECT_EQ(labels_of(data::text_dataset_from_directory(root / "train", {.shuffle = false})).back(), 2);
+  expect_error<Unavailable>([&] { data::text_dataset_from_directory(root / "test", {.class_names = {"unsup"}}); },
+                            {"`unsup`"});
+}
+
 TEST(Utf8, IsReadAsUnicodeRecommends) {
   EXPECT_EQ(unicode::decoded("aß€𝔘", "test"), U"aß€𝔘");
   EXPECT_EQ(unicode::encoded(U"aß€𝔘\U0010FFFF"), "aß€𝔘\xF4\x8F\xBF\xBF");
