@@ -1,4 +1,4 @@
-/// Reflection: the fields of an aggregate, by value and by name, without macros (C++20, up to 24 fields; a C array is
+/// Reflection: the fields of an aggregate, by value and by name, without macros (C++20, up to 32 fields; a C array is
 /// one). Hashing, printing and parsing of op attributes follow from it.
 #pragma once
 #include <array>
@@ -12,7 +12,7 @@
 namespace gradus::reflect {
 
 /// Most fields of an aggregate.
-inline constexpr int max_fields = 24;
+inline constexpr int max_fields = 32;
 /// Most initializers within braces, with elements of C arrays counted one by one.
 inline constexpr int max_initializers = 200;
 /// Most elements of a C array whose elements have no default.
@@ -134,7 +134,8 @@ template <class T> constexpr int field_count = detail::count_of_fields<T>();
 /// References to the fields of `object`, as a tuple.
 template <class T> constexpr auto tie(T& object) {
   constexpr int fields = field_count<std::remove_const_t<T>>;
-  static_assert(fields <= max_fields, "an aggregate with this many fields cannot be reflected: group them in a struct");
+  static_assert(fields <= max_fields,
+                "an aggregate of more than 32 fields: group some of them in a struct of their own");
   if constexpr (fields == 0) {
     return std::tie();
   } else if constexpr (fields == 1) {
@@ -209,6 +210,32 @@ template <class T> constexpr auto tie(T& object) {
   } else if constexpr (fields == 24) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x);
+  } else if constexpr (fields == 25) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y);
+  } else if constexpr (fields == 26) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z);
+  } else if constexpr (fields == 27) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa);
+  } else if constexpr (fields == 28) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab);
+  } else if constexpr (fields == 29) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac);
+  } else if constexpr (fields == 30) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad);
+  } else if constexpr (fields == 31) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae);
+  } else if constexpr (fields == 32) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af] =
+        object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae,
+                    af);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "gradus/ops/creation.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/layout.h"
+#include "gradus/ops/masked_rows.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/reduce.h"
@@ -143,12 +144,6 @@ Beams after_step(const Beams& before, const Tensor& log_p, std::int64_t blank) {
                        where(broadcast_to(columns(is_none), labels.shape()), fill_like(labels, no_label), longer)});
 }
 
-Tensor chosen_by_row(const Tensor& condition, const Tensor& x, const Tensor& y) {
-  Shape shape = condition.shape();
-  while (shape.rank() < x.shape().rank()) shape.push_back(1);
-  return where(broadcast_to(reshape(condition, shape), x.shape()), x, y);
-}
-
 CtcDecoded decode_by_beams(const Tensor& logits, const Tensor& counts, const CtcDecodeOptions& options) {
   const Tensor log_p = log_softmax(widened(logits));
   const Beams first = Beams::first(logits.shape()[0], options.beam_width, logits.shape()[1], log_p.dtype());
@@ -156,8 +151,7 @@ CtcDecoded decode_by_beams(const Tensor& logits, const Tensor& counts, const Ctc
     const Beams before(in.first(Beams::fields));
     const Tensors next = after_step(before, in[Beams::fields], options.mask_index).all(), old = before.all();
     Tensors state;
-    for (std::size_t i = 0; i < next.size(); ++i)
-      state.push_back(chosen_by_row(in[Beams::fields + 1], next[i], old[i]));
+    for (std::size_t i = 0; i < next.size(); ++i) state.push_back(choose_rows(in[Beams::fields + 1], next[i], old[i]));
     return state;
   };
   const Tensors state = first.all();

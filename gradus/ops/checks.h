@@ -22,6 +22,23 @@ inline void require_floating(const Tensor& a, const Tensor& b, std::string_view 
   require(a.dtype() == b.dtype(), op, ": a is ", a.spec(), ", b is ", b.spec(), ": dtypes differ; cast one of them");
 }
 
+/// InvalidArgument, opened by `op`, unless x is f32 or f64 [..., m, n], or [..., n, n] if `square`.
+inline void require_matrices(std::string_view op, const Spec& x, bool square) {
+  require(is_floating(x.dtype) && !is_narrow(x.dtype), op, ": expected f32 or f64, got ", x, "; cast(x, f32) first");
+  require(x.shape.rank() >= 2 && (!square || x.shape[-1] == x.shape[-2]), op, ": expected ",
+          square ? "square matrices [..., n, n]" : "matrices [..., m, n]", ", got ", x);
+}
+/// require_matrices() of an op's only operand.
+inline void check_operand_of_matrices(std::string_view op, Specs in, bool square) {
+  require(in.size() == 1, op, ": expected 1 operand, got ", in.size());
+  require_matrices(op, in[0], square);
+}
+
+/// The distance from 1 to the next number of f32 or f64.
+inline double epsilon_of(DType dtype) {
+  return dtype == f64 ? std::numeric_limits<double>::epsilon() : double{std::numeric_limits<float>::epsilon()};
+}
+
 /// Both tensors, broadcast to their common shape.
 inline std::pair<Tensor, Tensor> broadcast_together(const Tensor& a, const Tensor& b, std::string_view op) {
   if (a.shape() == b.shape()) return {a, b};

@@ -7,6 +7,7 @@
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"
+#include "gradus/ops/masked_rows.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
@@ -39,13 +40,6 @@ Tensors on_rows(const Region& region, In x, const Flags& rows, std::int64_t n) {
   for (std::size_t k = 0; k < results.size(); ++k)
     if (!varied[k]) results[k] = repeat_rows(results[k], n);
   return results;
-}
-
-/// Rows of `a` where `condition`, [n], holds, else those of `b`.
-Tensor choose_rows(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  Shape shape = condition.shape();
-  while (shape.rank() < a.shape().rank()) shape.push_back(1);
-  return where(reshape(condition, shape), a, b);
 }
 
 /// [n, elements, ...] with zeros in elements that row r, which has counts[r] of them, does not have.

@@ -1,6 +1,7 @@
 /// Rules of the primitives of decompositions. Gradients consist of ops, so they have gradients of every order.
 #include "gradus/ops/decomposition_ops.h"
 #include <limits>
+#include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/diagonals.h"
 #include "gradus/ops/elementwise.h"
@@ -18,14 +19,6 @@ std::int64_t matrix_columns(const Shape& x) { return x[-1]; }
 constexpr auto size_sum = dimension::add;
 constexpr auto size_product = dimension::multiply;
 
-void check_decomposed(std::string_view op, Specs in, bool square) {
-  require(in.size() == 1, op, ": expected 1 operand, got ", in.size());
-  require(is_floating(in[0].dtype) && !is_narrow(in[0].dtype), op, ": expected f32 or f64, got ", in[0],
-          "; cast(x, f32) first");
-  const Shape& shape = in[0].shape;
-  require(shape.rank() >= 2 && (!square || matrix_rows(shape) == matrix_columns(shape)), op, ": expected ",
-          square ? "square matrices [..., n, n]" : "matrices [..., m, n]", ", got ", in[0]);
-}
 void check_tall(std::string_view op, const Spec& x, bool tall) {
   const std::int64_t m = matrix_rows(x.shape), n = matrix_columns(x.shape);
   require(m < 0 || n < 0 || tall == (m >= n), op, ": tall=", tall ? "true" : "false", " does not fit ", x);
@@ -41,28 +34,6 @@ Spec numbers_for_each(const Spec& x, std::int64_t numbers) {
 /// Batches of matrices are batches of rows of numbers.
 int carried_to_numbers(int along) { return along < -2 ? along + 1 : 0; }
 int carried_to_matrices(int along) { return along < -2 ? along : 0; }
-
-/// Reads arrays from rows of numbers, one after the other.
-class NumbersRead {
- public:
-  explicit NumbersRead(const Tensor& numbers) : numbers_(numbers) {}
-  Tensor vector(std::int64_t n) {
-    const Tensor read = slice_within(numbers_, -1, done_, n);
-    done_ = size_sum(done_, n);
-    return read;
-  }
-  Tensor matrix(std::int64_t m, std::int64_t n) {
-    const Tensor read = vector(size_product(m, n));
-    Shape shape = read.shape();
-    shape.set(-1, m);
-    shape.push_back(n);
-    return reshape(read, shape);
-  }
-
- private:
-  const Tensor& numbers_;
-  std::int64_t done_ = 0;
-};
 
 Tensor plain_product(const Tensor& a, const Tensor& b) { return apply(Matmul{false, false}, a, b); }
 Tensor transposed_product(const Tensor& a, const Tensor& b) { return apply(Matmul{true, false}, a, b); }
@@ -111,8 +82,26 @@ Tensor gradient_of_qr(const Tensor& q, const Tensor& r, const Tensor& dq, const 
 
 }  // namespace
 
+Tensor ArraysOf::vector(std::int64_t n) {
+  const Tensor taken = slice_within(numbers_, -1, done_, n);
+  done_ = size_sum(done_, n);
+  return taken;
+}
+Tensor ArraysOf::matrix(std::int64_t m, std::int64_t n) {
+  const Tensor taken = vector(size_product(m, n));
+  Shape shape = taken.shape();
+  shape.set(-1, m);
+  shape.push_back(n);
+  return reshape(taken, shape);
+}
+
+Tensor unit_lower(const Tensor& lower_upper) {
+  const std::int64_t n = matrix_columns(lower_upper.shape());
+  return tril(lower_upper, -1) + eye(n, n, lower_upper.dtype());
+}
+
 Spec Qr::infer(Specs in) const {
-  check_decomposed(name, in, false);
+  check_operand_of_matrices(name, in, false);
   check_tall(name, in[0], tall);
   const std::int64_t m = matrix_rows(in[0].shape), n = matrix_columns(in[0].shape), k = tall && !full ? n : m;
   return numbers_for_each(in[0], size_product(k, size_sum(m, n)));
@@ -120,7 +109,7 @@ Spec Qr::infer(Specs in) const {
 Tensors Qr::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const Tensor& x = in[0];
   const std::int64_t m = matrix_rows(x.shape()), n = matrix_columns(x.shape()), k = tall && !full ? n : m;
-  NumbersRead factors(y), cotangents(dy);
+  ArraysOf factors(y), cotangents(dy);
   const Tensor q = factors.matrix(m, k), r = factors.matrix(k, n);
   const Tensor dq = cotangents.matrix(m, k), dr = cotangents.matrix(k, n);
   if (m == n || (tall && !full)) return {gradient_of_qr(q, r, dq, dr)};
@@ -143,7 +132,7 @@ Tensor Qr::batch(In in, std::uint32_t, std::int64_t) const { return on_processor
 int Qr::carries(Specs, int, int along) const { return carried_to_numbers(along); }
 
 Spec Eigh::infer(Specs in) const {
-  check_decomposed(name, in, true);
+  check_operand_of_matrices(name, in, true);
   const std::int64_t n = matrix_columns(in[0].shape);
   return numbers_for_each(in[0], vectors ? size_product(n, size_sum(n, 1)) : n);
 }
@@ -152,10 +141,10 @@ Tensors Eigh::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const std::int64_t n = matrix_columns(in[0].shape());
   if (!vectors) {
     const Tensor pairs = on_processor(Eigh{true}, in[0]);
-    const Tensor v = NumbersRead(pairs).matrix(n, n);
+    const Tensor v = ArraysOf(pairs).matrix(n, n);
     return {product_transposed(v * as_row(dy), v)};
   }
-  NumbersRead pairs(y), cotangents(dy);
+  ArraysOf pairs(y), cotangents(dy);
   const Tensor v = pairs.matrix(n, n), e = pairs.vector(n);
   const Tensor dv = cotangents.matrix(n, n), de = cotangents.vector(n);
   const Tensor turned = transposed_product(v, dv) / divisors(as_row(e) - as_columns(e), zero_columns(dv));
@@ -165,7 +154,7 @@ Tensor Eigh::batch(In in, std::uint32_t, std::int64_t) const { return on_process
 int Eigh::carries(Specs, int, int along) const { return carried_to_numbers(along); }
 
 Spec Svd::infer(Specs in) const {
-  check_decomposed(name, in, false);
+  check_operand_of_matrices(name, in, false);
   check_tall(name, in[0], tall);
   const std::int64_t m = matrix_rows(in[0].shape), n = matrix_columns(in[0].shape), k = tall ? n : m;
   return numbers_for_each(in[0], vectors ? size_product(k, size_sum(size_sum(m, n), 1)) : k);
@@ -177,12 +166,12 @@ Tensors Svd::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const std::int64_t m = matrix_rows(shape), n = matrix_columns(shape), k = tall ? n : m;
   if (!vectors) {
     const Tensor all = on_processor(Svd{tall, true}, in[0]);
-    NumbersRead factors(all);
+    ArraysOf factors(all);
     const Tensor u = factors.matrix(m, k);
     factors.vector(k);
     return {product_transposed(u * as_row(dy), factors.matrix(n, k))};
   }
-  NumbersRead factors(y), cotangents(dy);
+  ArraysOf factors(y), cotangents(dy);
   const Tensor u = factors.matrix(m, k), s = factors.vector(k), v = factors.matrix(n, k);
   const Tensor du = cotangents.matrix(m, k), ds = cotangents.vector(k), dv = cotangents.matrix(n, k);
   const Tensor row = as_row(s), column = as_columns(s), unused = logical_and(zero_columns(du), zero_columns(dv));
@@ -200,7 +189,7 @@ Tensor Svd::batch(In in, std::uint32_t, std::int64_t) const { return on_processo
 int Svd::carries(Specs, int, int along) const { return carried_to_numbers(along); }
 
 Spec Pinv::infer(Specs in) const {
-  check_decomposed(name, in, hermitian);
+  check_operand_of_matrices(name, in, hermitian);
   Spec out = in[0];
   out.shape.set(-1, matrix_rows(in[0].shape));
   out.shape.set(-2, matrix_columns(in[0].shape));
@@ -219,16 +208,16 @@ Tensor Pinv::batch(In in, std::uint32_t, std::int64_t) const { return on_process
 int Pinv::carries(Specs, int, int along) const { return carried_to_matrices(along); }
 
 Spec Lu::infer(Specs in) const {
-  check_decomposed(name, in, true);
+  check_operand_of_matrices(name, in, true);
   const std::int64_t n = matrix_columns(in[0].shape);
   return numbers_for_each(in[0], size_product(n, size_sum(n, 1)));
 }
 /// P' L'^-1 (the lower part of L' dL + the upper part of dU U') U'^-1.
 Tensors Lu::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const std::int64_t n = matrix_columns(in[0].shape());
-  NumbersRead factors(y), cotangents(dy);
+  ArraysOf factors(y), cotangents(dy);
   const Tensor both = factors.matrix(n, n), order = factors.vector(n), d = cotangents.matrix(n, n);
-  const Tensor lower = tril(both, -1) + eye(n, n, both.dtype()), upper = triu(both);
+  const Tensor lower = unit_lower(both), upper = triu(both);
   const Tensor inner = tril(transposed_product(lower, tril(d, -1)), -1) + triu(product_transposed(triu(d), upper));
   const Tensor permuted = over_transposed(apply(TriangularSolve{false}, transpose(lower), inner), upper);
   const Tensor places = equal(as_columns(order), cast(iota_along(1, 0, n, i32), both.dtype()));
@@ -238,7 +227,7 @@ Tensor Lu::batch(In in, std::uint32_t, std::int64_t) const { return on_processor
 int Lu::carries(Specs, int, int along) const { return carried_to_numbers(along); }
 
 Spec MatrixExp::infer(Specs in) const {
-  check_decomposed(name, in, true);
+  check_operand_of_matrices(name, in, true);
   return in[0];
 }
 /// The upper right part of the exponential of (x' dy; 0 x') (Higham 2008, section 3.2), which is linear in dy: a small

@@ -75,6 +75,21 @@ struct MatrixExp {
   int carries(Specs in, int operand, int along) const;
 };
 
+/// Arrays that stand one after the other in rows of numbers.
+class ArraysOf {
+ public:
+  explicit ArraysOf(Tensor numbers) : numbers_(std::move(numbers)) {}
+  Tensor vector(std::int64_t n);
+  Tensor matrix(std::int64_t m, std::int64_t n);
+
+ private:
+  Tensor numbers_;
+  std::int64_t done_ = 0;
+};
+
+/// L of both triangles of an LU decomposition.
+Tensor unit_lower(const Tensor& lower_upper);
+
 /// `op` of x. Plugins do not have these ops: what is on a device of theirs is computed by the processor, and brought
 /// back.
 template <class Op> Tensor on_processor(const Op& op, const Tensor& x) {

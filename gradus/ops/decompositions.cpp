@@ -1,6 +1,6 @@
 /// Decompositions by their primitives.
 #include "gradus/ops/decompositions.h"
-#include <limits>
+#include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/decomposition_ops.h"
 #include "gradus/ops/diagonals.h"
@@ -29,28 +29,6 @@ bool is_tall_matrix(const Tensor& x) { return SizeChoice::decide(x.shape()[-2] >
 /// Narrow floats in f32.
 template <class Op> Tensor computed(const Op& op, const Tensor& x) { return on_processor(op, widened(x)); }
 
-/// Arrays that stand one after the other in rows of numbers.
-class ArraysOf {
- public:
-  explicit ArraysOf(Tensor numbers) : numbers_(std::move(numbers)) {}
-  Tensor vector(std::int64_t n, DType dtype) {
-    const Tensor taken = slice_within(numbers_, -1, done_, n);
-    done_ = dimension::add(done_, n);
-    return cast(taken, dtype);
-  }
-  Tensor matrix(std::int64_t m, std::int64_t n, DType dtype) {
-    const Tensor taken = vector(dimension::multiply(m, n), dtype);
-    Shape shape = taken.shape();
-    shape.set(-1, m);
-    shape.push_back(n);
-    return reshape(taken, shape);
-  }
-
- private:
-  Tensor numbers_;
-  std::int64_t done_ = 0;
-};
-
 /// q: [..., m, k] with all m columns.
 Tensor completed(const Tensor& q) {
   const std::int64_t m = q.shape()[-2], k = q.shape()[-1];
@@ -69,8 +47,8 @@ LuFactors lu_as(const Tensor& x, DType output_idx_type) {
   const std::int64_t n = x.shape()[-1];
   index_type("lu", output_idx_type, n);
   ArraysOf arrays(computed(Lu{}, x));
-  const Tensor both = arrays.matrix(n, n, x.dtype());
-  return {both, arrays.vector(n, output_idx_type)};
+  const Tensor both = cast(arrays.matrix(n, n), x.dtype());
+  return {both, cast(arrays.vector(n), output_idx_type)};
 }
 
 void check_factors(std::string_view op, const Tensor& lower_upper, const Tensor& perm) {
@@ -84,10 +62,6 @@ void check_factors(std::string_view op, const Tensor& lower_upper, const Tensor&
 Tensor rows_in_order(const Tensor& x, const Tensor& places) {
   return take_along_axis(x, broadcast_to(expand_dims(places, -1), x.shape()), -2);
 }
-Tensor unit_lower(const Tensor& lower_upper) {
-  return tril(lower_upper, -1) + eye(lower_upper.shape()[-1], lower_upper.shape()[-1], lower_upper.dtype());
-}
-
 }  // namespace
 
 QrFactors qr(const Tensor& x, QrOptions options) {
@@ -95,8 +69,8 @@ QrFactors qr(const Tensor& x, QrOptions options) {
   const bool tall = is_tall_matrix(x);
   const std::int64_t m = x.shape()[-2], n = x.shape()[-1], k = tall && !options.full_matrices ? n : m;
   ArraysOf arrays(computed(Qr{tall, options.full_matrices}, x));
-  const Tensor q = arrays.matrix(m, k, x.dtype());
-  return {q, arrays.matrix(k, n, x.dtype())};
+  const Tensor q = cast(arrays.matrix(m, k), x.dtype());
+  return {q, cast(arrays.matrix(k, n), x.dtype())};
 }
 
 LuFactors lu(const Tensor& x, DType output_idx_type) { return lu_as(x, output_idx_type); }
@@ -121,8 +95,8 @@ Eigenpairs eigh(const Tensor& x) {
   require_matrices_of("eigh", x, true);
   const std::int64_t n = x.shape()[-1];
   ArraysOf arrays(computed(Eigh{true}, x));
-  const Tensor v = arrays.matrix(n, n, x.dtype());
-  return {arrays.vector(n, x.dtype()), v};
+  const Tensor v = cast(arrays.matrix(n, n), x.dtype());
+  return {cast(arrays.vector(n), x.dtype()), v};
 }
 
 Tensor eigvalsh(const Tensor& x) {
@@ -136,7 +110,8 @@ SvdFactors svd(const Tensor& x, SvdOptions options) {
   const bool tall = is_tall_matrix(x);
   const std::int64_t m = x.shape()[-2], n = x.shape()[-1], k = tall ? n : m;
   ArraysOf arrays(computed(Svd{tall, true}, x));
-  const Tensor u = arrays.matrix(m, k, x.dtype()), s = arrays.vector(k, x.dtype()), v = arrays.matrix(n, k, x.dtype());
+  const Tensor u = cast(arrays.matrix(m, k), x.dtype()), s = cast(arrays.vector(k), x.dtype()),
+               v = cast(arrays.matrix(n, k), x.dtype());
   if (!options.full_matrices) return {s, u, v};
   return {s, completed(u), completed(v)};
 }
@@ -158,10 +133,8 @@ Tensor matrix_rank(const Tensor& a, MatrixRankOptions options) {
   const Tensor s = svdvals(widened(a));
   const auto count = [&](const Tensor& is_counted) { return reduce_sum(cast(is_counted, i32), {.axis = {-1}}); };
   if (options.tol) return count(s > *options.tol);
-  const double epsilon = s.dtype() == f64 ? std::numeric_limits<double>::epsilon()
-                                          : static_cast<double>(std::numeric_limits<float>::epsilon());
   const Tensor largest = reduce_max(s, {.axis = {-1}, .keepdims = true});
-  return count(s > largest * (greater_size(a, s.dtype()) * epsilon));
+  return count(s > largest * (greater_size(a, s.dtype()) * epsilon_of(s.dtype())));
 }
 
 Tensor lstsq(const Tensor& matrix, const Tensor& rhs, const LstsqOptions& options) {

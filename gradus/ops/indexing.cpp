@@ -1,5 +1,6 @@
 /// Indexing by data by means of gather: all indices become flat positions in one merged dimension.
 #include "gradus/ops/indexing.h"
+#include <limits>
 #include "gradus/graph/mask.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/elementwise.h"
@@ -48,9 +49,13 @@ Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
   return chosen;
 }
 
-Tensor wrapped_indices(const Tensor& indices, std::int64_t n) {
-  const Tensor at = as_indices("indices", indices);
-  return where(at < 0, at + extent(n, at.dtype()), at);
+Tensor wrapped_indices(const Tensor& indices, std::int64_t n, std::string_view op) {
+  const bool is_long = n > std::numeric_limits<std::int32_t>::max();
+  Tensor at = as_indices(op, indices);
+  if (is_long) at = cast(at, i64);
+  if (!is_signed(indices.dtype())) return at;
+  const Tensor size = extent(n, at.dtype());
+  return where(logical_and(at < 0, at >= -size), at + size, at);
 }
 
 Tensor iota_along(int rank, int axis, std::int64_t n, DType dtype) {

@@ -42,8 +42,9 @@ inline Tensor take_along_axis(const Tensor& x, const Tensor& indices, NamedAxis 
 
 /// Integers of any type as i32 or i64, whichever holds them: primitives take these as indices. `op` opens the error.
 Tensor as_indices(std::string_view op, const Tensor& indices);
-/// Indices of ONNX and NumPy, where a negative one counts from the end of n.
-Tensor wrapped_indices(const Tensor& indices, std::int64_t n);
+/// Indices of ONNX and NumPy, where a negative one counts from the end of n. One outside stays as it is, so that an
+/// error names it. `op` opens the error of another type.
+Tensor wrapped_indices(const Tensor& indices, std::int64_t n, std::string_view op = "indices");
 /// Flat row-major indices, i64, of the positions `indices`: [..., k] within the k `dimensions`. Checked number by
 /// number.
 Tensor flat_positions(std::string_view op, const Tensor& indices, const Shape& dimensions);

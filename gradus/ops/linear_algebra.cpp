@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"
@@ -20,11 +21,7 @@ namespace gradus {
 namespace {
 
 Spec spec_of_matrices(std::string_view op, Specs in) {
-  require(in.size() == 1, op, ": expected 1 operand, got ", in.size());
-  const Shape& shape = in[0].shape;
-  require(is_floating(in[0].dtype) && !is_narrow(in[0].dtype), op, ": expected f32 or f64, got ", in[0],
-          "; cast(x, f32) first");
-  require(shape.rank() >= 2 && shape[-1] == shape[-2], op, ": expected square matrices [..., n, n], got ", in[0]);
+  check_operand_of_matrices(op, in, true);
   return in[0];
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include "gradus/graph/mask.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -29,6 +30,12 @@ Tensor mask_beside(const Tensor& part, int rank) {
 }
 
 }  // namespace
+
+Tensor choose_rows(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  Shape shape = condition.shape();
+  while (shape.rank() < a.shape().rank()) shape.push_back(1);
+  return where(reshape(condition, shape), a, b);
+}
 
 Tensor masked_rows(const Tensor& x, std::int64_t begin, std::int64_t end) {
   const Tensor rows = x.rows(begin, end);

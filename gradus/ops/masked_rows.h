@@ -6,6 +6,9 @@
 
 namespace gradus {
 
+/// Rows of `a` where `condition`, [n], holds, else those of `b`.
+Tensor choose_rows(const Tensor& condition, const Tensor& a, const Tensor& b);
+
 /// x.rows(begin, end), with the mask of these rows.
 Tensor masked_rows(const Tensor& x, std::int64_t begin, std::int64_t end);
 

@@ -19,14 +19,9 @@
 namespace gradus {
 namespace {
 
-void check_matrix(std::string_view op, const Spec& x) {
-  require(is_floating(x.dtype) && !is_narrow(x.dtype), op, ": expected f32 or f64, got ", x, "; cast(x, f32) first");
-  require(x.shape.rank() >= 2 && x.shape[-1] == x.shape[-2], op, ": expected square matrices [..., n, n], got ", x);
-}
-
 Spec spec_of_solution(std::string_view op, Specs in) {
   require(in.size() == 2, op, ": expected 2 operands, got ", in.size());
-  check_matrix(op, in[0]);
+  require_matrices(op, in[0], true);
   Shape wanted = in[0].shape;
   if (in[1].shape.rank() > 0) wanted.set(-1, in[1].shape.back());
   require(in[1].dtype == in[0].dtype && in[1].shape == wanted, op, ": the matrix is ", in[0], ", the right side ",
@@ -89,8 +84,7 @@ Tensor TriangularSolve::batch(In in, std::uint32_t mask, std::int64_t n) const {
 int TriangularSolve::carries(Specs, int operand, int along) const { return carried_by_solution(operand, along); }
 
 Spec Cholesky::infer(Specs in) const {
-  require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
-  check_matrix(name, in[0]);
+  check_operand_of_matrices(name, in, true);
   return in[0];
 }
 /// With P the lower triangle of L' dL, its diagonal halved: L^-T P L^-1, made symmetric (Murray 2016).

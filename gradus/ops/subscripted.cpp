@@ -1,7 +1,6 @@
 /// Subscripts as NumPy reads them: a strided view, then one gather of merged dimensions; and rows written by places.
 #include "gradus/ops/subscripted.h"
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/creation.h"
@@ -45,17 +44,6 @@ Tensor with_merged(const Tensor& x, int first, int count) {
     if (i == first + count - 1) shape.push_back(size);
   }
   return reshape(x, shape);
-}
-
-/// Integers that count from the end of n if they are negative, from its start. One outside stays as it is, so that an
-/// error names it.
-Tensor from_start(std::string_view op, const Tensor& places, std::int64_t n) {
-  const bool is_long = n > std::numeric_limits<std::int32_t>::max();
-  Tensor at = as_indices(op, places);
-  if (is_long) at = cast(at, i64);
-  if (!is_signed(places.dtype())) return at;
-  const Tensor size = extent(n, at.dtype());
-  return where(logical_and(at < 0, at >= -size), at + size, at);
 }
 
 /// A whole number of a call: data, so that programs that differ in it alone are one. A symbol is known at each call.
@@ -187,7 +175,7 @@ void Subscripted::add_places(const Tensor& places, int number) {
           ", expected integers or booleans; cast it to i32, or compare it");
   repeats_ = repeats_ || places.shape().rank() > 0;
   parts_.push_back(
-      {.kind = Part::Kind::tensor, .axis = axes_, .places = from_start(name_, places, source_.shape()[axes_])});
+      {.kind = Part::Kind::tensor, .axis = axes_, .places = wrapped_indices(places, source_.shape()[axes_], name_)});
   ++axes_;
 }
 

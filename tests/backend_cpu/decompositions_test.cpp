@@ -25,11 +25,12 @@ template <class T> void expect_same_decompositions(const DecomposedSize& size) {
     ((listed += text(",", extents)), ...);
     return listed + "]\n";
   };
-  const Graph graph = parse_graph(
-      text("%0 = input", spec(m, n), "%1 = input", spec(n, n), "%2 = qr{tall=", tall, "; full=false} %0",
-           spec(k * (m + n)), "%3 = svd{tall=", tall, "; vectors=true} %0", spec(k * (m + n + 1)),
-           "%4 = eigh{vectors=true} %1", spec(n * (n + 1)), "%5 = pinv{rcond=-1; hermitian=false} %0", spec(n, m),
-           "%6 = lu %1", spec(n * (n + 1)), "%7 = matrix_exp %1", spec(n, n), "return %2 %3 %4 %5 %6 %7\n"));
+  const Graph graph = parse_graph(text(
+      "%0 = input", spec(m, n), "%1 = input", spec(n, n), "%2 = qr{tall=", tall, "; full=false} %0", spec(k * (m + n)),
+      "%3 = svd{tall=", tall, "; vectors=true} %0", spec(k * (m + n + 1)), "%4 = eigh{vectors=true} %1",
+      spec(n * (n + 1)), "%5 = pinv{rcond=-1; hermitian=false} %0", spec(n, m), "%6 = lu %1", spec(n * (n + 1)),
+      "%7 = matrix_exp %1", spec(n, n), "%8 = pinv{rcond=-1; hermitian=true} %1", spec(n, n), "%9 = qr{tall=", tall,
+      "; full=true} %0", spec(m * (m + n)), "return %2 %3 %4 %5 %6 %7 %8 %9\n"));
   const std::vector<Ref<Buffer>> inputs{normal_numbers<T>(3 * m * n, 1), normal_numbers<T>(3 * n * n, 2)};
   std::vector<Ref<Buffer>> expected;
   for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
@@ -49,6 +50,13 @@ TEST(Decompositions, HaveTheBitsOfEitherInstructionSet) {
     expect_same_decompositions<float>(size);
     expect_same_decompositions<double>(size);
   }
+}
+
+/// From 192 rows on a team works on a matrix.
+TEST(Decompositions, HaveTheBitsOfOneThreadInTeams) {
+  expect_same_decompositions<float>({210, 210});
+  expect_same_decompositions<float>({331, 200});
+  expect_same_decompositions<double>({193, 260});
 }
 
 }  // namespace

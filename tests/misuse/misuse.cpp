@@ -382,5 +382,11 @@ int main() {
 #elif CASE == 104
   // says: a Reducer takes the sum first
   Strategy({cpu(0), cpu(1)}, [](const std::vector<Tensor>& parts) { return parts; });
+#elif CASE == 105
+  // says: an aggregate of more than 32 fields: group some of them in a struct of their own
+  struct Wide {
+    Tensor a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag;
+  };
+  function([](const Wide& wide) { return wide.a; })(Wide{x});
 #endif
 }

@@ -4,12 +4,6 @@
 
 namespace gradus::library::factors {
 
-/// Rows that rotations are applied to.
-template <class T> struct RowsToRotate {
-  T* rows;
-  std::int64_t pitch, width;
-};
-
 /// True if the lower triangle of a: [n, n] is finite.
 template <class T> bool are_symmetric_finite(const T* a, std::int64_t n) {
   bool all = true;
@@ -19,15 +13,15 @@ template <class T> bool are_symmetric_finite(const T* a, std::int64_t n) {
 
 template <class T> class SymmetricEigenvalues {
  public:
-  SymmetricEigenvalues(Room& own, std::int64_t n, bool vectors);
+  SymmetricEigenvalues(Room& shared, Room& own, std::int64_t n, bool vectors);
   /// Reads the lower triangle of a: [n, n], which is finite. False if the iteration does not converge.
-  bool run(const T* a);
-  /// The ith eigenvalue in ascending order.
+  bool run(const T* a, const Team& team);
+  /// The ith eigenvalue in ascending order; for worker 0.
   T value(std::int64_t i) const { return static_cast<T>(d_[order_[i]] / static_cast<double>(power_)); }
-  /// Eigenvectors as rows, in the order of their values.
-  T* sorted_vectors() {
-    for (std::int64_t i = 0; i < n_; ++i) std::copy_n(z_ + order_[i] * pitch_, width_, row(i));
-    return a_;
+  /// Eigenvectors [begin, end) as rows, in the order of their values.
+  T* sorted_vectors(std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) std::copy_n(z_ + order_[i] * pitch_, width_, row(i));
+    return row(begin);
   }
   std::int64_t pitch() const { return pitch_; }
 
@@ -35,15 +29,17 @@ template <class T> class SymmetricEigenvalues {
   T* row(std::int64_t i) const { return a_ + i * pitch_; }
   void set(const T* a);
   void reduce_row(std::int64_t i, std::int64_t first, std::int64_t end);
-  void reduce();
-  void form_vectors();
+  void reduce_panel(std::int64_t first, std::int64_t end);
+  void reduce(const Team& team);
+  void form_vectors(Columns own);
+  Columns own_rows_to_form(const Team& team) const;
 
   std::int64_t n_, width_, pitch_;
   bool wants_vectors_;
   T power_ = 1;
   T *a_, *w_, *taus_, *coefficients_;
   double *d_, *e_;
-  std::int64_t* order_;
+  std::int64_t *order_, *ended_, *converged_;
   T* z_;
   ReflectionBlock<T> block_;
   WaitingRotations<T> rotations_;

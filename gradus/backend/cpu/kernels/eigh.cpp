@@ -9,11 +9,11 @@
 namespace gradus::library::factors {
 
 /// Implicit QL on a tridiagonal matrix, block by block: from the end whose element is smaller, as is right for graded
-/// ones. Rotations of the vectors go to `rotations`, if there are any.
-template <class T> class TridiagonalQl {
+/// ones. Rotations of the vectors go to `rotations`, if there are any, which `flush` applies.
+template <class T, class Flush> class TridiagonalQl {
  public:
-  TridiagonalQl(double* d, double* e, std::int64_t n, WaitingRotations<T>* rotations, const RowsToRotate<T>& vectors)
-      : d_(d), e_(e), n_(n), sweeps_left_(most_sweeps_a_value * n), rotations_(rotations), vectors_(vectors) {}
+  TridiagonalQl(double* d, double* e, std::int64_t n, WaitingRotations<T>* rotations, Flush flush)
+      : d_(d), e_(e), n_(n), sweeps_left_(most_sweeps_a_value * n), rotations_(rotations), flush_(flush) {}
 
   /// Makes eigenvalues of d. False if it does not converge.
   bool run() {
@@ -25,7 +25,7 @@ template <class T> class TridiagonalQl {
       mirrored_ = std::abs(d_[last]) < std::abs(d_[first]);
       if (!solve_block()) return false;
     }
-    if (rotations_) apply();
+    if (rotations_) flush_();
     return true;
   }
 
@@ -63,7 +63,7 @@ template <class T> class TridiagonalQl {
   /// One sweep over elements from `end` to `begin`, with Wilkinson's shift.
   void sweep(std::int64_t begin, std::int64_t end) {
     if (rotations_) {
-      if (rotations_->is_full()) apply();
+      if (rotations_->is_full()) flush_();
       rotations_->begin(std::min(between(begin), between(end - 1)), end - begin, mirrored_);
     }
     double p = d(begin), g = (d(begin + 1) - p) / (2 * e(begin));
@@ -85,34 +85,31 @@ template <class T> class TridiagonalQl {
     e(begin) = g;
   }
 
-  void apply() {
-    rotations_->apply(vectors_.rows, vectors_.pitch, vectors_.width);
-    rotations_->clear();
-  }
-
   double *d_, *e_;
   std::int64_t n_, sweeps_left_, first_ = 0, last_ = 0;
   bool mirrored_ = false;
   WaitingRotations<T>* rotations_;
-  RowsToRotate<T> vectors_;
+  Flush flush_;
 };
 
 template <class T>
-SymmetricEigenvalues<T>::SymmetricEigenvalues(Room& own, std::int64_t n, bool vectors)
+SymmetricEigenvalues<T>::SymmetricEigenvalues(Room& shared, Room& own, std::int64_t n, bool vectors)
     : n_(n),
       width_(padded(n)),
       pitch_(pitch_for<T>(width_)),
       wants_vectors_(vectors),
-      a_(own.take<T>(width_ * pitch_)),
-      w_(own.take<T>(block_reflections * pitch_)),
-      taus_(own.take<T>(n)),
+      a_(shared.take<T>(width_ * pitch_)),
+      w_(shared.take<T>(block_reflections * pitch_)),
+      taus_(shared.take<T>(n)),
       coefficients_(own.take<T>(2 * block_reflections)),
-      d_(own.take<double>(n)),
-      e_(own.take<double>(n)),
-      order_(own.take<std::int64_t>(n)),
-      z_(vectors ? own.take<T>(n * pitch_) : nullptr),
+      d_(shared.take<double>(n)),
+      e_(shared.take<double>(n)),
+      order_(shared.take<std::int64_t>(n)),
+      ended_(shared.take<std::int64_t>(1)),
+      converged_(shared.take<std::int64_t>(1)),
+      z_(vectors ? shared.take<T>(n * pitch_) : nullptr),
       block_(own, n),
-      rotations_(own, vectors ? n : 0),
+      rotations_(shared, vectors ? n : 0),
       multiply_(own, n) {}
 
 /// The lower triangle, of which the blocks on the diagonal are made whole.
@@ -157,74 +154,96 @@ template <class T> void SymmetricEigenvalues<T>::reduce_row(std::int64_t i, std:
   rows.add(taus_[i] * T(-0.5) * rows.dot(w, v, inner), v, w, inner);
 }
 
-/// From the last row on; row i becomes v_i, with 1 at i - 1.
-template <class T> void SymmetricEigenvalues<T>::reduce() {
+/// From the last row on; row i becomes v_i, with 1 at i - 1. Worker 0 does the rows of a panel, all of them the blocks
+/// of rows before it.
+template <class T> void SymmetricEigenvalues<T>::reduce(const Team& team) {
   for (std::int64_t end = n_; end > 1;) {
     const std::int64_t first = std::max<std::int64_t>(1, end - block_reflections), count = end - first;
-    for (std::int64_t i = end - 1; i >= first; --i) reduce_row(i, first, end);
-    for (std::int64_t p = 0; p < count; ++p)
-      for (std::int64_t j = 0; j < width_; ++j) w_[p * pitch_ + j] = -w_[p * pitch_ + j];
-    for (std::int64_t begin = 0; begin < first; begin += block_rows) {
+    if (team.worker() == 0) reduce_panel(first, end);
+    team.meet();
+    for (std::int64_t begin = team.worker() * block_rows; begin < first; begin += team.size() * block_rows) {
       const std::int64_t behind = std::min(first, begin + block_rows), columns = padded(behind);
       multiply_.add(behind - begin, columns, count, {row(first) + begin, 1, pitch_}, {w_, pitch_, 1}, row(begin),
                     pitch_);
       multiply_.add(behind - begin, columns, count, {w_ + begin, 1, pitch_}, {row(first), pitch_, 1}, row(begin),
                     pitch_);
     }
+    team.meet();
     end = first;
   }
-  d_[0] = static_cast<double>(a_[0]);
+  if (team.worker() == 0) d_[0] = static_cast<double>(a_[0]);
+}
+template <class T> void SymmetricEigenvalues<T>::reduce_panel(std::int64_t first, std::int64_t end) {
+  for (std::int64_t i = end - 1; i >= first; --i) reduce_row(i, first, end);
+  for (std::int64_t p = 0; p < end - first; ++p)
+    for (std::int64_t j = 0; j < width_; ++j) w_[p * pitch_ + j] = -w_[p * pitch_ + j];
 }
 
-/// Rows of z become those of (H_(n - 1) ... H_1)', which for the first i reflections differ from unit vectors in the
-/// first i rows and columns alone.
-template <class T> void SymmetricEigenvalues<T>::form_vectors() {
-  clear(z_, n_, width_, pitch_);
-  for (std::int64_t i = 0; i < n_; ++i) z_[i * pitch_ + i] = 1;
+/// Rows `own` of z become those of (H_(n - 1) ... H_1)', which for the first i reflections differ from unit vectors in
+/// the first i rows and columns alone.
+template <class T> void SymmetricEigenvalues<T>::form_vectors(Columns own) {
+  if (own.count() == 0) return;
+  clear(z_ + own.begin * pitch_, own.count(), width_, pitch_);
+  for (std::int64_t i = own.begin; i < own.end; ++i) z_[i * pitch_ + i] = 1;
   for (std::int64_t first = 1; first < n_; first += block_reflections) {
     const std::int64_t count = std::min(block_reflections, n_ - first), rows = first + count - 1;
     if (n_ <= block_reflections) {
       for (std::int64_t i = first; i < n_; ++i) apply_reflection(row(i), taus_[i], padded(i), z_, pitch_, i);
       continue;
     }
+    if (rows <= own.begin) continue;
     block_.set(row(first), pitch_, count, padded(rows), taus_ + first, multiply_);
-    block_.apply(false, z_, pitch_, rows, multiply_);
+    block_.apply(false, z_ + own.begin * pitch_, pitch_, std::min(rows, own.end) - own.begin, multiply_);
   }
 }
 
-template <class T> bool SymmetricEigenvalues<T>::run(const T* a) {
-  set(a);
-  reduce();
-  if (wants_vectors_) form_vectors();
-  if (!TridiagonalQl<T>(d_, e_, n_, wants_vectors_ ? &rotations_ : nullptr, {z_, pitch_, width_}).run()) return false;
-  std::iota(order_, order_ + n_, 0);
-  std::sort(order_, order_ + n_,
-            [this](std::int64_t i, std::int64_t j) { return d_[i] < d_[j] || (d_[i] == d_[j] && i < j); });
-  return true;
+template <class T> bool SymmetricEigenvalues<T>::run(const T* a, const Team& team) {
+  if (team.worker() == 0) set(a);
+  reduce(team);
+  if (wants_vectors_) form_vectors(own_rows_to_form(team));
+  const auto iterate = [&]<class Flush>(Flush flush) {
+    *converged_ = TridiagonalQl<T, Flush>(d_, e_, n_, wants_vectors_ ? &rotations_ : nullptr, flush).run();
+    if (*converged_ != 0) order_by(d_, n_, true, order_);
+  };
+  team.meet();
+  const Columns own = own_columns(team, width_);
+  iterate_together(team, ended_, iterate, [&] { rotations_.close(); }, [&] { rotations_.apply(z_, pitch_, own); });
+  return *converged_ != 0;
+}
+
+/// Row i is changed by the reflections behind it.
+template <class T> Columns SymmetricEigenvalues<T>::own_rows_to_form(const Team& team) const {
+  if (n_ <= block_reflections) return team.worker() == 0 ? Columns{0, n_} : Columns{n_, n_};
+  return own_rows(team, n_, [this](std::int64_t i) {
+    const auto n = static_cast<double>(n_), row = static_cast<double>(i);
+    return n * n - row * row + n;
+  });
 }
 
 template class SymmetricEigenvalues<float>;
 template class SymmetricEigenvalues<double>;
 
-template <class T> std::int64_t Decompositions<T>::room_for_eigh(const MatrixSize& size, const Wanted& wanted) {
-  return bytes_of_room([&](Room& own) { SymmetricEigenvalues<T>(own, size.n, wanted.vectors); });
+template <class T> RoomBytes Decompositions<T>::room_for_eigh(const MatrixSize& size, const Wanted& wanted) {
+  return bytes_taken([&](Room& shared, Room& own) { SymmetricEigenvalues<T>(shared, own, size.n, wanted.vectors); });
 }
 
 template <class T>
-void Decompositions<T>::eigh(const MatrixSize& size, const Wanted& wanted, const T* a, T* y, Room own) {
+void Decompositions<T>::eigh(const MatrixSize& size, const Wanted& wanted, const T* a, T* y, Room shared, Room own,
+                             const Team& team) {
   const std::int64_t n = size.n, of_vectors = wanted.vectors ? n * n : 0;
-  SymmetricEigenvalues<T> eigen(own, n, wanted.vectors);
-  if (!are_symmetric_finite(a, n) || !eigen.run(a))
-    return static_cast<void>(std::fill_n(y, of_vectors + n, std::numeric_limits<T>::quiet_NaN()));
-  for (std::int64_t i = 0; i < n; ++i) y[of_vectors + i] = eigen.value(i);
+  SymmetricEigenvalues<T> eigen(shared, own, n, wanted.vectors);
+  if (!are_symmetric_finite(a, n) || !eigen.run(a, team)) return fill_with_nan(y, of_vectors + n, team);
+  for (std::int64_t i = 0; team.worker() == 0 && i < n; ++i) y[of_vectors + i] = eigen.value(i);
   if (!wanted.vectors) return;
-  T* const sorted = eigen.sorted_vectors();
-  transpose(sorted, n, n, eigen.pitch(), y, n);
+  const std::int64_t begin = n * team.worker() / team.size(), end = n * (team.worker() + 1) / team.size();
+  transpose(eigen.sorted_vectors(begin, end), end - begin, n, eigen.pitch(), y + begin, n);
 }
 
-template std::int64_t Decompositions<float>::room_for_eigh(const MatrixSize&, const Wanted&);
-template std::int64_t Decompositions<double>::room_for_eigh(const MatrixSize&, const Wanted&);
-template void Decompositions<float>::eigh(const MatrixSize&, const Wanted&, const float*, float*, Room);
-template void Decompositions<double>::eigh(const MatrixSize&, const Wanted&, const double*, double*, Room);
+template RoomBytes Decompositions<float>::room_for_eigh(const MatrixSize&, const Wanted&);
+template RoomBytes Decompositions<double>::room_for_eigh(const MatrixSize&, const Wanted&);
+template void Decompositions<float>::eigh(const MatrixSize&, const Wanted&, const float*, float*, Room, Room,
+                                          const Team&);
+template void Decompositions<double>::eigh(const MatrixSize&, const Wanted&, const double*, double*, Room, Room,
+                                           const Team&);
 
 }  // namespace gradus::library::factors

@@ -9,13 +9,6 @@ namespace {
 
 constexpr std::int64_t strip_columns = 128;  // of an inverse, which a thread finds from first to last
 
-/// The bytes that `take` takes from a shared and from an own room.
-template <class Take> RoomBytes bytes_taken(const Take& take) {
-  Room shared, own;
-  take(shared, own);
-  return {shared.bytes(), own.bytes()};
-}
-
 // Solving.
 
 template <class T> struct SolveRoom {

@@ -43,6 +43,23 @@ struct RoomBytes {
   std::int64_t shared = 0, own = 0;
 };
 
+/// The bytes that take(shared, own) takes.
+template <class Take> RoomBytes bytes_taken(const Take& take) {
+  Room shared, own;
+  take(shared, own);
+  return {shared.bytes(), own.bytes()};
+}
+
+/// The number of matrices in [..., m, n].
+inline std::int64_t matrices_in(const Shape& shape) {
+  std::int64_t count = 1;
+  for (int i = 0; i < shape.rank() - 2; ++i) count *= shape[i];
+  return count;
+}
+
+/// From so many rows on a team works on a matrix, if there are at most so many of them.
+constexpr std::int64_t fewest_rows_of_teams = 192, most_matrices_of_teams = 8;
+
 /// Matrices of `n` rows, and right sides of `columns`.
 struct Sizes {
   std::int64_t n = 0, columns = 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include "gradus/backend/cpu/kernels/factor_products.h"
 #include "gradus/backend/cpu/kernels/row_functions.h"
 
@@ -15,6 +16,24 @@ constexpr std::int64_t block_reflections = 32;
 
 /// The multiple of vector_elements at or before `i`: where functions of rows may begin.
 constexpr std::int64_t start_before(std::int64_t i) { return i / vector_elements * vector_elements; }
+
+/// Rows [begin, end) of this member's, of `rows`, whose work is that of `cost` of a row: so that members have equal
+/// shares, by whole blocks.
+template <class Cost> Columns own_rows(const Team& team, std::int64_t rows, const Cost& cost) {
+  double all = 0;
+  for (std::int64_t i = 0; i < rows; i += block_reflections) all += cost(i);
+  Columns own{rows, rows};
+  double before = 0;
+  for (std::int64_t i = 0; i < rows; i += block_reflections) {
+    if (own.begin == rows && before >= all * team.worker() / team.size()) own.begin = i;
+    if (before >= all * (team.worker() + 1) / team.size()) {
+      own.end = i;
+      break;
+    }
+    before += cost(i);
+  }
+  return {std::min(own.begin, own.end), own.end};
+}
 
 // Powers of two by bits: an object file has no library of functions.
 
@@ -131,12 +150,15 @@ void apply_reflection(const T* v, T tau, std::int64_t width, T* m, std::int64_t 
   }
 }
 
-/// Rows of m: [rows, width] become those of (H_0 H_1 ... H_(count - 1))', of reflections whose v_j is 0 before j.
+/// Rows `own` of m, of `width` elements, become those of (H_0 H_1 ... H_(count - 1))', of reflections whose v_j is 0
+/// before j; up to block_reflections of them all rows are one thread's.
 template <class T>
 void form_orthogonal(const T* v, std::int64_t v_pitch, std::int64_t count, std::int64_t width, const T* taus, T* m,
-                     std::int64_t pitch, std::int64_t rows, ReflectionBlock<T>& block, Multiplier<T>& multiply) {
-  clear(m, rows, width, pitch);
-  for (std::int64_t i = 0; i < rows; ++i) m[i * pitch + i] = 1;
+                     std::int64_t pitch, Columns own, ReflectionBlock<T>& block, Multiplier<T>& multiply) {
+  const std::int64_t rows = own.end;
+  if (own.count() == 0) return;
+  clear(m + own.begin * pitch, own.count(), width, pitch);
+  for (std::int64_t i = own.begin; i < rows; ++i) m[i * pitch + i] = 1;
   if (count <= block_reflections) {
     for (std::int64_t j = count; j-- > 0;) {
       const std::int64_t start = start_before(j);
@@ -146,45 +168,67 @@ void form_orthogonal(const T* v, std::int64_t v_pitch, std::int64_t count, std::
   }
   for (std::int64_t first = (count - 1) / block_reflections * block_reflections; first >= 0;
        first -= block_reflections) {
-    const std::int64_t start = start_before(first);
+    const std::int64_t start = start_before(first), row = std::max(first, own.begin);
+    if (row >= rows) continue;
     block.set(v + first * v_pitch + start, v_pitch, std::min(block_reflections, count - first), width - start,
               taus + first, multiply);
-    block.apply(true, m + first * pitch + start, pitch, rows - first, multiply);
+    block.apply(true, m + row * pitch + start, pitch, rows - row, multiply);
   }
 }
+/// The rows of form_orthogonal() that are this member's: row i is changed by the blocks up to it.
+inline Columns own_rows_to_form(const Team& team, std::int64_t rows, std::int64_t count, std::int64_t width) {
+  return own_rows(team, rows, [=](std::int64_t i) {
+    const auto changed = static_cast<double>(std::min(i, count) + block_reflections);
+    return changed * (static_cast<double>(width) - changed / 2);
+  });
+}
 
-/// QR of a matrix that is given by its columns, as rows of `columns`.
+/// QR of a matrix that is given by its columns, as rows of `columns`: a team's, whose members meet after each panel and
+/// after its product with the columns behind, of which each has its own.
 template <class T> class ColumnReflections {
  public:
   /// m rows and n columns.
-  ColumnReflections(Room& own, std::int64_t m, std::int64_t n)
+  ColumnReflections(Room& shared, std::int64_t m, std::int64_t n)
       : m_(m),
         n_(n),
         count_(std::min(m, n)),
         width_(padded(m)),
         pitch_(pitch_for<T>(width_)),
-        columns_(own.take<T>(n * pitch_)),
-        v_(own.take<T>(count_ * pitch_)),
-        taus_(own.take<T>(count_)) {}
+        columns_(shared.take<T>(n * pitch_)),
+        v_(shared.take<T>(count_ * pitch_)),
+        taus_(shared.take<T>(count_)) {}
 
   T* column(std::int64_t j) const { return columns_ + j * pitch_; }
   std::int64_t pitch() const { return pitch_; }
   std::int64_t width() const { return width_; }
 
-  /// Above the diagonal of the columns, and on it, is R afterwards.
-  void factor(ReflectionBlock<T>& block, Multiplier<T>& multiply) const {
+  /// Above the diagonal of the columns, and on it, is R afterwards. Worker 0 has the columns that come next, and goes
+  /// on to their panel while others still change columns behind it.
+  void factor(ReflectionBlock<T>& block, Multiplier<T>& multiply, const Team& team) const {
+    team.meet();
+    if (team.worker() == 0) factor_panel(0);
     for (std::int64_t first = 0; first < count_; first += block_reflections) {
+      team.meet();
       const std::int64_t count = std::min(block_reflections, count_ - first), behind = first + count;
-      for (std::int64_t j = first; j < behind; ++j) factor_column(j, first, behind);
       if (behind == n_) break;
       const std::int64_t start = start_before(first);
-      block.set(v_ + first * pitch_ + start, pitch_, count, width_ - start, taus_ + first, multiply);
-      block.apply(false, column(behind) + start, pitch_, n_ - behind, multiply);
+      const Columns own = own_columns_behind(behind, team);
+      if (own.count() > 0) {
+        block.set(v_ + first * pitch_ + start, pitch_, count, width_ - start, taus_ + first, multiply);
+        block.apply(false, column(own.begin) + start, pitch_, own.count(), multiply);
+      }
+      if (team.worker() == 0 && behind < count_) factor_panel(behind);
     }
+    team.meet();
   }
-  /// q: [rows, width] becomes the first columns of Q, as rows.
-  void form(T* q, std::int64_t rows, ReflectionBlock<T>& block, Multiplier<T>& multiply) const {
-    form_orthogonal(v_, pitch_, count_, width_, taus_, q, pitch_, rows, block, multiply);
+  /// Rows `own` of q: [rows, width] become the first columns of Q, as rows.
+  void form(T* q, Columns own, ReflectionBlock<T>& block, Multiplier<T>& multiply) const {
+    form_orthogonal(v_, pitch_, count_, width_, taus_, q, pitch_, own, block, multiply);
+  }
+  /// The rows of q that are this member's.
+  Columns own_rows_of_q(std::int64_t rows, const Team& team) const {
+    if (count_ <= block_reflections) return team.worker() == 0 ? Columns{0, rows} : Columns{rows, rows};
+    return own_rows_to_form(team, rows, count_, width_);
   }
   /// r: [rows, n], rows `pitch` apart, becomes R.
   void write_upper(T* r, std::int64_t rows, std::int64_t pitch) const {
@@ -193,6 +237,23 @@ template <class T> class ColumnReflections {
   }
 
  private:
+  /// The columns from `behind` on that are this member's. A column of the next panel costs worker 0 about
+  /// `of_panel` as much as the product does.
+  Columns own_columns_behind(std::int64_t behind, const Team& team) const {
+    constexpr double of_panel = 4;
+    if (team.size() == 1) return {behind, n_};
+    const std::int64_t next = std::min(n_ - behind, block_reflections);
+    const auto all = static_cast<double>(n_ - behind), panel = of_panel * static_cast<double>(next);
+    const auto till = [&](int worker) {
+      const double share = (all + panel) * worker / team.size() - panel;
+      return worker == team.size() ? n_ : behind + std::clamp(static_cast<std::int64_t>(share), next, n_ - behind);
+    };
+    return {team.worker() == 0 ? behind : till(team.worker()), till(team.worker() + 1)};
+  }
+  void factor_panel(std::int64_t first) const {
+    const std::int64_t behind = std::min(first + block_reflections, count_);
+    for (std::int64_t j = first; j < behind; ++j) factor_column(j, first, behind);
+  }
   void factor_column(std::int64_t j, std::int64_t first, std::int64_t behind) const {
     T *const x = column(j), *const v = v_ + j * pitch_;
     taus_[j] = reflect(x[j], x + j + 1, m_ - j - 1);
@@ -206,6 +267,11 @@ template <class T> class ColumnReflections {
   std::int64_t m_, n_, count_, width_, pitch_;
   T *columns_, *v_, *taus_;
 };
+
+/// Worker 0 makes all n numbers NaN.
+template <class T> void fill_with_nan(T* y, std::int64_t n, const Team& team) {
+  if (team.worker() == 0) std::fill_n(y, n, std::numeric_limits<T>::quiet_NaN());
+}
 
 /// True if all n numbers are finite.
 template <class T> bool are_finite(const T* x, std::int64_t n) {
@@ -235,15 +301,26 @@ template <class T> T largest_size(const T* x, std::int64_t n) {
   return largest;
 }
 
-/// Rotations of neighbouring rows that wait to be applied together, to strips of columns that stay near.
+/// The order of values, ascending or descending; of equal ones the first comes first.
+template <class V> void order_by(const V* values, std::int64_t n, bool ascending, std::int64_t* order) {
+  std::iota(order, order + n, 0);
+  std::sort(order, order + n, [=](std::int64_t i, std::int64_t j) {
+    if (values[i] == values[j]) return i < j;
+    return ascending ? values[i] < values[j] : values[i] > values[j];
+  });
+}
+
+/// Rotations of neighbouring rows that wait to be applied together, to strips of columns that stay near. Worker 0 of a
+/// team finds them.
 template <class T> class WaitingRotations {
  public:
   /// Waits for rotations of matrices of n rows.
-  WaitingRotations(Room& own, std::int64_t n)
+  WaitingRotations(Room& shared, std::int64_t n)
       : n_(n),
-        c_(own.take<T>(most_sweeps * n)),
-        s_(own.take<T>(most_sweeps * n)),
-        sweeps_(own.take<Sweep>(most_sweeps)) {}
+        c_(shared.take<T>(most_sweeps * n)),
+        s_(shared.take<T>(most_sweeps * n)),
+        sweeps_(shared.take<Sweep>(most_sweeps)),
+        paired_(shared.take<std::int64_t>(1)) {}
   bool is_full() const { return count_ == most_sweeps; }
   /// A sweep over rotations first, first + 1, ..., whose cosines and sines are to be set.
   void begin(std::int64_t first, std::int64_t count, bool ascending) {
@@ -251,12 +328,15 @@ template <class T> class WaitingRotations {
     ++count_;
   }
   void set(std::int64_t i, double c, double s) { put((count_ - 1) * n_ + i, static_cast<T>(c), static_cast<T>(s)); }
-  /// Applies what waits to rows of `width` elements; it goes on waiting.
-  void apply(T* rows, std::int64_t pitch, std::int64_t width) {
+  /// Ends the waiting: every member may apply what has waited.
+  void close() {
     pair_sweeps();
-    row_functions<T>().rotate(rows, pitch, width, sweeps_, count_, c_, s_);
+    *paired_ = count_, count_ = 0;
   }
-  void clear() { count_ = 0; }
+  /// Applies what has waited to columns `own` of rows.
+  void apply(T* rows, std::int64_t pitch, Columns own) const {
+    if (own.count() > 0) row_functions<T>().rotate(rows + own.begin, pitch, own.count(), sweeps_, *paired_, c_, s_);
+  }
 
  private:
   static constexpr std::int64_t most_sweeps = 32;
@@ -283,6 +363,30 @@ template <class T> class WaitingRotations {
   std::int64_t n_, count_ = 0;
   T *c_, *s_;
   Sweep* sweeps_;
+  std::int64_t* paired_;  // sweeps that are to be applied
 };
+
+/// Worker 0 calls iterate(flush), where flush() lets all members apply what waits: close() ends the waiting, apply()
+/// is each member's part. `ended`: shared.
+template <class Iterate, class Close, class Apply>
+void iterate_together(const Team& team, std::int64_t* ended, const Iterate& iterate, const Close& close,
+                      const Apply& apply) {
+  if (team.worker() != 0) {
+    for (team.meet(); *ended == 0; team.meet()) {
+      apply();
+      team.meet();
+    }
+    return;
+  }
+  *ended = 0;
+  iterate([&] {
+    close();
+    team.meet();
+    apply();
+    team.meet();
+  });
+  *ended = 1;
+  team.meet();
+}
 
 }  // namespace gradus::library::factors

@@ -9,9 +9,6 @@ namespace {
 
 // LU.
 
-template <class T> void write_lu(const Elimination<T>& e, std::int64_t n, T* y) {
-  copy_rows(e.row(0), n, n, e.pitch(), y, n);
-}
 template <class T> void write_lu(const SmallElimination<T>& e, std::int64_t n, T* y) {
   copy_rows(e.row(0), n, n, e.pitch(), y, n);
   const Triangle<T> lower = e.lower();
@@ -27,8 +24,8 @@ void write_order(const std::int64_t* pivots, std::int64_t n, std::int64_t panel,
 // A pseudoinverse: V S^+ U', of which S^+ U' or V S^+ is made in the place of one of the factors.
 
 template <class T> struct PinvRoom {
-  PinvRoom(const MatrixSize& size, Room& own)
-      : factors(own.take<T>((size.m + size.n + 1) * size.least())), multiply(own, std::max(size.m, size.n)) {}
+  PinvRoom(const MatrixSize& size, Room& shared, Room& own)
+      : factors(shared.take<T>((size.m + size.n + 1) * size.least())), multiply(own, std::max(size.m, size.n)) {}
   T* factors;
   Multiplier<T> multiply;
 };
@@ -170,21 +167,23 @@ template <class T> class Exponential {
 
 }  // namespace
 
-template <class T> std::int64_t Decompositions<T>::room_for_lu(const MatrixSize& size, const Wanted&) {
-  return bytes_of_room([&](Room& own) {
+template <class T> RoomBytes Decompositions<T>::room_for_lu(const MatrixSize& size, const Wanted&) {
+  return bytes_taken([&](Room& shared, Room& own) {
     own.take<std::int64_t>(size.n);
     if (size.n <= block_rows) {
       SmallElimination<T>(own, size.n, size.n, true);
     } else {
-      Elimination<T>(own, size.n, size.n);
+      Elimination<T>(shared, size.n, size.n);
       Multiplier<T>(own, size.n);
     }
   });
 }
-template <class T> void Decompositions<T>::lu(const MatrixSize& size, const Wanted&, const T* a, T* y, Room own) {
+template <class T>
+void Decompositions<T>::lu(const MatrixSize& size, const Wanted&, const T* a, T* y, Room shared, Room own,
+                           const Team& team) {
   const std::int64_t n = size.n;
   auto* const order = own.take<std::int64_t>(n);
-  if (!are_finite(a, n * n)) return static_cast<void>(std::fill_n(y, n * n + n, std::numeric_limits<T>::quiet_NaN()));
+  if (!are_finite(a, n * n)) return fill_with_nan(y, n * n + n, team);
   if (n <= block_rows) {
     const SmallElimination<T> e(own, n, n, true);
     e.set(a);
@@ -192,50 +191,60 @@ template <class T> void Decompositions<T>::lu(const MatrixSize& size, const Want
     write_lu(e, n, y);
     return write_order(e.pivots(), n, n, order, y + n * n);
   }
-  const Elimination<T> e(own, n, n);
+  const Elimination<T> e(shared, n, n);
   Multiplier<T> multiply(own, n);
-  e.set(a, Team{});
-  e.run(true, multiply, {});
-  write_lu(e, n, y);
-  write_order(e.pivots(), n, panel_columns(n), order, y + n * n);
+  e.set(a, team);
+  e.run(true, multiply, team);
+  const std::int64_t begin = n * team.worker() / team.size(), end = n * (team.worker() + 1) / team.size();
+  copy_rows(e.row(begin), end - begin, n, e.pitch(), y + begin * n, n);
+  if (team.worker() == 0) write_order(e.pivots(), n, panel_columns(n), order, y + n * n);
 }
 
-template <class T> std::int64_t Decompositions<T>::room_for_pinv(const MatrixSize& size, const Wanted& wanted) {
-  return bytes_of_room([&](Room& own) { PinvRoom<T>(size, own); }) +
-         (wanted.symmetric ? room_for_eigh : room_for_svd)(size, {});
+template <class T> RoomBytes Decompositions<T>::room_for_pinv(const MatrixSize& size, const Wanted& wanted) {
+  const RoomBytes room = bytes_taken([&](Room& shared, Room& own) { PinvRoom<T>(size, shared, own); });
+  const RoomBytes of_factors = (wanted.symmetric ? room_for_eigh : room_for_svd)(size, {});
+  return {room.shared + of_factors.shared, room.own + of_factors.own};
 }
 template <class T>
-void Decompositions<T>::pinv(const MatrixSize& size, const Wanted& wanted, const T* a, T* y, Room own) {
+void Decompositions<T>::pinv(const MatrixSize& size, const Wanted& wanted, const T* a, T* y, Room shared, Room own,
+                             const Team& team) {
   const auto [m, n] = size;
   const std::int64_t k = size.least();
-  PinvRoom<T> room(size, own);
+  PinvRoom<T> room(size, shared, own);
   T *const u = room.factors, *const s = u + m * k, *const v = wanted.symmetric ? u : s + k;
-  (wanted.symmetric ? eigh : svd)(size, {}, a, u, own);
+  (wanted.symmetric ? eigh : svd)(size, {}, a, u, shared, own, team);
+  team.meet();
   const bool is_nan = k > 0 && std::isnan(s[0]);
-  if (is_nan) return static_cast<void>(std::fill_n(y, n * m, std::numeric_limits<T>::quiet_NaN()));
-  invert_values(s, k, wanted.threshold);
+  if (is_nan) return fill_with_nan(y, n * m, team);
+  team.meet();  // all have seen it
+  if (team.worker() == 0) invert_values(s, k, wanted.threshold);
+  team.meet();
   T* const scaled = wanted.symmetric ? s + k : v;
-  for (std::int64_t i = 0; i < n; ++i)
+  const std::int64_t begin = n * team.worker() / team.size(), end = n * (team.worker() + 1) / team.size();
+  for (std::int64_t i = begin; i < end; ++i)
     for (std::int64_t j = 0; j < k; ++j) scaled[i * k + j] = v[i * k + j] * s[j];
-  std::fill_n(y, n * m, T(0));
-  room.multiply.add(n, m, k, {scaled, k, 1}, {u, 1, k}, y, m);
+  std::fill_n(y + begin * m, (end - begin) * m, T(0));
+  room.multiply.add(end - begin, m, k, {scaled + begin * k, k, 1}, {u, 1, k}, y + begin * m, m);
 }
 
-template <class T> std::int64_t Decompositions<T>::room_for_matrix_exp(const MatrixSize& size, const Wanted&) {
-  return bytes_of_room([&](Room& own) { Exponential<T>(size.n, own); });
+template <class T> RoomBytes Decompositions<T>::room_for_matrix_exp(const MatrixSize& size, const Wanted&) {
+  return bytes_taken([&](Room&, Room& own) { Exponential<T>(size.n, own); });
 }
 template <class T>
-void Decompositions<T>::matrix_exp(const MatrixSize& size, const Wanted&, const T* a, T* y, Room own) {
+void Decompositions<T>::matrix_exp(const MatrixSize& size, const Wanted&, const T* a, T* y, Room, Room own,
+                                   const Team&) {
   const std::int64_t n = size.n;
   if (!are_finite(a, n * n)) std::fill_n(y, n * n, std::numeric_limits<T>::quiet_NaN());
   else Exponential<T>(n, own).run(a, y);
 }
 
-#define GRADUS_WAYS_OF(name)                                                                               \
-  template std::int64_t Decompositions<float>::room_for_##name(const MatrixSize&, const Wanted&);          \
-  template std::int64_t Decompositions<double>::room_for_##name(const MatrixSize&, const Wanted&);         \
-  template void Decompositions<float>::name(const MatrixSize&, const Wanted&, const float*, float*, Room); \
-  template void Decompositions<double>::name(const MatrixSize&, const Wanted&, const double*, double*, Room)
+#define GRADUS_WAYS_OF(name)                                                                                       \
+  template RoomBytes Decompositions<float>::room_for_##name(const MatrixSize&, const Wanted&);                     \
+  template RoomBytes Decompositions<double>::room_for_##name(const MatrixSize&, const Wanted&);                    \
+  template void Decompositions<float>::name(const MatrixSize&, const Wanted&, const float*, float*, Room, Room,    \
+                                            const Team&);                                                          \
+  template void Decompositions<double>::name(const MatrixSize&, const Wanted&, const double*, double*, Room, Room, \
+                                             const Team&)
 GRADUS_WAYS_OF(lu);
 GRADUS_WAYS_OF(pinv);
 GRADUS_WAYS_OF(matrix_exp);

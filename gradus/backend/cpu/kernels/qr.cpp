@@ -6,10 +6,10 @@ namespace gradus::library::factors {
 namespace {
 
 template <class T> struct QrRoom {
-  QrRoom(const MatrixSize& size, const Wanted& wanted, Room& own)
+  QrRoom(const MatrixSize& size, const Wanted& wanted, Room& shared, Room& own)
       : rows(wanted.full ? size.m : size.least()),
-        columns(own, size.m, size.n),
-        q(own.take<T>(rows * columns.pitch())),
+        columns(shared, size.m, size.n),
+        q(shared.take<T>(rows * columns.pitch())),
         block(own, std::max(size.m, size.n)),
         multiply(own, std::max(size.m, size.n)) {}
   std::int64_t rows;  // of R
@@ -21,28 +21,35 @@ template <class T> struct QrRoom {
 
 }  // namespace
 
-template <class T> std::int64_t Decompositions<T>::room_for_qr(const MatrixSize& size, const Wanted& wanted) {
-  return bytes_of_room([&](Room& own) { QrRoom<T>(size, wanted, own); });
+template <class T> RoomBytes Decompositions<T>::room_for_qr(const MatrixSize& size, const Wanted& wanted) {
+  return bytes_taken([&](Room& shared, Room& own) { QrRoom<T>(size, wanted, shared, own); });
 }
 
 template <class T>
-void Decompositions<T>::qr(const MatrixSize& size, const Wanted& wanted, const T* a, T* y, Room own) {
-  QrRoom<T> room(size, wanted, own);
+void Decompositions<T>::qr(const MatrixSize& size, const Wanted& wanted, const T* a, T* y, Room shared, Room own,
+                           const Team& team) {
+  QrRoom<T> room(size, wanted, shared, own);
   const auto [m, n] = size;
   const ColumnReflections<T>& columns = room.columns;
-  if (!are_finite(a, m * n))
-    return static_cast<void>(std::fill_n(y, room.rows * (m + n), std::numeric_limits<T>::quiet_NaN()));
-  clear(columns.column(0), n, columns.width(), columns.pitch());
-  transpose(a, m, n, n, columns.column(0), columns.pitch());
-  columns.factor(room.block, room.multiply);
-  columns.form(room.q, room.rows, room.block, room.multiply);
-  transpose(room.q, room.rows, m, columns.pitch(), y, room.rows);
-  columns.write_upper(y + m * room.rows, room.rows, n);
+  const std::int64_t pitch = columns.pitch();
+  if (!are_finite(a, m * n)) return fill_with_nan(y, room.rows * (m + n), team);
+  const Columns mine = own_columns(team, n);
+  clear(columns.column(mine.begin), mine.count(), columns.width(), pitch);
+  transpose(a + mine.begin, m, mine.count(), n, columns.column(mine.begin), pitch);
+  columns.factor(room.block, room.multiply, team);
+  const Columns of_q = columns.own_rows_of_q(room.rows, team);
+  if (of_q.count() > 0) {
+    columns.form(room.q, of_q, room.block, room.multiply);
+    transpose(room.q + of_q.begin * pitch, of_q.count(), m, pitch, y + of_q.begin, room.rows);
+  }
+  if (team.worker() == team.size() - 1) columns.write_upper(y + m * room.rows, room.rows, n);
 }
 
-template std::int64_t Decompositions<float>::room_for_qr(const MatrixSize&, const Wanted&);
-template std::int64_t Decompositions<double>::room_for_qr(const MatrixSize&, const Wanted&);
-template void Decompositions<float>::qr(const MatrixSize&, const Wanted&, const float*, float*, Room);
-template void Decompositions<double>::qr(const MatrixSize&, const Wanted&, const double*, double*, Room);
+template RoomBytes Decompositions<float>::room_for_qr(const MatrixSize&, const Wanted&);
+template RoomBytes Decompositions<double>::room_for_qr(const MatrixSize&, const Wanted&);
+template void Decompositions<float>::qr(const MatrixSize&, const Wanted&, const float*, float*, Room, Room,
+                                        const Team&);
+template void Decompositions<double>::qr(const MatrixSize&, const Wanted&, const double*, double*, Room, Room,
+                                         const Team&);
 
 }  // namespace gradus::library::factors

@@ -7,28 +7,30 @@
 namespace gradus::library::factors {
 
 template <class T>
-SquareSingularValues<T>::SquareSingularValues(Room& own, std::int64_t n, bool vectors)
+SquareSingularValues<T>::SquareSingularValues(Room& shared, Room& own, std::int64_t n, bool vectors)
     : n_(n),
       width_(padded(n)),
       pitch_(pitch_for<T>(width_)),
       wants_vectors_(vectors),
-      a_(own.take<T>(n * pitch_)),
-      left_v_(own.take<T>(n * pitch_)),
-      right_v_(own.take<T>(n * pitch_)),
-      x_(own.take<T>(block_reflections * pitch_)),
-      y_(own.take<T>(block_reflections * pitch_)),
-      left_taus_(own.take<T>(n)),
-      right_taus_(own.take<T>(n)),
+      a_(shared.take<T>(n * pitch_)),
+      left_v_(shared.take<T>(n * pitch_)),
+      right_v_(shared.take<T>(n * pitch_)),
+      x_(shared.take<T>(block_reflections * pitch_)),
+      y_(shared.take<T>(block_reflections * pitch_)),
+      left_taus_(shared.take<T>(n)),
+      right_taus_(shared.take<T>(n)),
       of_first_(own.take<T>(block_reflections)),
       of_second_(own.take<T>(block_reflections)),
-      d_(own.take<double>(n)),
-      e_(own.take<double>(n)),
-      order_(own.take<std::int64_t>(n)),
-      u_(vectors ? own.take<T>(n * pitch_) : nullptr),
-      v_(vectors ? own.take<T>(n * pitch_) : nullptr),
+      d_(shared.take<double>(n)),
+      e_(shared.take<double>(n)),
+      order_(shared.take<std::int64_t>(n)),
+      ended_(shared.take<std::int64_t>(1)),
+      converged_(shared.take<std::int64_t>(1)),
+      u_(vectors ? shared.take<T>(n * pitch_) : nullptr),
+      v_(vectors ? shared.take<T>(n * pitch_) : nullptr),
       block_(own, n),
-      left_rotations_(own, vectors ? n : 0),
-      right_rotations_(own, vectors ? n : 0),
+      left_rotations_(shared, vectors ? n : 0),
+      right_rotations_(shared, vectors ? n : 0),
       multiply_(own, n) {}
 
 /// from, from `start` on, less the rows by of_first_ and of_second_.
@@ -96,42 +98,58 @@ template <class T> void SquareSingularValues<T>::reduce_row(std::int64_t i, std:
   for (std::int64_t r = i + 1; r < n_; ++r) x[r] *= right_taus_[i];
 }
 
-template <class T> void SquareSingularValues<T>::reduce() {
+template <class T> void SquareSingularValues<T>::reduce_panel(std::int64_t first, std::int64_t count) {
+  for (std::int64_t i = first; i < first + count; ++i) reduce_column(i, first), reduce_row(i, first);
+  for (std::int64_t k = 0; k < count * pitch_; ++k) x_[k] = -x_[k], y_[k] = -y_[k];
+}
+
+/// Worker 0 does the rows and columns of a panel, each member its columns of the rest.
+template <class T> void SquareSingularValues<T>::reduce(const Team& team) {
   for (std::int64_t first = 0; first < n_; first += block_reflections) {
     const std::int64_t count = std::min(block_reflections, n_ - first), behind = first + count, rest = n_ - behind;
-    for (std::int64_t i = first; i < behind; ++i) reduce_column(i, first), reduce_row(i, first);
+    if (team.worker() == 0) reduce_panel(first, count);
+    team.meet();
     if (rest == 0) return;
-    for (std::int64_t k = 0; k < count * pitch_; ++k) x_[k] = -x_[k], y_[k] = -y_[k];
-    multiply_.add(rest, rest, count, {at(left_v_, first, behind), 1, pitch_}, {y_ + behind, pitch_, 1},
-                  at(a_, behind, behind), pitch_);
-    multiply_.add(rest, rest, count, {x_ + behind, 1, pitch_}, {at(right_v_, first, behind), pitch_, 1},
-                  at(a_, behind, behind), pitch_);
+    Columns own = own_columns(team, rest);
+    own.begin += behind, own.end += behind;
+    multiply_.add(rest, own.count(), count, {at(left_v_, first, behind), 1, pitch_}, {y_ + own.begin, pitch_, 1},
+                  at(a_, behind, own.begin), pitch_);
+    multiply_.add(rest, own.count(), count, {x_ + behind, 1, pitch_}, {at(right_v_, first, own.begin), pitch_, 1},
+                  at(a_, behind, own.begin), pitch_);
+    team.meet();
   }
 }
 
-template <class T> bool SquareSingularValues<T>::run() {
-  reduce();
+template <class T> bool SquareSingularValues<T>::run(const Team& team) {
+  reduce(team);
   if (wants_vectors_) {
-    form_orthogonal(left_v_, pitch_, n_, width_, left_taus_, u_, pitch_, n_, block_, multiply_);
-    form_orthogonal(right_v_, pitch_, n_, width_, right_taus_, v_, pitch_, n_, block_, multiply_);
+    const Columns own =
+        n_ > block_reflections ? own_rows_to_form(team, n_, n_, width_) : Columns{team.worker() == 0 ? 0 : n_, n_};
+    form_orthogonal(left_v_, pitch_, n_, width_, left_taus_, u_, pitch_, own, block_, multiply_);
+    form_orthogonal(right_v_, pitch_, n_, width_, right_taus_, v_, pitch_, own, block_, multiply_);
   }
-  const auto flush = [this] {
-    left_rotations_.apply(u_, pitch_, width_);
-    right_rotations_.apply(v_, pitch_, width_);
-    left_rotations_.clear(), right_rotations_.clear();
+  team.meet();
+  const auto close = [this] { left_rotations_.close(), right_rotations_.close(); };
+  const Columns own = own_columns(team, width_);
+  const auto apply = [&] { left_rotations_.apply(u_, pitch_, own), right_rotations_.apply(v_, pitch_, own); };
+  const auto iterate = [&]<class Flush>(Flush flush) {
+    auto* const left = wants_vectors_ ? &left_rotations_ : nullptr;
+    auto* const right = wants_vectors_ ? &right_rotations_ : nullptr;
+    *converged_ = n_ == 0 || BidiagonalQr<T, Flush>(d_, e_, n_, left, right, flush).run();
+    if (*converged_ == 0) return;
+    make_positive();
+    order_by(d_, n_, false, order_);
   };
-  auto* const left = wants_vectors_ ? &left_rotations_ : nullptr;
-  auto* const right = wants_vectors_ ? &right_rotations_ : nullptr;
-  if (n_ > 0 && !BidiagonalQr<T, decltype(flush)>(d_, e_, n_, left, right, flush).run()) return false;
+  iterate_together(team, ended_, iterate, close, apply);
+  return *converged_ != 0;
+}
+
+template <class T> void SquareSingularValues<T>::make_positive() {
   for (std::int64_t i = 0; i < n_; ++i) {
     if (wants_vectors_ && d_[i] < 0)
       for (std::int64_t j = 0; j < width_; ++j) v_[i * pitch_ + j] = -v_[i * pitch_ + j];
     d_[i] = std::abs(d_[i]);
   }
-  std::iota(order_, order_ + n_, 0);
-  std::sort(order_, order_ + n_,
-            [this](std::int64_t i, std::int64_t j) { return d_[i] > d_[j] || (d_[i] == d_[j] && i < j); });
-  return true;
 }
 
 template class SquareSingularValues<float>;
@@ -143,7 +161,7 @@ namespace {
 /// then keep what small ones say. Others keep their order.
 template <class T> class GradedOrder {
  public:
-  GradedOrder(Room& own, std::int64_t n) : n_(n), sizes_(own.take<T>(n)), order_(own.take<std::int64_t>(n)) {}
+  GradedOrder(Room& shared, std::int64_t n) : n_(n), sizes_(shared.take<T>(n)), order_(shared.take<std::int64_t>(n)) {}
   T* sizes() const { return sizes_; }
   void sort() {
     constexpr T far = 1000;
@@ -152,12 +170,9 @@ template <class T> class GradedOrder {
       most = std::max(most, sizes_[i]);
       if (sizes_[i] > 0) least = std::min(least, sizes_[i]);
     }
-    std::iota(order_, order_ + n_, 0);
     is_sorted_ = most / far > least;
-    if (is_sorted_)
-      std::sort(order_, order_ + n_, [this](std::int64_t i, std::int64_t j) {
-        return sizes_[i] > sizes_[j] || (sizes_[i] == sizes_[j] && i < j);
-      });
+    if (is_sorted_) order_by(sizes_, n_, false, order_);
+    else std::iota(order_, order_ + n_, 0);
   }
   std::int64_t operator[](std::int64_t i) const { return order_[i]; }
   /// Elements of each of k rows go back to where they came from.
@@ -176,42 +191,46 @@ template <class T> class GradedOrder {
   bool is_sorted_ = false;
 };
 
-/// Singular values of a matrix or of its transpose, whichever is tall.
+/// Singular values of a matrix or of its transpose, whichever is tall. Worker 0 knows orders and powers, and brings
+/// numbers to their places.
 template <class T> class TallSingularValues {
  public:
-  TallSingularValues(const MatrixSize& size, bool vectors, Room& own)
+  TallSingularValues(const MatrixSize& size, bool vectors, Room& shared, Room& own)
       : m_(size.m),
         n_(size.n),
         long_(std::max(m_, n_)),
         k_(size.least()),
         vectors_(vectors),
-        row_order_(own, m_),
-        column_order_(own, n_),
-        core_(own, k_, vectors),
-        columns_(own, is_square() ? 0 : long_, is_square() ? 0 : k_),
-        q_(is_square() || !vectors ? nullptr : own.take<T>(k_ * columns_.pitch())),
-        rows_(is_square() || !vectors ? nullptr : own.take<T>(k_ * columns_.pitch())),
+        row_order_(shared, m_),
+        column_order_(shared, n_),
+        core_(shared, own, k_, vectors),
+        columns_(shared, is_square() ? 0 : long_, is_square() ? 0 : k_),
+        q_(is_square() || !vectors ? nullptr : shared.take<T>(k_ * columns_.pitch())),
+        rows_(is_square() || !vectors ? nullptr : shared.take<T>(k_ * columns_.pitch())),
         block_(own, is_square() ? 0 : long_),
         multiply_(own, is_square() ? 0 : long_) {}
 
-  bool run(const T* a) {
-    power_ = power_into_range(largest_size(a, m_ * n_));
-    find_orders(a);
-    clear(core_.row(0), k_, core_.width(), core_.pitch());
-    if (is_square()) copy_scaled(a, core_.row(0), core_.pitch(), 1);
-    else factor(a);
-    return core_.run();
+  bool run(const T* a, const Team& team) {
+    if (team.worker() == 0) bring_in(a);
+    if (!is_square()) {
+      columns_.factor(block_, multiply_, team);
+      if (team.worker() == 0) columns_.write_upper(core_.row(0), k_, core_.pitch());
+    }
+    return core_.run(team);
   }
-  void write(T* y) {
+  void write(T* y, const Team& team) {
     T* const s = y + (vectors_ ? m_ * k_ : 0);
-    for (std::int64_t i = 0; i < k_; ++i) s[i] = static_cast<T>(core_.value(i) / static_cast<double>(power_));
+    for (std::int64_t i = 0; team.worker() == 0 && i < k_; ++i)
+      s[i] = static_cast<T>(core_.value(i) / static_cast<double>(power_));
     if (!vectors_) return;
     T *const u = y, *const v = s + k_;
     const bool is_tall = m_ >= n_;
-    write_long(is_tall ? row_order_ : column_order_, is_tall ? u : v);
-    for (std::int64_t i = 0; i < k_; ++i) std::copy_n(core_.right(i), core_.width(), core_.row(i));
-    (is_tall ? column_order_ : row_order_).undo(core_.row(0), core_.pitch(), k_);
-    transpose(core_.row(0), k_, k_, core_.pitch(), is_tall ? v : u, k_);
+    const GradedOrder<T>&of_long = is_tall ? row_order_ : column_order_,
+          &of_short = is_tall ? column_order_ : row_order_;
+    if (!is_square()) write_long(of_long, is_tall ? u : v, team);
+    if (team.worker() != 0) return;
+    if (is_square()) write_short(&SquareSingularValues<T>::left, of_long, u);
+    write_short(&SquareSingularValues<T>::right, of_short, is_tall ? v : u);
   }
 
  private:
@@ -232,26 +251,40 @@ template <class T> class TallSingularValues {
       for (std::int64_t j = 0; j < n_; ++j) to[i * row + j * column] = from[column_order_[j]] * power_;
     }
   }
-  void factor(const T* a) {
-    T* const first = columns_.column(0);
-    clear(first, k_, columns_.width(), columns_.pitch());
+  void bring_in(const T* a) {
+    power_ = power_into_range(largest_size(a, m_ * n_));
+    find_orders(a);
+    clear(core_.row(0), k_, core_.width(), core_.pitch());
+    if (is_square()) return copy_scaled(a, core_.row(0), core_.pitch(), 1);
     const std::int64_t pitch = columns_.pitch();
-    copy_scaled(a, first, m_ < n_ ? pitch : 1, m_ < n_ ? 1 : pitch);
-    columns_.factor(block_, multiply_);
-    columns_.write_upper(core_.row(0), k_, core_.pitch());
+    clear(columns_.column(0), k_, columns_.width(), pitch);
+    copy_scaled(a, columns_.column(0), m_ < n_ ? pitch : 1, m_ < n_ ? 1 : pitch);
+  }
+  /// Vectors of k_ elements.
+  void write_short(const T* (SquareSingularValues<T>::*vectors)(std::int64_t) const, const GradedOrder<T>& order,
+                   T* y) {
+    bring_in_order(vectors);
+    order.undo(core_.row(0), core_.pitch(), k_);
+    transpose(core_.row(0), k_, k_, core_.pitch(), y, k_);
+  }
+  void bring_in_order(const T* (SquareSingularValues<T>::*vectors)(std::int64_t) const) {
+    for (std::int64_t i = 0; i < k_; ++i) std::copy_n((core_.*vectors)(i), core_.width(), core_.row(i));
   }
   /// The vectors of long_ elements: Q times those of R.
-  void write_long(const GradedOrder<T>& order, T* y) {
-    for (std::int64_t i = 0; i < k_; ++i) std::copy_n(core_.left(i), core_.width(), core_.row(i));
-    if (is_square()) {
-      order.undo(core_.row(0), core_.pitch(), k_);
-      return transpose(core_.row(0), k_, k_, core_.pitch(), y, k_);
-    }
-    columns_.form(q_, k_, block_, multiply_);
-    clear(rows_, k_, columns_.width(), columns_.pitch());
-    multiply_.add(k_, long_, k_, {core_.row(0), core_.pitch(), 1}, {q_, columns_.pitch(), 1}, rows_, columns_.pitch());
-    order.undo(rows_, columns_.pitch(), k_);
-    transpose(rows_, k_, long_, columns_.pitch(), y, k_);
+  void write_long(const GradedOrder<T>& order, T* y, const Team& team) {
+    const std::int64_t pitch = columns_.pitch();
+    if (team.worker() == 0) bring_in_order(&SquareSingularValues<T>::left);
+    if (const Columns of_q = columns_.own_rows_of_q(k_, team); of_q.count() > 0)
+      columns_.form(q_, of_q, block_, multiply_);
+    team.meet();
+    const std::int64_t begin = k_ * team.worker() / team.size(), end = k_ * (team.worker() + 1) / team.size();
+    T* const own = rows_ + begin * pitch;
+    clear(own, end - begin, columns_.width(), pitch);
+    multiply_.add(end - begin, long_, k_, {core_.row(begin), core_.pitch(), 1}, {q_, pitch, 1}, own, pitch);
+    team.meet();
+    if (team.worker() != 0) return;
+    order.undo(rows_, pitch, k_);
+    transpose(rows_, k_, long_, pitch, y, k_);
   }
 
   std::int64_t m_, n_, long_, k_;
@@ -267,22 +300,25 @@ template <class T> class TallSingularValues {
 
 }  // namespace
 
-template <class T> std::int64_t Decompositions<T>::room_for_svd(const MatrixSize& size, const Wanted& wanted) {
-  return bytes_of_room([&](Room& own) { TallSingularValues<T>(size, wanted.vectors, own); });
+template <class T> RoomBytes Decompositions<T>::room_for_svd(const MatrixSize& size, const Wanted& wanted) {
+  return bytes_taken([&](Room& shared, Room& own) { TallSingularValues<T>(size, wanted.vectors, shared, own); });
 }
 
 template <class T>
-void Decompositions<T>::svd(const MatrixSize& size, const Wanted& wanted, const T* a, T* y, Room own) {
+void Decompositions<T>::svd(const MatrixSize& size, const Wanted& wanted, const T* a, T* y, Room shared, Room own,
+                            const Team& team) {
   const auto [m, n] = size;
-  TallSingularValues<T> values(size, wanted.vectors, own);
-  if (are_finite(a, m * n) && values.run(a)) return values.write(y);
+  TallSingularValues<T> values(size, wanted.vectors, shared, own);
+  if (are_finite(a, m * n) && values.run(a, team)) return values.write(y, team);
   const std::int64_t k = size.least(), numbers = k + (wanted.vectors ? (m + n) * k : 0);
-  std::fill_n(y, numbers, std::numeric_limits<T>::quiet_NaN());
+  fill_with_nan(y, numbers, team);
 }
 
-template std::int64_t Decompositions<float>::room_for_svd(const MatrixSize&, const Wanted&);
-template std::int64_t Decompositions<double>::room_for_svd(const MatrixSize&, const Wanted&);
-template void Decompositions<float>::svd(const MatrixSize&, const Wanted&, const float*, float*, Room);
-template void Decompositions<double>::svd(const MatrixSize&, const Wanted&, const double*, double*, Room);
+template RoomBytes Decompositions<float>::room_for_svd(const MatrixSize&, const Wanted&);
+template RoomBytes Decompositions<double>::room_for_svd(const MatrixSize&, const Wanted&);
+template void Decompositions<float>::svd(const MatrixSize&, const Wanted&, const float*, float*, Room, Room,
+                                         const Team&);
+template void Decompositions<double>::svd(const MatrixSize&, const Wanted&, const double*, double*, Room, Room,
+                                          const Team&);
 
 }  // namespace gradus::library::factors

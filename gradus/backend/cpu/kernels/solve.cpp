@@ -11,7 +11,6 @@ using namespace factors;
 BoundThunk factors::bind_call(Call call, std::int64_t count, const Operations& operations,
                               RoomBytes (*room_f32)(const Sizes&), RoomBytes (*room_f64)(const Sizes&),
                               KernelFunction together) {
-  constexpr std::int64_t fewest_rows = 192, most_matrices = 8;  // of a matrix that is a team's
   const RoomBytes room = (call.dtype == f64 ? room_f64 : room_f32)(call.sizes);
   const std::int64_t n = call.sizes.n, elements = count * (n * n + 2 * n * call.sizes.columns);
   BoundThunk bound{.extent = call.result == 0 ? 0 : count};
@@ -22,7 +21,7 @@ BoundThunk factors::bind_call(Call call, std::int64_t count, const Operations& o
                     : count * n * n * (operations.thirds * n / 3 + operations.of_column * call.sizes.columns);
   bound.worker_scratch = room.shared + room.own;
   call.own_begin = room.shared;
-  if (n >= fewest_rows && count <= most_matrices) {
+  if (n >= fewest_rows_of_teams && count <= most_matrices_of_teams) {
     bound.together = together;
     bound.shared_scratch = room.shared, bound.scratch_together = room.own;
     bound.nested_meetings = count * 2 * divide_up(n, block_rows);
@@ -33,13 +32,6 @@ BoundThunk factors::bind_call(Call call, std::int64_t count, const Operations& o
 }
 
 namespace {
-
-/// The number of matrices in [..., n, n].
-std::int64_t count_of(const Shape& shape) {
-  std::int64_t count = 1;
-  for (int i = 0; i < shape.rank() - 2; ++i) count *= shape[i];
-  return count;
-}
 
 /// [..., n, n] and [..., n, columns].
 Call systems(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options, bool lower) {
@@ -56,7 +48,7 @@ Call systems(const Graph& graph, int value, Symbols symbols, const LibraryOption
           .shared_slot = options.shared_slot};
 }
 std::int64_t count_of(const Graph& graph, int value, Symbols symbols) {
-  return count_of(graph[graph[value].in[0]].spec.shape.evaluated(symbols));
+  return matrices_in(graph[graph[value].in[0]].spec.shape.evaluated(symbols));
 }
 
 template <class T>
