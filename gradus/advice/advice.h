@@ -15,7 +15,9 @@
 
 namespace gradus {
 
+namespace detail {
 struct Setting;
+}  // namespace detail
 
 /// The verdict on a lever.
 enum class Verdict : std::uint8_t {
@@ -66,7 +68,7 @@ struct Advice {
   double seconds = 0;                             // that the trials took
 
   // For the rooms of the library.
-  std::shared_ptr<const Setting> setting = {};  // with all taken levers
+  std::shared_ptr<const detail::Setting> setting = {};  // with all taken levers
   /// Prints where the time goes, a table of the levers, and the gain of all taken levers together.
   friend std::ostream& operator<<(std::ostream& out, const Advice& advice);
 };

@@ -17,7 +17,7 @@ struct TrainingCopy {
   std::shared_ptr<void> owner;  // owns the references below
   Module* model = nullptr;
   Optimizer* optimizer = nullptr;
-  const Task* task = nullptr;
+  const detail::Task* task = nullptr;
 };
 
 struct Training {

@@ -14,7 +14,7 @@
 namespace gradus {
 
 /// All that levers change.
-struct Setting {
+struct detail::Setting {
   FunctionOptions function = {};
   std::int64_t micro_batch = 0;
   std::optional<Strategy> strategy = {};
@@ -24,6 +24,7 @@ struct Setting {
   std::optional<Policy> policy = {};       // of the model; none: its own
   bool without_dead_channels = false;
 };
+using detail::Setting;
 
 /// The first steps of every trial, whose losses are compared.
 inline constexpr int compared_steps = 3;

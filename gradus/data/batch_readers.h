@@ -19,7 +19,7 @@ struct BatchShare {
 std::int64_t first_row_of_shard(std::int64_t i, std::int64_t n, std::int64_t shards);
 
 /// The ranks that read a data set together.
-class BatchReaders {
+class detail::BatchReaders {
  public:
   virtual ~BatchReaders() = default;
   /// The rank of this process.

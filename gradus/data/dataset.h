@@ -228,13 +228,13 @@ template <std::size_t N> class Dataset {
     /// The position of *it. Elements that were prefetched do not count.
     Position position() const { return pass().position(); }
     /// The pass that it reads. InvalidArgument for an empty iterator.
-    Reading& pass() const {
+    detail::Reading& pass() const {
       require(static_cast<bool>(reading), "this iterator of a dataset is empty: it was default-constructed or moved ",
               "from; assign what begin() gives");
       return *reading;
     }
 
-    std::shared_ptr<Reading> reading;  // shared with copies
+    std::shared_ptr<detail::Reading> reading;  // shared with copies
   };
   /// Starts the next pass.
   iterator begin() const { return {pipeline_.begin()}; }
@@ -294,8 +294,8 @@ template <std::size_t N> class WindowedDataset {
     void operator++(int) { reading->advance(); }
     bool operator==(std::default_sentinel_t) const { return reading->at_end(); }
 
-    std::shared_ptr<Reading> reading;  // shared with copies
-    Pipeline source;                   // of what the windows are
+    std::shared_ptr<detail::Reading> reading;  // shared with copies
+    Pipeline source;                           // of what the windows are
   };
   /// Starts the next pass.
   iterator begin() const { return {windows_.begin(), source_}; }

@@ -7,7 +7,9 @@
 
 namespace gradus {
 
+namespace detail {
 class Stage;
+}  // namespace detail
 
 /// Times of all passes so far over the stages of a dataset. Datasets that share stages share their times. Seconds are
 /// summed over threads.
@@ -29,6 +31,6 @@ struct PipelineExplanation {
 };
 
 /// The times of `stage` and of all stages that it reads.
-PipelineExplanation explanation_of(const Stage& stage);
+PipelineExplanation explanation_of(const detail::Stage& stage);
 
 }  // namespace gradus

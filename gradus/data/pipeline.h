@@ -16,7 +16,11 @@
 
 namespace gradus {
 
+namespace detail {
 class Stage;
+class BatchReaders;
+struct PipelineChanges;
+}  // namespace detail
 
 /// The library chooses, and goes on choosing while it runs.
 inline constexpr int autotune = -1;
@@ -111,6 +115,8 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
+namespace detail {
+
 /// One pass over a dataset, at its current place. Not for several threads at once.
 class Reading {
  public:
@@ -127,6 +133,8 @@ class Reading {
   virtual Position position() const = 0;
 };
 
+}  // namespace detail
+
 /// A function of the fields of an element, for map.
 using ElementFunction = std::function<Tensors(In)>;
 /// Gives the next element, or none at the end. A copy goes on by itself.
@@ -135,8 +143,6 @@ using GeneratorFunction = std::function<std::optional<Tensors>()>;
 /// The number of elements that a window of this key holds, for group_by_window.
 using GroupSize = std::function<std::int64_t(std::int64_t)>;
 
-class BatchReaders;
-struct PipelineChanges;
 class Pipeline;
 /// A function from the fields of an element to a pipeline, for interleave.
 using PipelineFunction = std::function<Pipeline(In)>;
@@ -145,7 +151,7 @@ using PipelineFunction = std::function<Pipeline(In)>;
 class Pipeline {
  public:
   /// Starts from a stage.
-  explicit Pipeline(std::shared_ptr<const Stage> stage) : stage_(std::move(stage)) {}
+  explicit Pipeline(std::shared_ptr<const detail::Stage> stage) : stage_(std::move(stage)) {}
   /// A copy counts its own passes.
   Pipeline(const Pipeline& other)
       : stage_(other.stage_), start_(other.start_), ahead_(other.ahead_), readers_(other.readers_) {}
@@ -228,16 +234,16 @@ class Pipeline {
   Pipeline prefetch(PrefetchOptions options) const;
   /// As Strategy::distribute: of each element the rows of one of these ranks. If the number of elements is not known,
   /// a pass ends where that of every rank has.
-  Pipeline read_by(std::shared_ptr<const BatchReaders> readers) const;
+  Pipeline read_by(std::shared_ptr<const detail::BatchReaders> readers) const;
   /// The same data set with something changed, for trials: another chain of stages with the same start (see
   /// pipeline_changes.h).
-  Pipeline changed(const PipelineChanges& changes) const;
+  Pipeline changed(const detail::PipelineChanges& changes) const;
   /// As prefetch, in place of what was said before; without buffers nothing is made ahead.
   Pipeline read_ahead_by(PrefetchOptions options) const;
   /// How it reads ahead; without buffers it does not.
   PrefetchOptions ahead() const { return ahead_; }
   /// The last stage.
-  const Stage& stage() const { return *stage_; }
+  const detail::Stage& stage() const { return *stage_; }
   /// True if a strategy has distributed it.
   bool is_distributed() const { return readers_ != nullptr; }
   /// As Dataset::explain.
@@ -248,7 +254,7 @@ class Pipeline {
   /// Specs of the fields; any_size where a dimension varies.
   const std::vector<Spec>& specs() const;
   /// Begins the next pass of this value.
-  std::unique_ptr<Reading> begin() const;
+  std::unique_ptr<detail::Reading> begin() const;
   /// As Dataset::first.
   Tensors first() const;
   /// The number of nested batches in an element; 0: it is one example. Empty if it is not known.
@@ -258,7 +264,7 @@ class Pipeline {
   /// True if it has no end, as far as is known without reading.
   bool is_endless() const;
   /// A stage whose epoch 0 is the first pass of this value.
-  std::shared_ptr<const Stage> with_start() const;
+  std::shared_ptr<const detail::Stage> with_start() const;
 
  private:
   /// The begin of the passes. Pass number p reads epoch start.epoch + p, or always start.epoch. The first one begins at
@@ -267,13 +273,13 @@ class Pipeline {
     Position position;
     bool same_epoch = false;
   };
-  Pipeline derived(std::shared_ptr<const Stage> stage) const;
-  std::unique_ptr<Reading> read(std::int64_t pass, PrefetchOptions ahead) const;
+  Pipeline derived(std::shared_ptr<const detail::Stage> stage) const;
+  std::unique_ptr<detail::Reading> read(std::int64_t pass, PrefetchOptions ahead) const;
 
-  std::shared_ptr<const Stage> stage_;
+  std::shared_ptr<const detail::Stage> stage_;
   Start start_;
-  PrefetchOptions ahead_{.buffers = 0};          // 0: does not read ahead
-  std::shared_ptr<const BatchReaders> readers_;  // null: one process reads all
+  PrefetchOptions ahead_{.buffers = 0};                  // 0: does not read ahead
+  std::shared_ptr<const detail::BatchReaders> readers_;  // null: one process reads all
   mutable std::atomic<std::int64_t> passes_{0};
 };
 

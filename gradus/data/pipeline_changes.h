@@ -13,7 +13,7 @@ struct ExampleWindow {
 };
 
 /// The differences of the copy.
-struct PipelineChanges {
+struct detail::PipelineChanges {
   std::optional<std::int64_t> batch_size = {};  // of the last batch of a chain
   std::optional<int> parallel_calls = {};       // of every map
   bool cache = false;                           // behind what is the same in every epoch

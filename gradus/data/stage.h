@@ -179,12 +179,14 @@ struct RowLayout {
   std::int64_t rows, per_element;
 };
 
-struct PipelineChanges;
-class Stage;
+using detail::BatchReaders;
+using detail::PipelineChanges;
+using detail::Reading;
+using detail::Stage;
 using StagePointer = std::shared_ptr<const Stage>;
 
 /// A step in the making of a dataset.
-class Stage : public std::enable_shared_from_this<Stage> {
+class detail::Stage : public std::enable_shared_from_this<Stage> {
  public:
   explicit Stage(std::vector<Spec> specs) : specs_(std::move(specs)) {}
   virtual ~Stage() = default;

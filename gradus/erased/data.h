@@ -13,7 +13,7 @@ namespace gradus::erased {
 /// A chain of stages. It is a value; a copy counts its own passes.
 using gradus::Pipeline;
 /// One pass over a data set.
-using gradus::Reading;
+using detail::Reading;
 /// A function from the fields of an element to fields.
 using gradus::ElementFunction;
 /// Gives the next element, or none at the end. A copy goes on by itself.

@@ -23,9 +23,9 @@
 namespace gradus::erased {
 
 /// Model, loss and fields of a training.
-using gradus::Task;
+using detail::Task;
 /// The result of one batch through model and loss.
-using gradus::Examined;
+using detail::Examined;
 /// A model's call and the rest of the step, in which the loss may run layers of its own.
 using gradus::StepScope;
 /// Builds a model for these inputs.

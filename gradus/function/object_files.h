@@ -9,8 +9,8 @@ namespace gradus {
 
 /// The files of export_object: machine code, and its interface as a header in C99.
 struct ObjectFiles {
-  std::filesystem::path object, header;
-  std::filesystem::path weights = {};  // empty unless ObjectOptions::weights asks for it
+  std::filesystem::path object, header;  // machine code; its interface
+  std::filesystem::path weights = {};    // empty unless ObjectOptions::weights asks for it
 };
 
 /// Options of export_object.

@@ -137,6 +137,9 @@ enum class OverShards : std::uint8_t {
 /// True if operand i has the leading dimension of a batching rule. If an op has more than 32 operands, all have it.
 constexpr bool has_rows(std::uint32_t mask, std::size_t i) { return i >= 32 || (mask >> i & 1); }
 
+namespace detail {
+
+/// The rules that a struct of an op has.
 template <class T>
 concept Unary = requires(const T op, scalar::Value x) { op.emit(x); };
 template <class T>
@@ -220,6 +223,8 @@ template <class T> consteval bool is_complete_op() {
                 "this op has no batching rule: add  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const");
   return IsOp<T>;
 }
+
+}  // namespace detail
 
 class AnyOp;
 

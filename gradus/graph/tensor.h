@@ -138,9 +138,9 @@ bool operator!=(const Tensor&, Scalar) = delete;         // not_equal(x, 0)
 Tensor make_node(AnyOp op, In inputs);
 
 template <class T> Tensor apply(const T& op, In in) {
-  if constexpr (!is_complete_op<T>()) {
+  if constexpr (!detail::is_complete_op<T>()) {
     return {};
-  } else if constexpr (Expands<T>) {
+  } else if constexpr (detail::Expands<T>) {
     (void)detail::Described<T>::enrolled;
     return op.expand(in);
   } else {

@@ -71,7 +71,7 @@ BatchSizes tune_batch_size(const M& model, const Optimizer& optimizer, const L& 
   M copy = model;
   detail::check_is_copy(model, copy, "tune_batch_size");
   Optimizer its_optimizer = detail::optimizer_of_copy(optimizer, copy);
-  const Task task = task_of<fields>(copy, loss, options.sample_weight);
+  const detail::Task task = task_of<fields>(copy, loss, options.sample_weight);
   return detail::tune_batch_size(
       copy, its_optimizer, task, [&](std::int64_t size) { return batches(size).pipeline(); }, options);
 }

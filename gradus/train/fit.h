@@ -140,7 +140,7 @@ History fit(M& model, O& optimizer, const L& loss, const D& dataset, FitOptions 
   if constexpr (!std::derived_from<O, Optimizer>) {
     static_assert(std::is_void_v<O>, "the second argument is an optimizer: model, optimizer, loss, data");
   } else if constexpr (detail::fit_together<M, L, D>()) {
-    const Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight, options.class_weight);
+    const detail::Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight, options.class_weight);
     return detail::fit(model, optimizer, task, dataset.pipeline(), std::move(options));
   }
   return {};
@@ -152,7 +152,7 @@ History fit(M& model, O& optimizer, const L& loss, const D& dataset, FitOptions 
 template <class M, class L, class D>
 Evaluation evaluate(const M& model, const L& loss, const D& dataset, EvaluateOptions options = {}) {
   if constexpr (detail::fit_together<M, L, D>()) {
-    Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight);
+    detail::Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight);
     if constexpr (detail::StepOn<L, detail::fields_of<D>>) task.test = std::exchange(task.train, nullptr);
     return detail::evaluate(task, dataset.pipeline(), std::move(options));
   }

@@ -4,6 +4,8 @@
 
 namespace gradus {
 
+using detail::Task;
+
 /// InvalidArgument for options that do not fit together, or to the data set and the task.
 void check_fit_options(const FitOptions& options, const Task& task, const Pipeline& dataset);
 

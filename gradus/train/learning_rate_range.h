@@ -72,7 +72,7 @@ LearningRateRange learning_rate_range_test(const M& model, const Optimizer& opti
   M copy = model;
   detail::check_is_copy(model, copy, "learning_rate_range_test");
   Optimizer its_optimizer = detail::optimizer_of_copy(optimizer, copy);
-  const Task task = task_of<N>(copy, loss, options.sample_weight);
+  const detail::Task task = task_of<N>(copy, loss, options.sample_weight);
   return detail::learning_rate_range_test(copy, its_optimizer, task, dataset.pipeline(), options);
 }
 

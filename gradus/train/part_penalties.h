@@ -7,6 +7,8 @@
 
 namespace gradus {
 
+using detail::Examined;
+
 class PartPenalties {
  public:
   /// `rows`: rows of all parts together, or of one shard if a strategy divides the batch. The model must outlive this.

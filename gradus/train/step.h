@@ -12,6 +12,9 @@
 
 namespace gradus {
 
+using detail::Examined;
+using detail::Task;
+
 /// Figures that a pass over a data set gathers.
 struct PassOptions {
   FitMetrics metrics = {};

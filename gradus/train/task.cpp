@@ -148,6 +148,9 @@ Task task_of_outputs(Layer& model, const Losses& losses, std::vector<std::string
 }  // namespace gradus::detail
 
 namespace gradus {
+
+using detail::Examined;
+using detail::Task;
 namespace {
 
 bool is_whole(const Layer& layer, std::set<const Layer*>& seen) {

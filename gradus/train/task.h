@@ -93,8 +93,6 @@ template <class M, class L, class D> constexpr bool fit_together() {
   return false;
 }
 
-}  // namespace detail
-
 /// The result of one batch through model and loss.
 struct Examined {
   Loss loss = {};                  // without the penalties
@@ -120,6 +118,8 @@ struct Task {
   std::function<Logs(In fields)> train = {}, test = {};
   std::vector<std::reference_wrapper<Optimizer>> optimizers = {};  // that `train` applies besides fit's
 };
+
+}  // namespace detail
 
 /// Builds a model for these inputs. In a built model it builds the layers that calls in this mode run besides, if their
 /// sizes are known. True if all of it is built now.
@@ -220,13 +220,13 @@ void check_batched(std::string_view what, const std::vector<Spec>& specs, std::o
 
 /// The task of training `model` by `loss`, which may be Losses, or a step of the user's own. Both must outlive it.
 template <std::size_t N, class M, class L>
-Task task_of(const M& model, const L& loss, bool sample_weight, const ClassWeights& class_weights = {}) {
+detail::Task task_of(const M& model, const L& loss, bool sample_weight, const ClassWeights& class_weights = {}) {
   if constexpr (detail::StepOn<L, N>) {
-    Task task = detail::task_of_steps<N>(model);
+    detail::Task task = detail::task_of_steps<N>(model);
     task.train = detail::erased_step<N>(loss);
     return task;
   } else if constexpr (std::same_as<L, TrainingSteps>) {
-    Task task = detail::task_of_steps<N>(model);
+    detail::Task task = detail::task_of_steps<N>(model);
     task.train = loss.train.call("training", N);
     task.test = loss.test.call("test", N);
     task.optimizers = loss.optimizers;
@@ -235,7 +235,7 @@ Task task_of(const M& model, const L& loss, bool sample_weight, const ClassWeigh
     if (!class_weights.empty()) detail::fail_class_weights();
     return detail::task_of_named<N>(model, loss, sample_weight);
   } else {
-    Task task{.fields = N};
+    detail::Task task{.fields = N};
     constexpr bool plain = detail::Accepts<M, N - 1>, weighted = N >= 3 && detail::Accepts<M, N - 2>;
     constexpr std::size_t without = N - 1, with = N >= 3 ? N - 2 : 0;
     const auto examined_with = [&]<std::size_t inputs>(std::integral_constant<std::size_t, inputs>) {
