@@ -15,7 +15,6 @@ class Context;
 class KeyValueCache;
 class OutermostCall;
 class ReadListener;
-class RunListener;
 class ShardRun;
 class Trace;
 enum class CallMode;
@@ -30,7 +29,6 @@ struct CallContext {
   CallScope* layers = nullptr;            // the outermost call of a layer
   OutermostCall* outermost = nullptr;     // and what it found
   const ActiveCall* active = nullptr;     // the innermost call of a function
-  RunListener* run_listener = nullptr;    // of the program that starts next
   KeyValueCache* cache = nullptr;         // that the layers of this call of a model extend
   ShardRun* shards = nullptr;             // of the batch that programs run on; null: the batch is one shard
   ActivityLog* log = nullptr;             // of the profile that is taken of this thread
