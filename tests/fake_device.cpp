@@ -206,7 +206,6 @@ class FakeBackend final : public Backend {
   std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) override {
     return processor().planned_bytes(std::move(graph), symbols);
   }
-  TargetModel target() const override { return {.name = "fake"}; }
   Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host, const Spec&) override {
     ++to_device;
     auto memory = std::make_shared<FakeMemory>(host->bytes());
@@ -218,12 +217,6 @@ class FakeBackend final : public Backend {
       event->set();
     });
     return Buffer::of_device(std::move(memory), host->bytes());
-  }
-  bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) override {
-    return processor().is_interpreted_sooner(graph, symbols);
-  }
-  double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols) override {
-    return processor().runs_that_pay(graph, symbols);
   }
 
  private:

@@ -2,6 +2,7 @@
 /// and gradients/ know devices by this interface alone.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include "gradus/backend/compile_options.h"
 #include "gradus/backend/executable.h"
@@ -27,8 +28,8 @@ class Backend {
   /// Bytes besides its outputs that an executable of `graph` will need for these symbols: about, and rather more.
   virtual std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols = {}) = 0;
 
-  /// The numbers by which passes decide; explain() prints them.
-  virtual TargetModel target() const = 0;
+  /// The numbers by which passes decide, for explain(); none where a compiler of the device's own decides.
+  virtual std::optional<TargetModel> target() const { return {}; }
 
   /// Memory of `device` with the bytes of `host`, a buffer of the host that is not written any more. They are elements
   /// of `spec`, whose sizes are known.
@@ -41,12 +42,6 @@ class Backend {
   /// Returns when all devices have done their work. Throws the errors that arose there, if no caller has received them
   /// yet.
   virtual void synchronize() {}
-
-  // Tiers: code has to be generated before it runs, an interpreter begins at once.
-  /// True if one interpreted run of `graph` should end before code for it could be generated and run. Deterministic.
-  virtual bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
-  /// How many interpreted runs take about as long as generating code does, at least 1. Deterministic.
-  virtual double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
 };
 
 /// The bits of `source`, elements of `spec` on `from`, on another device. Waits for pending work on them.

@@ -3,46 +3,32 @@
 #include <algorithm>
 
 namespace gradus {
-namespace {
 
-template <class Executables, class F> auto sum(const Executables& all, const F& of) {
-  decltype(of(*all[0])) total{};
-  for (const auto& each : all) total += of(*each);
-  return total;
-}
-template <class Executables, class F> int most(const Executables& all, int least, const F& of) {
-  for (const auto& each : all) least = std::max(least, of(*each));
-  return least;
+int ExecutableReport::stages() const {
+  int stages = 0;
+  for (const Kernel& kernel : kernels) stages = std::max(stages, kernel.stage + 1);
+  return stages;
 }
 
-}  // namespace
+void ExecutableReport::add(ExecutableReport part, int stage) {
+  for (Kernel& kernel : part.kernels) {
+    kernel.stage += stage;
+    kernels.push_back(std::move(kernel));
+  }
+  arena_bytes += part.arena_bytes;
+  temporary_bytes += part.temporary_bytes;
+  recomputed_bytes += part.recomputed_bytes;
+  side_by_side_seconds += part.side_by_side_seconds;
+  measured_seconds += part.measured_seconds;
+  threads = std::max(threads, part.threads);
+  for (std::string& note : part.notes)
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+}
 
-std::int64_t ExecutableOfParts::arena_bytes(std::span<const std::int64_t> symbols) const {
-  return sum(executables_, [&](const Executable& e) { return e.arena_bytes(symbols); });
-}
-std::int64_t ExecutableOfParts::temporary_bytes(std::span<const std::int64_t> symbols) const {
-  return sum(executables_, [&](const Executable& e) { return e.temporary_bytes(symbols); });
-}
-std::int64_t ExecutableOfParts::recomputed_bytes() const {
-  return sum(executables_, [](const Executable& e) { return e.recomputed_bytes(); });
-}
-double ExecutableOfParts::side_by_side_seconds(std::span<const std::int64_t> symbols) const {
-  return sum(executables_, [&](const Executable& e) { return e.side_by_side_seconds(symbols); });
-}
-int ExecutableOfParts::team(std::span<const std::int64_t> symbols) const {
-  return most(executables_, 1, [&](const Executable& e) { return e.team(symbols); });
-}
-double ExecutableOfParts::measured_seconds() const {
-  return sum(executables_, [](const Executable& e) { return e.measured_seconds(); });
-}
-int ExecutableOfParts::measured_team() const {
-  return most(executables_, 0, [](const Executable& e) { return e.measured_team(); });
-}
-double ExecutableOfParts::compile_seconds() const {
-  return sum(executables_, [](const Executable& e) { return e.compile_seconds(); });
-}
 std::size_t ExecutableOfParts::footprint() const {
-  return sum(executables_, [](const Executable& e) { return e.footprint(); });
+  std::size_t bytes = 0;
+  for (const auto& each : executables_) bytes += each->footprint();
+  return bytes;
 }
 
 }  // namespace gradus

@@ -14,6 +14,25 @@
 
 namespace gradus {
 
+/// An account of a program, for explain() and budgets. A number that a device does not know stays as it is here.
+struct ExecutableReport {
+  /// Per step; those of branches and loops follow, as often as one iteration runs them.
+  std::vector<Kernel> kernels = {};
+  std::int64_t arena_bytes = 0;       // of temporaries, scratch included
+  std::int64_t temporary_bytes = 0;   // the part of these that lives between kernels, which a budget limits
+  std::int64_t recomputed_bytes = 0;  // of values that are computed again instead of being kept
+  double side_by_side_seconds = 0;    // that a run gains by running independent steps together, estimated
+  double measured_seconds = 0;        // of a run, the first one left out; 0: it was not measured
+  int threads = 1;                    // that a run takes: as many as are worth it, or the most that a measured run took
+  /// Facts for explain(), such as the place of execution.
+  std::vector<std::string> notes = {};
+
+  /// One more than the last stage of the kernels.
+  int stages() const;
+  /// Adds the report of another part of the program. Its first kernels run in stage `stage`.
+  void add(ExecutableReport part, int stage);
+};
+
 class Executable {
  public:
   virtual ~Executable() = default;
@@ -40,29 +59,8 @@ class Executable {
   /// Per output: the position among the inputs of the one whose buffer it may take over, or -1.
   virtual const std::vector<int>& may_overwrite() const = 0;
 
-  /// Per step, for the given symbols; those of branches and loops follow, as often as one iteration runs them.
-  virtual std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// Bytes of temporaries for the given symbols, scratch included.
-  virtual std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// The part of these that lives between kernels, which a budget limits.
-  virtual std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// The bytes of values that are computed again instead of being kept, for the symbols that it was planned for.
-  virtual std::int64_t recomputed_bytes() const = 0;
-  /// The seconds that a run gains by running independent steps together, estimated.
-  virtual double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// The number of threads that a run takes: as many as are worth it.
-  virtual int team(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// The seconds of a run, the first one left out; 0 if it was not measured.
-  virtual double measured_seconds() const = 0;
-  /// The most threads that a measured run took.
-  virtual int measured_team() const = 0;
-
-  virtual double compile_seconds() const = 0;
-  /// The place of execution, for explain(); empty: nothing to report.
-  virtual std::string note() const { return {}; }
-  /// The values of the symbols for which there is code now, in the order of their first use. Empty: one code serves
-  /// all.
-  virtual std::vector<std::vector<std::int64_t>> compiled_sizes() const { return {}; }
+  /// For these values of the graph's symbols.
+  virtual ExecutableReport report(std::span<const std::int64_t> symbols = {}) const = 0;
   /// The bytes that it takes in a cache: graph, steps and code.
   virtual std::size_t footprint() const = 0;
 
@@ -77,42 +75,18 @@ class ForwardingExecutable : public Executable {
 
   void wait(std::span<const Ref<Buffer>> outputs) const override { inner_->wait(outputs); }
   bool keeps_old_values() const override { return inner_->keeps_old_values(); }
-  std::string note() const override { return inner_->note(); }
-  std::vector<std::vector<std::int64_t>> compiled_sizes() const override { return inner_->compiled_sizes(); }
   const Graph& graph() const override { return inner_->graph(); }
   const std::vector<int>& may_overwrite() const override { return inner_->may_overwrite(); }
-  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override { return inner_->kernels(symbols); }
-  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override {
-    return inner_->arena_bytes(symbols);
-  }
-  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override {
-    return inner_->temporary_bytes(symbols);
-  }
-  std::int64_t recomputed_bytes() const override { return inner_->recomputed_bytes(); }
-  double side_by_side_seconds(std::span<const std::int64_t> symbols) const override {
-    return inner_->side_by_side_seconds(symbols);
-  }
-  int team(std::span<const std::int64_t> symbols) const override { return inner_->team(symbols); }
-  double measured_seconds() const override { return inner_->measured_seconds(); }
-  int measured_team() const override { return inner_->measured_team(); }
-  double compile_seconds() const override { return inner_->compile_seconds(); }
+  ExecutableReport report(std::span<const std::int64_t> symbols) const override { return inner_->report(symbols); }
   std::size_t footprint() const override { return inner_->footprint(); }
 
  protected:
   const std::shared_ptr<const Executable> inner_;
 };
 
-/// Reports for its parts together.
+/// A program of several others.
 class ExecutableOfParts : public Executable {
  public:
-  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override;
-  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override;
-  std::int64_t recomputed_bytes() const override;
-  double side_by_side_seconds(std::span<const std::int64_t> symbols) const override;
-  int team(std::span<const std::int64_t> symbols) const override;
-  double measured_seconds() const override;
-  int measured_team() const override;
-  double compile_seconds() const override;
   std::size_t footprint() const override;
 
  protected:

@@ -7,6 +7,7 @@
 #include "gradus/backend/lane.h"
 #include "gradus/backend/shared_executables.h"
 #include "gradus/backend/sharded_program.h"
+#include "gradus/backend/tiers.h"
 #include "gradus/base/error.h"
 #include "gradus/graph/rewriter.h"
 
@@ -38,10 +39,10 @@ class OnDevice final : public ForwardingExecutable {
     inner_->run(inputs, outputs, {.symbols = context.symbols, .device = device_});
   }
   const Graph& graph() const override { return graph_; }
-  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
-    std::vector<Kernel> all = inner_->kernels(symbols);
-    for (Kernel& kernel : all) kernel.device = device_;
-    return all;
+  ExecutableReport report(std::span<const std::int64_t> symbols) const override {
+    ExecutableReport of = inner_->report(symbols);
+    for (Kernel& kernel : of.kernels) kernel.device = device_;
+    return of;
   }
 
  private:
@@ -262,17 +263,14 @@ class PlacedProgram final : public ExecutableOfParts {
 
   const Graph& graph() const override { return graph_; }
   const std::vector<int>& may_overwrite() const override { return may_overwrite_; }
-  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
-    std::vector<Kernel> all;
-    int first_stage = 0, next_stage = 0;  // of kernels; those of parts side by side begin together
+  ExecutableReport report(std::span<const std::int64_t> symbols) const override {
+    ExecutableReport all;
+    int stage = 0;  // of the first kernels of parts side by side
     for (std::size_t p = 0; p < parts_.size(); ++p) {
-      if (p > 0 && parts_[p].stage != parts_[p - 1].stage) first_stage = next_stage;
-      for (Kernel kernel : parts_[p].executable->kernels(symbols)) {
-        kernel.stage += first_stage;
-        kernel.device = parts_[p].device;
-        next_stage = std::max(next_stage, kernel.stage + 1);
-        all.push_back(std::move(kernel));
-      }
+      if (p > 0 && parts_[p].stage != parts_[p - 1].stage) stage = all.stages();
+      ExecutableReport part = parts_[p].executable->report(symbols);
+      for (Kernel& kernel : part.kernels) kernel.device = parts_[p].device;
+      all.add(std::move(part), stage);
     }
     return all;
   }
@@ -371,7 +369,7 @@ bool is_interpreted_sooner(const Graph& graph, const CompileOptions& options) {
   if (devices.size() > 1) return false;
   const Device device = devices.empty() ? Placement().physical() : devices.front();
   if (device.kind != DeviceKind::cpu) return false;  // the processor would have to do it for the device
-  return backend_of(device).is_interpreted_sooner(graph, options.symbols);
+  return gradus::is_interpreted_sooner(graph, options.symbols);
 }
 
 }  // namespace gradus

@@ -97,13 +97,11 @@ class ReplicatedProgram final : public ForwardingExecutable {
 
   const Graph& graph() const override { return graph_; }
   const std::vector<int>& may_overwrite() const override { return may_overwrite_; }
-  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
-    std::vector<Kernel> all = inner_->kernels(symbols);
-    for (Kernel& kernel : all) kernel.device = devices_.front();
-    return all;
-  }
-  std::string note() const override {
-    return text("one executable on ", devices_.size(), devices_.size() == 1 ? " device" : " devices");
+  ExecutableReport report(std::span<const std::int64_t> symbols) const override {
+    ExecutableReport of = inner_->report(symbols);
+    for (Kernel& kernel : of.kernels) kernel.device = devices_.front();
+    of.notes.push_back(text("one executable on ", devices_.size(), devices_.size() == 1 ? " device" : " devices"));
+    return of;
   }
 
  private:

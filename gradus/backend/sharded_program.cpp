@@ -95,18 +95,10 @@ class ShardedProgram final : public ExecutableOfParts {
 
   const Graph& graph() const override { return graph_; }
   const std::vector<int>& may_overwrite() const override { return may_overwrite_; }
-  std::string note() const override { return note_; }
-  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
-    std::vector<Kernel> all;
-    int next_stage = 0;
-    for (const ShardPart& part : parts_) {
-      const int first_stage = next_stage;
-      for (Kernel kernel : part.executable->kernels(symbols)) {
-        kernel.stage += first_stage;
-        next_stage = std::max(next_stage, kernel.stage + 1);
-        all.push_back(std::move(kernel));
-      }
-    }
+  ExecutableReport report(std::span<const std::int64_t> symbols) const override {
+    ExecutableReport all;
+    for (const ShardPart& part : parts_) all.add(part.executable->report(symbols), all.stages());
+    if (!note_.empty()) all.notes.push_back(note_);
     return all;
   }
 

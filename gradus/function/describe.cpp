@@ -74,7 +74,7 @@ std::size_t bytes_for(const Spec& spec, std::span<const std::int64_t> symbols) {
 
 /// The most that any path holds at once: values that segments hand on stay to the end of the call.
 std::size_t peak_bytes(const Segment& segment, std::span<const std::int64_t> symbols) {
-  const auto arena = static_cast<std::size_t>(segment.program->compiled().arena_bytes(symbols));
+  const auto arena = static_cast<std::size_t>(segment.program->compiled().report(symbols).arena_bytes);
   std::size_t own = 0;
   for (const Segment::Result& result : segment.results)
     if (result.output >= 0) own += bytes_for(result.spec, symbols);
@@ -92,17 +92,10 @@ std::string target_of(const std::vector<Kernel>& kernels) {
   std::set<DeviceKind> kinds;
   for (const Kernel& kernel : kernels) kinds.insert(kernel.device.kind);
   std::string all;
-  for (const DeviceKind kind : kinds) all += (all.empty() ? "" : "; ") + to_text(backend_of(kind).target());
-  return all;
-}
-
-/// "for 64, 40": of programs with open sizes that have code for each.
-std::string sizes_of(const Executable& program) {
-  std::string all;
-  for (const std::vector<std::int64_t>& symbols : program.compiled_sizes()) {
-    std::string one;
-    for (const std::int64_t size : symbols) one += text(one.empty() ? "" : "x", size);
-    all += (all.empty() ? "code for the sizes " : ", ") + one;
+  for (const DeviceKind kind : kinds) {
+    const std::optional<TargetModel> target = backend_of(kind).target();
+    all += all.empty() ? "" : "; ";
+    all += target ? to_text(*target) : text(kind, ": a compiler of its own decides on kernels and memory");
   }
   return all;
 }
@@ -113,18 +106,9 @@ void describe(const Variant& variant, Explanation& e) {
   const std::vector<std::int64_t> symbols = match(variant.pattern, variant.example).value();
   std::vector<const VariableCell*> cells;
   std::vector<const Node*> captures;
+  ExecutableReport program;
   for_each_segment(*variant.root, [&](const Segment& segment) {
-    int stages = 0;
-    for (const Kernel& kernel : e.kernels) stages = std::max(stages, kernel.stage + 1);
-    const Executable& program = segment.program->compiled();
-    for (Kernel& kernel : program.kernels(symbols)) {
-      kernel.stage += stages;
-      e.kernels.push_back(std::move(kernel));
-    }
-    e.measured_seconds += program.measured_seconds();
-    e.threads = std::max({e.threads, program.team(symbols), program.measured_team()});
-    e.side_by_side_seconds += program.side_by_side_seconds(symbols);
-    e.recomputed_bytes += static_cast<std::size_t>(program.recomputed_bytes());
+    program.add(segment.program->compiled().report(symbols), program.stages());
     for (const UsedCell& used : segment.cells) {
       const auto cell = used.alive.lock();
       if (!cell || std::ranges::find(cells, cell.get()) != cells.end()) continue;
@@ -138,12 +122,13 @@ void describe(const Variant& variant, Explanation& e) {
     }
   });
   e.peak_bytes = peak_bytes(*variant.root, symbols);
-  e.target = target_of(e.kernels);
-  for_each_segment(*variant.root, [&](const Segment& segment) {
-    const std::string sizes = sizes_of(segment.program->compiled());
-    for (const std::string& each : {sizes, segment.program->compiled().note()})
-      if (!each.empty() && e.target.find(each) == std::string::npos) e.target += "; " + each;
-  });
+  e.recomputed_bytes = static_cast<std::size_t>(program.recomputed_bytes);
+  e.measured_seconds = program.measured_seconds;
+  e.side_by_side_seconds = program.side_by_side_seconds;
+  e.threads = program.threads;
+  e.target = target_of(program.kernels);
+  for (const std::string& note : program.notes) e.target += "; " + note;
+  e.kernels = std::move(program.kernels);
   e.graph_text =
       variant.root->is_leaf() ? to_text(variant.root->program->compiled().graph()) : Joiner(*variant.root).text();
 }

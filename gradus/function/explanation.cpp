@@ -79,7 +79,8 @@ class KernelTable {
       last = kernel.stage;
       print_line(out,
                  {stage, name_of(kernel), bytes(kernel.bytes_read), bytes(kernel.bytes_written),
-                  number(kernel.flops / 1e6, 2), duration(kernel.seconds)},
+                  is_estimated(kernel) ? number(kernel.flops / 1e6, 2) : "-",
+                  is_estimated(kernel) ? duration(kernel.seconds) : "-"},
                  measured(kernel), bytes(kernel.bytes_alive) + "  " + bar(kernel.bytes_alive, most_));
     }
   }
@@ -92,6 +93,8 @@ class KernelTable {
  private:
   using Cells = std::vector<std::string>;
 
+  /// False for the program of a plugin, which says nothing about its kernels.
+  static bool is_estimated(const Kernel& kernel) { return kernel.seconds > 0 || kernel.device.kind == DeviceKind::cpu; }
   /// With the device, where kernels run on several.
   std::string name_of(const Kernel& kernel) const {
     return has_devices_ ? text(kernel.device, ' ', shortened(kernel.name)) : shortened(kernel.name);

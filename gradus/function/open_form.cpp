@@ -1,20 +1,16 @@
 /// Spelling a form, opening it, and which tier serves it.
 #include "gradus/function/open_form.h"
 #include <algorithm>
+#include "gradus/backend/tiers.h"
 #include "gradus/graph/extents.h"
 #include "gradus/tensor/out_of_memory.h"
 
 namespace gradus {
 namespace {
 
-/// This many different graphs open a form. A steady loop has fewer: its programs are compiled for their own sizes.
-/// Where the interpreter would take longer than compiling, each would be compiled at once.
-constexpr std::size_t few = 4, few_large = 3;
 constexpr std::size_t most_examples = 8;
 /// A graph that shows that more numbers vary opens the form again.
 constexpr int most_openings = 6;
-/// This many runs, or as many as take as long as compiling, are interpreted.
-constexpr double most_interpreted = 16;
 
 /// Elements that are not there leave no trace of how they would be walked.
 bool is_empty_somewhere(const Graph& graph) {
@@ -104,7 +100,7 @@ bool OpenForm::add_example(const Graph& graph, const std::vector<std::int64_t>& 
   if (std::ranges::find(examples_, numbers) != examples_.end()) return false;
   if (examples_.size() == most_examples) examples_.erase(examples_.begin() + 1);
   examples_.push_back(numbers);
-  return examples_.size() >= (backend_.is_interpreted_sooner(graph) ? few : few_large);
+  return examples_.size() >= graphs_before_opening(graph);
 }
 
 bool OpenForm::open(const Graph& graph, const std::vector<std::int64_t>& numbers) {
@@ -118,8 +114,7 @@ bool OpenForm::open(const Graph& graph, const std::vector<std::int64_t>& numbers
   interpreted_ = compiled_ = nullptr;
   sights_ = 0;
   const std::vector<std::int64_t> symbols = pattern_.match(numbers).value();
-  const double runs = std::min(most_interpreted, backend_.runs_that_pay(graph_, symbols));
-  patience_ = static_cast<int>(runs) * (1 + graph_.size() / 512);
+  patience_ = runs_of_open_form(graph_, symbols);
   return gives_outputs_of(graph, symbols);
 }
 
@@ -132,7 +127,7 @@ bool OpenForm::gives_outputs_of(const Graph& graph, std::span<const std::int64_t
 
 ProgramForSizes OpenForm::program(std::vector<std::int64_t> symbols, bool comes_back) {
   if (compiled_) return {compiled_, std::move(symbols), true};
-  if (comes_back || sights_ > patience_ || !backend_.is_interpreted_sooner(graph_, symbols)) {
+  if (comes_back || sights_ > patience_ || !is_interpreted_sooner(graph_, symbols)) {
     compiled_ = backend_.compile(graph_);
     interpreted_ = nullptr;
     return {compiled_, std::move(symbols), true, true};

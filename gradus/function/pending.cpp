@@ -9,6 +9,7 @@
 #include "gradus/function/program_cache.h"
 #include "gradus/function/resident.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/flatten_in_order.h"
 #include "gradus/graph/mask.h"
 #include "gradus/tensor/borrowed.h"
 
@@ -200,28 +201,14 @@ struct Pending::Plan {
   }
 };
 
-/// Leaves first, then computed nodes. The key says where operands are.
+/// Leaves first, then computed nodes.
 Graph Pending::Plan::graph() const {
-  Graph graph;  // of one device, which it does not name
-  graph.values.reserve(leaves.size() + live.size());
-  for (const Node* leaf : leaves) {
-    graph.inputs.push_back(graph.add({.spec = without_device(leaf->spec), .scope = leaf->scope}));
-    if (dying[static_cast<std::size_t>(graph.inputs.back())]) graph.dying.push_back(graph.inputs.back());
-  }
-  const int base = graph.size();
-  auto word = key.begin() + 1;
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    Value v{.op = live[i]->op, .spec = without_device(live[i]->spec), .scope = live[i]->scope};
-    const std::uint64_t operands = *++word;
-    v.in.reserve(operands);
-    for (std::uint64_t k = 0; k < operands; ++k) {
-      const auto place = static_cast<int>(*++word >> 1);
-      v.in.push_back(*word & 1 ? place : base + place);
-    }
-    ++word;
-    graph.add(std::move(v));
-    if (yields[i]) graph.outputs.push_back(base + static_cast<int>(i));
-  }
+  Graph graph = flatten_in_order(leaves, live);
+  for (Value& v : graph.values) v.spec = without_device(v.spec);  // of one device, which it does not name
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    if (dying[i]) graph.dying.push_back(graph.inputs[i]);
+  for (std::size_t i = 0; i < live.size(); ++i)
+    if (yields[i]) graph.outputs.push_back(static_cast<int>(leaves.size() + i));
   return graph;
 }
 

@@ -2,6 +2,7 @@
 #include "gradus/function/program_cache.h"
 #include <array>
 #include <mutex>
+#include "gradus/backend/tiers.h"
 #include "gradus/function/keyed_list.h"
 
 namespace gradus {
@@ -47,18 +48,6 @@ struct Cache {
 Cache& cache() {
   static auto* only = new Cache;
   return *only;
-}
-
-/// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays. A
-/// structure that comes back after many other runs, as in a second pass over data with a structure for each element, is
-/// one of many to compile: it has to come back as often as pays for its own program.
-bool worth_compiling(Backend& backend, const Known& structure, std::int64_t runs) {
-  constexpr std::int64_t few = 32, most = 256;
-  const std::int64_t between = runs - structure.last_run;
-  std::int64_t patience = 0;
-  if (between > few)
-    patience = std::min({between, most, static_cast<std::int64_t>(backend.runs_that_pay(structure.graph))});
-  return structure.sights >= 1 + static_cast<std::int64_t>(structure.graph.values.size() / 512) + patience;
 }
 
 std::size_t bytes_of(const Graph& graph) { return graph.values.size() * (sizeof(Value) + 16); }
@@ -119,8 +108,8 @@ ProgramForSizes cached_program(DeviceKind kind, std::span<const std::uint64_t> k
     if (entry && entry->value.program) return {entry->value.program};
     if (const auto* served = cache().served.find(hash, key)) return served->value.program;
     if (entry) {
-      worth = worth_compiling(backend, entry->value, cache().runs);
       graph = entry->value.graph;
+      worth = is_worth_compiling(graph, entry->value.sights, cache().runs - entry->value.last_run);
     }
   }
   const bool is_new = graph.values.empty();
@@ -129,7 +118,7 @@ ProgramForSizes cached_program(DeviceKind kind, std::span<const std::uint64_t> k
     if (open->is_compiled) add_served(hash, key, std::move(graph), *open);
     return std::move(*open);
   }
-  if (is_new) worth = !backend.is_interpreted_sooner(graph);
+  if (is_new) worth = !is_interpreted_sooner(graph);
   const auto program = backend.compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted});
   std::lock_guard lock(cache().guard);
   auto* entry = cache().known.find(hash, key);

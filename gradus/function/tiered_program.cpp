@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <utility>
 #include "gradus/backend/placed_program.h"
+#include "gradus/backend/tiers.h"
+#include "gradus/base/clock.h"
 
 namespace gradus {
 
 namespace {
 
 thread_local bool are_tiers_patient = false;
-
-/// Programs that are interpreted sooner are of the processor.
-int runs_before_code(const Graph& graph, std::span<const std::int64_t> symbols) {
-  constexpr double most = 1e6;
-  return static_cast<int>(std::min(most, backend_of(cpu(0)).runs_that_pay(graph, symbols)));
-}
 
 }  // namespace
 
@@ -55,8 +51,9 @@ void TieredProgram::compile_now() {
 }
 
 void TieredProgram::compile_later() {
+  const double start = steady_seconds();
   compile_now();
-  later_seconds_.store(compiled_->compile_seconds(), std::memory_order_relaxed);
+  later_seconds_.store(steady_seconds() - start, std::memory_order_relaxed);
 }
 
 std::size_t TieredProgram::footprint() const {

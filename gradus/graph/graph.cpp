@@ -4,6 +4,7 @@
 #include <sstream>
 #include <unordered_map>
 #include "gradus/graph/extents.h"
+#include "gradus/graph/flatten_in_order.h"
 #include "gradus/graph/per_value.h"
 #include <utility>
 #include "gradus/graph/region.h"
@@ -51,8 +52,19 @@ namespace {
 
 class Flattener {
  public:
-  explicit Flattener(const std::function<bool(const Node&)>& is_input) : is_input_(is_input) {}
+  explicit Flattener(const std::function<bool(const Node&)>& is_input = {}) : is_input_(is_input) {}
 
+  void add_input(const Node& node) {
+    result.graph.inputs.push_back(result.graph.add({.spec = node.spec, .scope = node.scope}));
+    positions_[&node] = result.graph.inputs.back();
+  }
+  /// A computed node, whose operands are there.
+  void add(const Node& node) {
+    if (positions_.contains(&node)) return;
+    Value v{.op = node.op, .spec = node.spec, .scope = node.scope};
+    for (const Ref<Node>& operand : node.inputs) v.in.push_back(positions_.at(operand.get()));
+    positions_[&node] = result.graph.add(std::move(v));
+  }
   int place(Node* root) {
     enter(root);
     while (!stack_.empty()) {
@@ -61,7 +73,7 @@ class Flattener {
         enter(node->inputs[next++].get());
         continue;
       }
-      add(node);
+      add(*node);
       stack_.pop_back();
     }
     return positions_.at(root);
@@ -72,8 +84,7 @@ class Flattener {
   void enter(Node* node) {
     if (positions_.contains(node)) return;
     if (node->is_leaf() || (is_input_ && is_input_(*node))) {
-      positions_[node] = result.graph.add({.spec = node->spec, .scope = node->scope});
-      result.graph.inputs.push_back(positions_[node]);
+      add_input(*node);
       result.inputs.emplace_back(node);
       return;
     }
@@ -81,14 +92,7 @@ class Flattener {
     stack_.emplace_back(node, 0);
   }
 
-  void add(Node* node) {
-    if (positions_.contains(node)) return;
-    Value v{.op = node->op, .spec = node->spec, .scope = node->scope};
-    for (const Ref<Node>& operand : node->inputs) v.in.push_back(positions_.at(operand.get()));
-    positions_[node] = result.graph.add(std::move(v));
-  }
-
-  const std::function<bool(const Node&)>& is_input_;
+  const std::function<bool(const Node&)> is_input_;
   std::unordered_map<const Node*, int> positions_;
   std::vector<std::pair<Node*, int>> stack_;
 };
@@ -127,6 +131,13 @@ Flattened flatten(std::span<const Ref<Node>> roots, const std::function<bool(con
   Flattener flattener(is_input);
   for (const Ref<Node>& root : roots) flattener.result.graph.outputs.push_back(flattener.place(root.get()));
   return std::move(flattener.result);
+}
+
+Graph flatten_in_order(std::span<Node* const> inputs, std::span<Node* const> computed) {
+  Flattener flattener;
+  for (const Node* node : inputs) flattener.add_input(*node);
+  for (const Node* node : computed) flattener.add(*node);
+  return std::move(flattener.result.graph);
 }
 
 void verify(const Graph& graph) {

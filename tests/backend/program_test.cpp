@@ -222,7 +222,7 @@ TEST(Program, TiersAndFusionChangeNoBit) {
   EXPECT_EQ(results(*compile(mixture(77), {.disable = {"fold", "simplify", "eliminate", "reuse"}}), 77), expected);
   const std::int64_t symbols[] = {77};
   EXPECT_EQ(results(*compiled(mixture(dimension::symbol(0))), 77, symbols), expected);
-  EXPECT_LT(compiled(mixture(77))->kernels().size(), interpreted(mixture(77))->kernels().size());
+  EXPECT_LT(compiled(mixture(77))->report().kernels.size(), interpreted(mixture(77))->report().kernels.size());
 }
 
 TEST(Program, OneProgramServesAllExtents) {
@@ -230,7 +230,7 @@ TEST(Program, OneProgramServesAllExtents) {
   for (std::int64_t rows : {1, 7, 64, 7, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 64}) {
     const std::int64_t symbols[] = {rows};
     EXPECT_EQ(results(*dynamic, rows, symbols), results(*interpreted(mixture(rows)), rows)) << rows;
-    EXPECT_EQ(dynamic->arena_bytes(symbols), interpreted(mixture(rows))->arena_bytes()) << rows;
+    EXPECT_EQ(dynamic->report(symbols).arena_bytes, interpreted(mixture(rows))->report().arena_bytes) << rows;
   }
 }
 
@@ -276,13 +276,13 @@ TEST(Program, AnOutputTakesOverADyingInput) {
 
 TEST(Program, TellsWhatItsKernelsDo) {
   const auto program = interpreted(mixture(10));
-  const auto kernels = program->kernels();
+  const auto kernels = program->report().kernels;
   ASSERT_EQ(kernels.size(), 6u);
   EXPECT_EQ(kernels[0].ops, std::vector<std::string>{"sample_multiply"});
   EXPECT_EQ(kernels[0].bytes_read, 2u * 10 * 300 * 4);
   EXPECT_EQ(kernels[0].bytes_written, 10u * 300 * 4);
   EXPECT_GT(kernels[0].flops, 0);
-  EXPECT_GE(program->arena_bytes(), 2 * 10 * 300 * 4);
+  EXPECT_GE(program->report().arena_bytes, 2 * 10 * 300 * 4);
   EXPECT_GT(program->footprint(), 500u);
 }
 

@@ -229,8 +229,8 @@ TEST(AttentionOfOpenSizes, HasTheSameBits) {
 TEST(AttentionInBlocks, NeedsNoMemoryForScores) {
   const Graph graph = graph_of({2, 512, 512, 4, 4, 16, 16, true});
   const auto program = compile(graph);
-  EXPECT_EQ(program->temporary_bytes(), 0);
-  EXPECT_GE(compile(graph, {.disable = {"attention"}})->temporary_bytes(), 2 * 4 * 512 * 512 * 4);
+  EXPECT_EQ(program->report().temporary_bytes, 0);
+  EXPECT_GE(compile(graph, {.disable = {"attention"}})->report().temporary_bytes, 2 * 4 * 512 * 512 * 4);
 }
 
 /// Every table of row functions that this processor can run has the same bits; a NaN may hold anything.

@@ -24,7 +24,7 @@ inline std::shared_ptr<const CpuProgram> compiled(const Graph& given, const Way&
   Lowered lowered{.slots = graph->size()};
   for (std::vector<Thunk>& thunks : cpu_backend::lower_loops(*graph, plan.steps, way.isa, lowered))
     for (Thunk& thunk : thunks) lowered.thunks.push_back(std::move(thunk));
-  return std::make_shared<CpuProgram>(graph, std::move(plan), std::move(lowered), 0);
+  return std::make_shared<CpuProgram>(graph, std::move(plan), std::move(lowered));
 }
 
 inline std::shared_ptr<const CpuProgram> interpreted(const Graph& graph) {

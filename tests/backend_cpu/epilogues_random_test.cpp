@@ -51,7 +51,7 @@ class Trial {
       compare(*plain, *program, values);
       if (testing::Test::HasFatalFailure()) return false;
     }
-    return std::ranges::any_of(program->kernels(symbols_.front()),
+    return std::ranges::any_of(program->report(symbols_.front()).kernels,
                                [](const Kernel& kernel) { return kernel.name.starts_with("matmul+"); });
   }
 
@@ -71,10 +71,10 @@ class Trial {
       const Threads one(1);
       CompileOptions budgeted = options;
       budgeted.symbols = symbols_.front();
-      budgeted.max_bytes = plain.temporary_bytes(budgeted.symbols) * 10 / number(8, 15);
+      budgeted.max_bytes = plain.report(budgeted.symbols).temporary_bytes * 10 / number(8, 15);
       try {
         auto program = compile(graph_, budgeted);
-        const std::int64_t bytes = program->temporary_bytes(budgeted.symbols);
+        const std::int64_t bytes = program->report(budgeted.symbols).temporary_bytes;
         EXPECT_TRUE(budgeted.max_bytes == 0 || bytes <= budgeted.max_bytes) << "seed " << seed_ << ": " << bytes;
         return program;
       } catch (const ResourceExhausted&) {}

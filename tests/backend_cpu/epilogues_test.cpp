@@ -25,7 +25,7 @@ void expect_same_bits(const Graph& graph, const std::vector<std::int64_t>& symbo
     for (int threads : {1, 3}) {
       const Threads scope(threads);
       const auto program = compile(graph, {.target = {.least_joined_bytes = 0}});
-      EXPECT_LE(program->temporary_bytes(symbols), plain->temporary_bytes(symbols));
+      EXPECT_LE(program->report(symbols).temporary_bytes, plain->report(symbols).temporary_bytes);
       expect_same(*program, run(*program, inputs, symbols), expected, symbols, text(threads, " threads"));
       expect_same(*program, run_in_place(*program, inputs, symbols), expected, symbols,
                   text(threads, " threads, in place"));
@@ -136,7 +136,7 @@ TEST(Epilogues, LeaveProductsThatCachesHoldAlone) {
 /// As a program of default options has it.
 TEST(Epilogues, JoinWhatCachesDoNotHold) {
   for (const auto& [rows, kernels] : {std::pair(65535, 2), std::pair(65536, 1)})
-    EXPECT_EQ(compile(layer({rows, 20, 64}, std::to_string(rows)))->kernels().size(), kernels) << rows;
+    EXPECT_EQ(compile(layer({rows, 20, 64}, std::to_string(rows)))->report().kernels.size(), kernels) << rows;
 }
 
 /// Weights that the program updates, and a product that would go in turns with them; or one with too many rows for it.
@@ -175,7 +175,7 @@ TEST(Epilogues, AddUpProductsInOnePlace) {
   for (int count : {2, 3, 8}) {
     const Graph graph = sum_of_products(count, "150", "90");
     EXPECT_EQ(joined(graph), count - 1);
-    EXPECT_LE(compile(graph)->temporary_bytes(), 2 * 150 * 90 * 4) << count << " products";
+    EXPECT_LE(compile(graph)->report().temporary_bytes, 2 * 150 * 90 * 4) << count << " products";
     expect_same_bits(graph);
   }
 }

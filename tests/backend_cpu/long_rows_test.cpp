@@ -87,7 +87,7 @@ TEST_P(LongRows, SameBitsKnownOrNotCompiledOrNotOnAnyThreads) {
 bool is_divided(const CpuProgram& program, std::int64_t n) {
   const std::int64_t symbols[] = {n};
   const Threads scope(8);
-  const auto kernels = program.kernels(symbols);
+  const auto kernels = program.report(symbols).kernels;
   return std::ranges::all_of(kernels, [](const Kernel& k) { return k.divided || k.bytes_read < 1000; });
 }
 
@@ -100,7 +100,7 @@ TEST_P(LongRows, PartialResultsAreFew) {
   const Threads scope(1);
   const std::vector<std::int64_t> symbols{1 << 20};
   const auto open = compiled(parse_graph(GetParam().source)), known = compiled(with_sizes(GetParam().source, symbols));
-  EXPECT_EQ(open->temporary_bytes(symbols), known->temporary_bytes());
+  EXPECT_EQ(open->report(symbols).temporary_bytes, known->report().temporary_bytes);
 }
 
 TEST(LongRowsOf, ElementsOfAFewRowsAreDivided) {

@@ -30,9 +30,9 @@ TEST_P(PlannedMemory, IsAtLeastWhatAProgramTakes) {
     const auto program = compile(graph);
     const PlannedUse planned = planned_use(graph, {});
     EXPECT_EQ(planned.slots, program->slots()) << threads << " threads";
-    EXPECT_GE(planned.arena_bytes, program->arena_bytes()) << threads << " threads";
+    EXPECT_GE(planned.arena_bytes, program->report().arena_bytes) << threads << " threads";
     std::int64_t budget = 0;
-    EXPECT_LE(smallest_program(graph, budget)->temporary_bytes(), budget) << threads << " threads";
+    EXPECT_LE(smallest_program(graph, budget)->report().temporary_bytes, budget) << threads << " threads";
   }
 }
 

@@ -40,7 +40,7 @@ class Recompute : public testing::TestWithParam<Row> {};
 TEST_P(Recompute, AsWritten) {
   const auto program = within(parse_graph(GetParam().before), GetParam().budget);
   EXPECT_EQ(to_text(program->graph()), to_text(parse_graph(GetParam().after)));
-  EXPECT_LE(program->temporary_bytes(), GetParam().budget);
+  EXPECT_LE(program->report().temporary_bytes, GetParam().budget);
 }
 
 const std::string chain =  // a value of 4 KiB that is read at the beginning and at the end
@@ -80,13 +80,13 @@ INSTANTIATE_TEST_SUITE_P(Rows, Recompute, testing::ValuesIn(rows), [](const auto
 TEST(Recompute, TheErrorNamesTheSmallestBudgetThatWorks) {
   const Graph graph = parse_graph(chain + "%5 = multiply %4 %1 : f32[32,32]\nreturn %5\n");
   EXPECT_EQ(smallest_budget(graph), 2 * 4096);
-  EXPECT_EQ(within(graph, 2 * 4096)->temporary_bytes(), 2 * 4096);
+  EXPECT_EQ(within(graph, 2 * 4096)->report().temporary_bytes, 2 * 4096);
   EXPECT_THROW(within(graph, 2 * 4096 - 1), ResourceExhausted);
 }
 
 TEST(Recompute, SwitchedOffThereIsNoBudget) {
   const Graph graph = parse_graph(chain + "%5 = multiply %4 %1 : f32[32,32]\nreturn %5\n");
-  EXPECT_EQ(within(graph, 1, {"recompute"})->temporary_bytes(), 3 * 4096);
+  EXPECT_EQ(within(graph, 1, {"recompute"})->report().temporary_bytes, 3 * 4096);
 }
 
 TEST(Recompute, WhatMayFailIsNotDoneTwice) {
@@ -108,10 +108,10 @@ TEST(Recompute, ABudgetIsKeptBesideAConvolution) {
       product + "%2 %2 : f32[128,128]\n%9 = " + product + "%7 %8 : f32[2,128]\n%10 = " + product +
       "%3 %3 : f32[16,16]\n%11 = " + product + "%10 %10 : f32[16,16]\n%12 = " + product +
       "%11 %4 : f32[16,1024]\n%13 = " + product + "%12 %5 : f32[16,4]\nreturn %9 %13\n");
-  const std::int64_t all = compile(graph)->temporary_bytes(), smallest = smallest_budget(graph).value_or(0);
+  const std::int64_t all = compile(graph)->report().temporary_bytes, smallest = smallest_budget(graph).value_or(0);
   EXPECT_LT(smallest, all);
   for (std::int64_t budget = all; budget >= smallest; budget -= 1024)
-    EXPECT_LE(within(graph, budget)->temporary_bytes(), budget);
+    EXPECT_LE(within(graph, budget)->report().temporary_bytes, budget);
 }
 
 /// What is planned for a loop is the body as it is compiled: of the outputs that are asked for, and without epilogues.
@@ -130,13 +130,14 @@ TEST(Recompute, ABudgetIsKeptByLoops) {
                                       "%0 %1 %2 : " +
                                       type + "\nreturn %3\n");
       const std::int64_t smallest = smallest_budget(graph).value_or(0);
-      EXPECT_LE(within(graph, smallest)->temporary_bytes(), smallest) << results << ", " << threads << " threads";
+      EXPECT_LE(within(graph, smallest)->report().temporary_bytes, smallest)
+          << results << ", " << threads << " threads";
     }
 }
 
 void expect_same_bits(const Graph& graph, std::int64_t budget, const std::vector<std::string>& disable, unsigned seed) {
   const auto plain = compile(graph), lean = within(graph, budget, disable);
-  EXPECT_LE(lean->temporary_bytes(), budget);
+  EXPECT_LE(lean->report().temporary_bytes, budget);
   verify(lean->graph());
   const auto inputs = testing_loops::random_inputs(graph, {}, seed);
   testing_loops::expect_same(*lean, testing_loops::run(*lean, inputs), testing_loops::run(*plain, inputs), {},
@@ -149,7 +150,7 @@ TEST(Recompute, RandomGraphsKeepTheirBits) {
   for (unsigned seed = 0; seed < 80; ++seed) {
     const Graph graph = RandomGraph(seed, {24, 35}).make(20);
     const std::vector<std::string> disable = seed % 3 ? std::vector<std::string>{"fuse"} : std::vector<std::string>{};
-    const std::int64_t all = compile(graph, {.disable = disable})->temporary_bytes();
+    const std::int64_t all = compile(graph, {.disable = disable})->report().temporary_bytes;
     const std::int64_t smallest = smallest_budget(graph, disable).value_or(0);
     EXPECT_LE(smallest, all);
     tight += smallest < all;

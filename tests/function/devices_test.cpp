@@ -94,7 +94,7 @@ TEST(Devices, ExplainSaysWhatPassesDecidedBy) {
   auto f = function([](Tensor x) { return exp(x) + 1; });
   f(numbers({64}));
   const std::string said = f.explain().target;
-  EXPECT_EQ(said, to_text(backend_of(cpu(0)).target()));
+  EXPECT_EQ(said, to_text(backend_of(cpu(0)).target().value()));
   for (const char* part : {"cpu", "256 KiB", "8192 KiB", "1024", "256 formulas", "200 ns"})
     EXPECT_NE(said.find(part), std::string::npos) << part << ": " << said;
 }
@@ -386,6 +386,17 @@ TEST_F(FakeDevice, ComputesWhatTheProcessorDoes) {
   EXPECT_TRUE(same(gradient(f, x.to(there)), gradient(f, x)));
   EXPECT_TRUE(same(function(f)(x.to(elsewhere)), f(x)));
   EXPECT_TRUE(same(x.to(there).to(elsewhere).to(cpu(1)), x));
+}
+
+/// Its compiler decides by itself, and the processor's numbers would be untrue.
+TEST_F(FakeDevice, IsExplainedWithoutNumbersOfTheProcessor) {
+  auto f = function([](Tensor x) { return exp(x) + 1; });
+  f(numbers({64}).to(there));
+  EXPECT_EQ(f.explain().target, "plugin: a compiler of its own decides on kernels and memory");
+  auto both = function([&](Tensor x) { return exp(x.to(cpu(0))) + 1; });
+  both(numbers({64}).to(there));
+  const std::string of_processor = to_text(backend_of(cpu(0)).target().value());
+  EXPECT_EQ(both.explain().target, of_processor);
 }
 
 TEST_F(FakeDevice, SharesAModelWithTheProcessor) {

@@ -170,9 +170,9 @@ std::vector<Bytes> results_of(const CpuProgram& program, const Step& step) {
 /// are divided.
 std::string description(const CpuProgram& program, int threads) {
   std::ostringstream out;
-  out << to_text(program.graph()) << program.arena_bytes() << ' ' << program.temporary_bytes() << ' '
-      << program.recomputed_bytes() << '\n';
-  for (const Kernel& kernel : program.kernels()) {
+  out << to_text(program.graph()) << program.report().arena_bytes << ' ' << program.report().temporary_bytes << ' '
+      << program.report().recomputed_bytes << '\n';
+  for (const Kernel& kernel : program.report().kernels) {
     for (const std::string& op : kernel.ops) out << op << ' ';
     out << kernel.name << ' ' << kernel.bytes_read << ' ' << kernel.bytes_written << ' ' << kernel.flops << ' '
         << kernel.stage << ' ' << kernel.divided << ' ' << kernel.bytes_alive << '\n';
@@ -217,7 +217,8 @@ class EachPass : public testing::TestWithParam<Row> {
     set_seed(1);
     step_ = GetParam().step();
     if (GetParam().budget > 0)
-      budget_ = static_cast<std::int64_t>(static_cast<double>(compiled({})->temporary_bytes()) * GetParam().budget);
+      budget_ =
+          static_cast<std::int64_t>(static_cast<double>(compiled({})->report().temporary_bytes) * GetParam().budget);
     usual_ = compiled({});
     expected_ = results_of(*usual_, step_);
   }

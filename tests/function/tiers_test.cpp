@@ -25,8 +25,8 @@ TEST(Tiers, TheFirstRunOfASmallProgramIsInterpretedTheSecondCompiled) {
     return;
   }
   const auto first = program.next(), second = program.next(), third = program.next();
-  EXPECT_EQ(first->kernels(std::vector<std::int64_t>{3}).size(), 2u) << "value by value";
-  EXPECT_EQ(second->kernels(std::vector<std::int64_t>{3}).size(), 1u) << "fused";
+  EXPECT_EQ(first->report(std::vector<std::int64_t>{3}).kernels.size(), 2u) << "value by value";
+  EXPECT_EQ(second->report(std::vector<std::int64_t>{3}).kernels.size(), 1u) << "fused";
   EXPECT_EQ(second, third);
   EXPECT_GT(program.later_seconds(), 0);
 }

@@ -2,7 +2,6 @@
 #include "gradus/backend/cpu/budget.h"
 #include "gradus/backend/cpu/run/program.h"
 #include "gradus/backend/cpu/step_thunks.h"
-#include "gradus/base/clock.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/graph/activity_scope.h"
@@ -13,7 +12,6 @@ namespace gradus {
 std::shared_ptr<const CpuProgram> compile(Graph given, const CompileOptions& asked) {
   const HostFloats floats;
   const CompileActivity activity("compile");
-  const double start = steady_seconds();
   const bool compiles = asked.tier == Tier::compiled, budgeted = compiles && asked.max_bytes > 0;
   CompileOptions options = asked;
   if (budgeted)  // also in bodies: the memory that a budget leaves is not spent on speed
@@ -30,7 +28,7 @@ std::shared_ptr<const CpuProgram> compile(Graph given, const CompileOptions& ask
       enabled("reuse") ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
   if (environment_asks("GRADUS_VERIFY")) verify(*graph, plan.steps, plan.sharing);
   Lowered lowered = lower(graph, plan.steps, options);
-  return std::make_shared<CpuProgram>(graph, std::move(plan), std::move(lowered), steady_seconds() - start);
+  return std::make_shared<CpuProgram>(graph, std::move(plan), std::move(lowered));
 }
 
 }  // namespace gradus

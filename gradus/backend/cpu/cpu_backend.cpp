@@ -3,7 +3,6 @@
 #include "gradus/backend/backend.h"
 #include "gradus/backend/cpu/budget.h"
 #include "gradus/backend/cpu/run/program.h"
-#include "gradus/backend/cpu/tier_choice.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -12,24 +11,18 @@ class CpuBackend final : public Backend {
  public:
   std::shared_ptr<const Executable> compile(Graph graph, const CompileOptions& options) override {
     CompileOptions here = options;
-    here.target = target();
+    here.target = {};
     return gradus::compile(std::move(graph), here);
   }
   std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) override {
     return gradus::planned_bytes(std::move(graph), symbols);
   }
-  TargetModel target() const override { return {}; }
+  std::optional<TargetModel> target() const override { return TargetModel(); }
   Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host, const Spec&) override {
     const OnLogicalDevice account(device.index);
     Ref<Buffer> copy = Buffer::allocate(host->bytes());
     if (host->bytes() > 0) std::memcpy(copy->data(), host->data(), static_cast<std::size_t>(host->bytes()));
     return copy;
-  }
-  bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) override {
-    return gradus::is_interpreted_sooner(graph, symbols);
-  }
-  double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols) override {
-    return gradus::runs_that_pay(graph, symbols);
   }
 };
 

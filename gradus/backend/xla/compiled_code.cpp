@@ -168,7 +168,6 @@ std::unique_ptr<const pjrt::Loaded> compile(const DeviceGroup& on, const StableH
 std::shared_ptr<const CompiledCode> compiled_code(const DeviceGroup& on,
                                                   std::shared_ptr<const StableHloModule> module) {
   if (auto known = cache().find(on, *module)) return known;
-  const double begin = steady_seconds();
   const CodeFile file(on, *module);
   std::unique_ptr<const pjrt::Loaded> loaded = file.load(on);
   if (!loaded) {
@@ -179,7 +178,6 @@ std::shared_ptr<const CompiledCode> compiled_code(const DeviceGroup& on,
   code->module = std::move(module);
   code->temporary_bytes = loaded->temporary_bytes();
   code->loaded = std::move(loaded);
-  code->seconds = steady_seconds() - begin;
   cache().add(on, code);
   return code;
 }

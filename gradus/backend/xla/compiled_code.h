@@ -8,7 +8,6 @@ struct CompiledCode {
   std::shared_ptr<const StableHloModule> module;
   std::unique_ptr<const pjrt::Loaded> loaded;
   std::int64_t temporary_bytes = 0;
-  double seconds = 0;  // that compiling took
 };
 
 /// Code of `module` for these devices. Unavailable, with the plugin's message, if it does not compile.

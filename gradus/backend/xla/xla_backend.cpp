@@ -22,10 +22,6 @@ class XlaBackend final : public Backend {
   std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) override {
     return processor().planned_bytes(std::move(graph), symbols);
   }
-  TargetModel target() const override {
-    constexpr const char* names[] = {"cpu", "gpu", "tpu", "plugin"};
-    return {.name = names[static_cast<std::size_t>(kind_)]};
-  }
   std::shared_ptr<const Executable> compile_on_replicas(Graph graph, const CompileOptions& options,
                                                         std::span<const Device> replicas) override {
     return std::make_shared<XlaExecutable>(std::move(graph), options, kind_, &group_of(replicas));
@@ -60,14 +56,6 @@ class XlaBackend final : public Backend {
         if (!first) first = std::current_exception();
       }
     if (first) std::rethrow_exception(first);
-  }
-
-  // If the processor would interpret a graph, that takes less time than a plugin's compilation.
-  bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) override {
-    return processor().is_interpreted_sooner(graph, symbols);
-  }
-  double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols) override {
-    return processor().runs_that_pay(graph, symbols);
   }
 
  private:

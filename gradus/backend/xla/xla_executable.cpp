@@ -80,7 +80,6 @@ XlaExecutable::Bound XlaExecutable::bind(std::span<const std::int64_t> symbols, 
   for (const auto& [group, code] : sized->codes)
     if (group == &on) return {code, sized->inputs, sized->outputs, sized};
   auto code = compiled_code(on, sized->module);
-  seconds_ += code->seconds;
   sized->codes.emplace_back(&on, code);
   return {std::move(code), sized->inputs, sized->outputs, sized};
 }
@@ -238,15 +237,23 @@ void XlaExecutable::wait(std::span<const Ref<Buffer>> outputs) const {
   for (PluginDevice* const device : devices_of_plugins(kind_)) device->faults.observe();
 }
 
-std::vector<Kernel> XlaExecutable::kernels(std::span<const std::int64_t> symbols) const {
+ExecutableReport XlaExecutable::report(std::span<const std::int64_t> symbols) const {
   Kernel all{.name = "program of the plugin"};
   for (const Value& v : graph_.values)
     if (v.op) all.ops.emplace_back(v.op->name);
   all.bytes_read = static_cast<std::size_t>(bytes_of_all(specs_of(graph_.inputs, symbols)));
   all.bytes_written = static_cast<std::size_t>(bytes_of_all(specs_of(graph_.outputs, symbols)));
-  all.bytes_alive = static_cast<std::size_t>(arena_bytes(symbols));
+  const std::int64_t bytes = arena_bytes(symbols);
+  all.bytes_alive = static_cast<std::size_t>(bytes);
   all.device = {kind_, 0};
-  return {all};
+  ExecutableReport report{.kernels = {std::move(all)}, .arena_bytes = bytes, .temporary_bytes = bytes};
+  std::string sizes;  // "for the sizes 64, 40"
+  for (const std::vector<std::int64_t>& each : compiled_sizes()) {
+    sizes += sizes.empty() ? "code for the sizes " : ", ";
+    for (std::size_t i = 0; i < each.size(); ++i) sizes += text(i > 0 ? "x" : "", each[i]);
+  }
+  if (!sizes.empty()) report.notes.push_back(std::move(sizes));
+  return report;
 }
 
 std::int64_t XlaExecutable::arena_bytes(std::span<const std::int64_t> symbols) const {
@@ -255,11 +262,6 @@ std::int64_t XlaExecutable::arena_bytes(std::span<const std::int64_t> symbols) c
     if (std::ranges::equal(sized->symbols, symbols) && !sized->codes.empty())
       return sized->codes.front().second->temporary_bytes;
   return 0;
-}
-
-double XlaExecutable::compile_seconds() const {
-  const std::lock_guard lock(guard_);
-  return seconds_;
 }
 
 /// A plugin's code takes more than it reports: on the processor a mapping or two for each kernel, and a process may

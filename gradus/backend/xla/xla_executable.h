@@ -21,17 +21,10 @@ class XlaExecutable final : public Executable {
 
   const Graph& graph() const override { return graph_; }
   const std::vector<int>& may_overwrite() const override { return donated_; }
-  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override;
-  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override;
-  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override { return arena_bytes(symbols); }
-  std::int64_t recomputed_bytes() const override { return 0; }
-  double side_by_side_seconds(std::span<const std::int64_t>) const override { return 0; }
-  int team(std::span<const std::int64_t>) const override { return 1; }
-  double measured_seconds() const override { return 0; }
-  int measured_team() const override { return 0; }
-  double compile_seconds() const override;
+  ExecutableReport report(std::span<const std::int64_t> symbols) const override;
   std::size_t footprint() const override;
-  std::vector<std::vector<std::int64_t>> compiled_sizes() const override;
+  /// The values of the symbols for which there is code now, in the order of their last use; none without symbols.
+  std::vector<std::vector<std::int64_t>> compiled_sizes() const;
 
  private:
   static constexpr std::size_t most_sizes = 16;
@@ -53,6 +46,8 @@ class XlaExecutable final : public Executable {
   class Launch;
   std::vector<Spec> specs_of(const std::vector<int>& values, std::span<const std::int64_t> symbols) const;
   std::string what() const;
+  /// Of temporaries, as the plugin reports them; 0 before there is code.
+  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const;
 
   const Graph graph_;
   const std::vector<std::string> disable_;
@@ -63,7 +58,6 @@ class XlaExecutable final : public Executable {
   bool keeps_old_values_ = true;
   mutable std::mutex guard_;                           // guards the members below
   mutable std::vector<std::shared_ptr<Sized>> sizes_;  // the last one was used last
-  mutable double seconds_ = 0;
 };
 
 /// True if `graph` computes from nothing but keys and sizes, as initializers do. Outside of functions it runs on the

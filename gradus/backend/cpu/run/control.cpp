@@ -39,8 +39,4 @@ Thunk outline_control(std::shared_ptr<const Graph> graph, const Step& step, cons
   return {.shared_scratch = with_construct((*graph)[step.members.front()].op, bytes), .shared_slot = out.slots++};
 }
 
-bool has_control(const Graph& graph) {
-  return std::ranges::any_of(graph.values, [](const Value& v) { return v.op.is_control(); });
-}
-
 }  // namespace gradus

@@ -13,10 +13,6 @@ Thunk lower_control(std::shared_ptr<const Graph> graph, const Step& step, const 
 Thunk outline_control(std::shared_ptr<const Graph> graph, const Step& step, const CompileOptions& options,
                       Lowered& out);
 
-/// True if a branch or a loop stands in the graph. Such a graph is never interpreted, since a loop comes back by
-/// itself, and memory that was planned for its body is that of compiled code.
-bool has_control(const Graph& graph);
-
 /// The function that stands for a branch or a loop in object files; empty for any other.
 std::string_view standalone_name(KernelFunction run);
 

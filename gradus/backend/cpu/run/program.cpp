@@ -62,7 +62,6 @@ struct CpuProgram::State {
   StagePlan schedule;
   std::vector<int> may_overwrite;
   int symbols = 0;
-  double compile_seconds = 0;
   std::int64_t recomputed_bytes = 0;
 
   mutable std::mutex guard;                                      // guards the members below
@@ -295,7 +294,7 @@ void CpuProgram::State::forget_times() const {
     for (const auto& nested : thunk.nested) nested->state_->forget_times();
 }
 
-CpuProgram::CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered, double compile_seconds)
+CpuProgram::CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.program = this;
@@ -308,7 +307,6 @@ CpuProgram::CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lo
   s.steps = std::move(plan.steps);
   s.recomputed_bytes = plan.recomputed_bytes;
   s.lowered = std::move(lowered);
-  s.compile_seconds = compile_seconds;
 }
 
 CpuProgram::~CpuProgram() = default;
@@ -343,39 +341,18 @@ std::exception_ptr CpuProgram::failure(const Binding& binding, const ErrorWord& 
 
 const Graph& CpuProgram::graph() const { return *state_->graph; }
 const std::vector<int>& CpuProgram::may_overwrite() const { return state_->may_overwrite; }
-double CpuProgram::compile_seconds() const { return state_->compile_seconds; }
-
-std::int64_t CpuProgram::arena_bytes(std::span<const std::int64_t> symbols) const {
-  return state_->binding_for(symbols, ThreadPool::global().threads())->arena_bytes;
-}
-
-std::int64_t CpuProgram::temporary_bytes(std::span<const std::int64_t> symbols) const {
-  return state_->binding_for(symbols, ThreadPool::global().threads())->temporary_bytes;
-}
-
-double CpuProgram::side_by_side_seconds(std::span<const std::int64_t> symbols) const {
-  return state_->binding_for(symbols, ThreadPool::global().threads())->side_by_side_ns * 1e-9;
-}
-
-std::int64_t CpuProgram::recomputed_bytes() const { return state_->recomputed_bytes; }
-
-std::vector<Kernel> CpuProgram::kernels(std::span<const std::int64_t> symbols) const {
+ExecutableReport CpuProgram::report(std::span<const std::int64_t> symbols) const {
+  const std::shared_ptr<const Binding> binding = state_->binding_for(symbols, ThreadPool::global().threads());
   const KernelTimes* times = state_->lowered.times.get();
-  return state_->kernels(*state_->binding_for(symbols, ThreadPool::global().threads()), symbols,
-                         times ? static_cast<double>(times->whole().runs.load()) : 0);
-}
-
-int CpuProgram::team(std::span<const std::int64_t> symbols) const {
-  return state_->binding_for(symbols, ThreadPool::global().threads())->team;
-}
-
-int CpuProgram::measured_team() const { return state_->lowered.times ? state_->lowered.times->most_threads() : 0; }
-
-double CpuProgram::measured_seconds() const {
-  if (!state_->lowered.times) return 0;
-  const KernelTimes::Entry& whole = state_->lowered.times->whole();
-  const auto runs = static_cast<double>(whole.runs.load());
-  return runs == 0 ? 0 : static_cast<double>(whole.nanoseconds.load()) * 1e-9 / runs;
+  const double runs = times ? static_cast<double>(times->whole().runs.load()) : 0;
+  ExecutableReport report{.kernels = state_->kernels(*binding, symbols, runs),
+                          .arena_bytes = binding->arena_bytes,
+                          .temporary_bytes = binding->temporary_bytes,
+                          .recomputed_bytes = state_->recomputed_bytes,
+                          .side_by_side_seconds = binding->side_by_side_ns * 1e-9,
+                          .threads = std::max(binding->team, times ? times->most_threads() : 0)};
+  if (runs > 0) report.measured_seconds = static_cast<double>(times->whole().nanoseconds.load()) * 1e-9 / runs;
+  return report;
 }
 
 /// The scope of a step: that of its product, or else of the first of its results or members that has one.

@@ -13,22 +13,14 @@ struct ProfiledProgram;
 
 class CpuProgram final : public Executable {
  public:
-  CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered, double compile_seconds);
+  CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered);
   ~CpuProgram() override;
 
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
            const RunContext& context = {}) const override;
   const Graph& graph() const override;
   const std::vector<int>& may_overwrite() const override;
-  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const override;
-  std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const override;
-  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const override;
-  std::int64_t recomputed_bytes() const override;
-  double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const override;
-  int team(std::span<const std::int64_t> symbols = {}) const override;
-  double measured_seconds() const override;
-  int measured_team() const override;
-  double compile_seconds() const override;
+  ExecutableReport report(std::span<const std::int64_t> symbols = {}) const override;
   std::size_t footprint() const override;
 
   // For programs that run this one as a part of them (nested.h).

@@ -1,8 +1,7 @@
-/// A model of both times, of a few constants measured on two cores.
-#include "gradus/backend/cpu/tier_choice.h"
+/// A model of both times, of a few constants measured on two cores, and the choices that follow from it.
+#include "gradus/backend/tiers.h"
 #include <algorithm>
 #include <unordered_set>
-#include "gradus/backend/cpu/run/control.h"
 #include "gradus/base/hash.h"
 #include "gradus/graph/known_formulas.h"
 #include "gradus/graph/per_value.h"
@@ -78,13 +77,23 @@ Times times_by_formulas(const Graph& graph, std::span<const std::int64_t> symbol
   return {interpreted, compiled};
 }
 
-}  // namespace
+/// True if a branch or a loop stands in the graph. Such a graph is never interpreted, since a loop comes back by
+/// itself, and memory that was planned for its body is that of compiled code.
+bool has_control(const Graph& graph) {
+  return std::ranges::any_of(graph.values, [](const Value& v) { return v.op.is_control(); });
+}
 
+/// How many interpreted runs take about as long as generating code does, at least 1.
 double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols) {
   if (has_control(graph)) return 1;
   const auto [interpreted, compiled] = times_by_formulas(graph, symbols);
   return std::max(1.0, compiled / (ns_per_interpreted_run + interpreted));
 }
+
+/// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays.
+int long_chains(const Graph& graph) { return graph.size() / 512; }
+
+}  // namespace
 
 bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) {
   if (has_control(graph)) return false;  // how often a loop runs is not known
@@ -98,6 +107,29 @@ bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> sym
   if (elements * ns_per_element > ns_per_program + values * usual_ns_per_value) return false;
   const auto [interpreted, compiled] = times_by_formulas(graph, symbols);
   return interpreted < compiled;
+}
+
+/// A structure that comes back after many other runs, as in a second pass over data with a structure for each element,
+/// is one of many to compile: it has to come back as often as pays for its own program.
+bool is_worth_compiling(const Graph& graph, int sights, std::int64_t between) {
+  constexpr std::int64_t few = 32, most = 256;
+  std::int64_t patience = 0;
+  if (between > few) patience = std::min({between, most, static_cast<std::int64_t>(runs_that_pay(graph, {}))});
+  return sights >= 1 + long_chains(graph) + patience;
+}
+
+/// A steady loop has fewer: its programs are compiled for their own sizes. Where the interpreter would take longer than
+/// compiling, each would be compiled at once.
+std::size_t graphs_before_opening(const Graph& graph) { return is_interpreted_sooner(graph) ? 4 : 3; }
+
+int runs_of_open_form(const Graph& open, std::span<const std::int64_t> symbols) {
+  constexpr double most = 16;
+  return static_cast<int>(std::min(most, runs_that_pay(open, symbols))) * (1 + long_chains(open));
+}
+
+int runs_before_code(const Graph& graph, std::span<const std::int64_t> symbols) {
+  constexpr double most = 1e6;
+  return static_cast<int>(std::min(most, runs_that_pay(graph, symbols)));
 }
 
 }  // namespace gradus
