@@ -1,5 +1,6 @@
-/// Vectors of many parameters in blocks, which threads share: 1e5 parameters of L-BFGS are read some 40 times an
-/// iteration. Sums of blocks are added in the order of the blocks, so the number of threads changes no bit.
+/// Vectors of many parameters in blocks, which threads share where there are many: L-BFGS reads its pairs
+/// some 40 times an iteration. Sums of blocks are added in the order of the blocks, so the number of threads changes no
+/// bit.
 #pragma once
 #include <cstddef>
 #include <functional>
