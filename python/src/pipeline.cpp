@@ -63,14 +63,14 @@ std::vector<Pipeline> all_of(const nb::sequence& parts) {
 // ---- passes
 
 /// One pass. Threads of Python take elements by turns.
-struct PythonReading {
+struct PipelinePass {
   std::unique_ptr<Reading> reading;
   std::unique_ptr<std::mutex> turn = std::make_unique<std::mutex>();
   bool has_begun = false;
 
-  explicit PythonReading(std::unique_ptr<Reading> begun) : reading(std::move(begun)) {}
-  PythonReading(PythonReading&&) = default;
-  ~PythonReading() { close(); }
+  explicit PipelinePass(std::unique_ptr<Reading> begun) : reading(std::move(begun)) {}
+  PipelinePass(PipelinePass&&) = default;
+  ~PipelinePass() { close(); }
   void close() {
     if (!turn) return;
     without_gil([this] {
@@ -89,7 +89,7 @@ struct PythonReading {
   }
 };
 
-nb::list next_of(PythonReading& self) {
+nb::list next_of(PipelinePass& self) {
   const std::optional<Tensors> fields = without_gil([&] { return self.take(); });
   if (!fields) throw nb::stop_iteration();
   check_signals();
@@ -147,10 +147,10 @@ void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
         const std::vector<Pipeline> all = all_of(parts);
         return made([&] { return Pipeline::choose(all, *choices.stages, {.stop_on_empty_dataset = stop}); });
       });
-  nb::class_<PythonReading>(module, "_Reading", nb::is_weak_referenceable(), "One pass over a data set.")
+  nb::class_<PipelinePass>(module, "_Pass", nb::is_weak_referenceable(), "One pass over a data set.")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", next_of)
-      .def("close", &PythonReading::close, "Ends the pass and its threads.");
+      .def("close", &PipelinePass::close, "Ends the pass and its threads.");
 }
 
 // ---- stages
@@ -296,7 +296,7 @@ void bind_pipeline(nb::module_& module) {
       .def("explain",
            [](const PythonPipeline& self) { return text(without_gil([&] { return self.stages->explain(); })); })
       .def("begin",
-           [](const PythonPipeline& self) { return PythonReading(without_gil([&] { return self.stages->begin(); })); });
+           [](const PythonPipeline& self) { return PipelinePass(without_gil([&] { return self.stages->begin(); })); });
 }
 
 }  // namespace gradus::python
