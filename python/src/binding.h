@@ -20,6 +20,7 @@ void bind_variable(nb::module_& module);
 void bind_tape(nb::module_& module);
 void bind_function(nb::module_& module);
 void bind_transforms(nb::module_& module);
+void bind_pipeline(nb::module_& module);
 void bind_data(nb::module_& module);
 /// Of the generated sources: every public op, layer, loss, optimizer and metric.
 void bind_generated(nb::module_& module);

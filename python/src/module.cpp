@@ -67,6 +67,7 @@ NB_MODULE(_native, module) {
   bind_tape(module);
   bind_function(module);
   bind_transforms(module);
+  bind_pipeline(module);
   bind_data(module);
 #if GRADUS_PYTHON_GENERATED
   bind_generated(module);
@@ -76,6 +77,8 @@ NB_MODULE(_native, module) {
              "Sets the number of threads that compute. It changes no result.");
   module.def("num_threads", gradus::num_threads, "The number of threads that compute.");
   module.def("set_seed", gradus::set_seed, "seed"_a, "Sets the state of random ops without a seed of their own.");
+  module.def(
+      "_is_traced", [] { return gradus::CallContext::here().trace != nullptr; }, "True while a function is traced.");
   module.def("_notice", [](const std::string& message) { gradus::notice(message); });
   gradus::set_notice_sink(leave_notice);
   give_up_gil_for_long_work();

@@ -1,4 +1,57 @@
-"""TensorFlow's names on this engine: tf.math, tf.nn, tf.linalg, tf.image, tf.signal, tf.bitwise, tf.random."""
-from . import bitwise, image, linalg, math, nn, random, signal
+"""TensorFlow's names on this engine.
 
-__all__ = ["bitwise", "image", "linalg", "math", "nn", "random", "signal"]
+    import gradus.tensorflow as tf
+
+docs/python.md says what differs. A name that is not here raises AttributeError, with the nearest name and, where it was
+left out, the reason.
+"""
+import importlib
+import importlib.util
+
+from .. import DType, Tensor, __version__, bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
+from .. import uint32, uint64
+from .._names import attribute_error
+from . import (bitwise, config, data, dtypes, errors, functions, gradients as _gradients, image, linalg, math, nest, nn, random,
+               signal, tensors)
+from .config import device
+from .dtypes import as_dtype, double, half
+from .left_out import REASONS
+from .modules import Module
+from .shapes import TensorShape, TensorSpec
+
+globals()["bool"] = dtypes.bool
+
+_MATH = """abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh cos cosh cumsum divide equal exp floor greater
+greater_equal less less_equal logical_and logical_not logical_or maximum minimum multiply negative not_equal pow reduce_all
+reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum round scalar_mul sigmoid sign sin sinh
+sqrt square subtract tan tanh truediv"""
+_TAKEN = [(math, _MATH.split()), (linalg, ["matmul", "norm", "tensordot", "einsum"]), (functions, functions.__all__),
+          (_gradients, _gradients.__all__), (tensors, [name for name, value in vars(tensors).items()
+                                                       if getattr(value, "__module__", "") == tensors.__name__])]
+for _module, _names in _TAKEN:
+    globals().update({name: getattr(_module, name) for name in _names if not name.startswith("_") and not name.endswith("_")})
+newaxis = None
+version = type("version", (), {"VERSION": __version__, "__doc__": "The version of the library."})
+executing_eagerly_outside_functions = functions.executing_eagerly
+
+__all__ = [name for name in dir() if not name.startswith("_") and name not in ("importlib", "REASONS", "attribute_error",
+                                                                               "functions", "tensors")]
+
+
+def _missing(module, names, name):
+    """The error for a name that a module of these does not have."""
+    error = attribute_error(module, name, names)
+    reason = REASONS.get(name)
+    return error if reason is None else AttributeError(f"module {module!r} has no attribute {name!r}: {reason}", name=name)
+
+
+def __getattr__(name):
+    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}"):  # keras and others, when asked for
+        return importlib.import_module(f"{__name__}.{name}")
+    raise _missing(__name__, __all__, name)
+
+
+for _module in (bitwise, config, data, dtypes, errors, image, linalg, math, nest, nn, random, signal):
+    def _getattr(name, module=_module):
+        raise _missing(module.__name__, list(vars(module)), name)
+    _module.__getattr__ = _getattr

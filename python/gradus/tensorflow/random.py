@@ -2,6 +2,7 @@
 from .. import _native
 from .._native import random as _random
 from ._tables import fill
+from .generators import Generator, get_global_generator, set_global_generator  # noqa: F401
 
 TABLE = """
 stateless_normal(shape, seed, mean=0.0, stddev=1.0, dtype="float32") = random.stateless_normal(shape, seed, mean, stddev, dtype)

@@ -1,0 +1,102 @@
+"""tf.config: devices, threads, and how functions run."""
+import contextlib
+import types
+
+from .. import device as _device, devices as _devices, num_threads as _num_threads, set_num_threads as _set_num_threads
+from .functions import functions_run_eagerly, run_functions_eagerly
+
+
+class PhysicalDevice:
+    """A device of this machine."""
+
+    def __init__(self, name, device_type):
+        self.name, self.device_type = name, device_type
+
+    def __eq__(self, other):
+        return isinstance(other, PhysicalDevice) and self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(name={self.name!r}, device_type={self.device_type!r})"
+
+
+class LogicalDevice(PhysicalDevice):
+    """A device as programs name it."""
+
+
+def _listed(kind, prefix, device_type):
+    kinds = [device_type] if device_type else ["CPU", "GPU", "TPU"]
+    if any(each not in ("CPU", "GPU", "TPU") for each in kinds):
+        return []
+    return [kind(f"{prefix}:{each}:{device.index}", each) for each in kinds for device in _devices(each.lower())]
+
+
+def list_physical_devices(device_type=None):
+    """The devices of this machine, or those of a type: CPU, GPU, TPU."""
+    return _listed(PhysicalDevice, "/physical_device", device_type)
+
+
+def list_logical_devices(device_type=None):
+    """As list_physical_devices: each is one logical device."""
+    return _listed(LogicalDevice, "/device", device_type)
+
+
+def get_visible_devices(device_type=None):
+    """All devices are visible."""
+    return list_physical_devices(device_type)
+
+
+def set_visible_devices(devices, device_type=None):
+    """All devices stay visible, which costs nothing: one is used where it is named. ValueError for an unknown device."""
+    known = list_physical_devices()
+    for each in devices if isinstance(devices, (list, tuple)) else [devices]:
+        if each not in known:
+            raise ValueError(f"set_visible_devices: there is no device {each!r}")
+
+
+def set_soft_device_placement(enabled):
+    """Nothing: an op runs where its inputs are, or says why it cannot."""
+
+
+def get_soft_device_placement():
+    """False, see set_soft_device_placement."""
+    return False
+
+
+def _set_memory_growth(device, enable):
+    """Nothing: memory always grows as it is needed."""
+
+
+def _get_memory_growth(device):
+    """True: memory always grows as it is needed."""
+    return True
+
+
+def _set_jit(enabled):
+    """Nothing: functions are always compiled."""
+
+
+def _set_intra(num_threads):
+    _set_num_threads(num_threads)
+
+
+experimental = types.SimpleNamespace(
+    set_memory_growth=_set_memory_growth, get_memory_growth=_get_memory_growth,
+    list_physical_devices=list_physical_devices, list_logical_devices=list_logical_devices,
+    run_functions_eagerly=run_functions_eagerly)
+optimizer = types.SimpleNamespace(set_jit=_set_jit, get_jit=lambda: "autoclustering",
+                                  set_experimental_options=lambda options: None, get_experimental_options=dict)
+threading = types.SimpleNamespace(
+    set_intra_op_parallelism_threads=_set_intra, get_intra_op_parallelism_threads=lambda: _num_threads(),
+    set_inter_op_parallelism_threads=lambda num_threads: None, get_inter_op_parallelism_threads=lambda: 1)
+
+
+def device(device_name):
+    """In a `with` statement: this thread computes on that device: "/GPU:0", "cpu:1", a device of list_logical_devices."""
+    if device_name is None:
+        return contextlib.nullcontext()
+    name = getattr(device_name, "name", device_name)
+    name = str(name).lower().rsplit("/", 1)[-1].removeprefix("device:").removeprefix("physical_device:")
+    return _device(name if ":" in name else f"{name}:0")

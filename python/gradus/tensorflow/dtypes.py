@@ -1,0 +1,50 @@
+"""tf.dtypes: the types of elements. They are those of gradus; this adds what TensorFlow's programs ask of them."""
+import ml_dtypes
+import numpy as np
+
+from .. import (DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, ops, uint8, uint16, uint32,
+                uint64)
+
+double, half = float64, float16
+globals()["bool"] = bool_
+saturate_cast = ops.saturate_cast
+
+ALL = (bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
+
+
+def as_dtype(type_value):
+    """The dtype of this name, of this type of NumPy, or of float, int or bool."""
+    return type_value if isinstance(type_value, DType) else DType(type_value)
+
+
+def _limits(dtype):
+    if dtype == bool_:
+        return False, True
+    info = (np.iinfo if dtype.is_integer else ml_dtypes.finfo)(dtype.numpy)
+    return info.min, info.max
+
+
+def _add(name, get, doc):
+    get.__doc__ = doc
+    setattr(DType, name, property(get))
+
+
+_add("as_numpy_dtype", lambda self: self.numpy.type, "The scalar type of NumPy.")
+_add("base_dtype", lambda self: self, "The dtype itself: there are no references.")
+_add("real_dtype", lambda self: self, "The dtype itself: there are no complex ones.")
+_add("is_bool", lambda self: self == bool_, "True for bool.")
+_add("is_complex", lambda self: False, "False: there are no complex dtypes.")
+_add("is_unsigned", lambda self: self.name.startswith("uint"), "True for integers without a sign.")
+_add("is_numpy_compatible", lambda self: True, "True: NumPy has each of them.")
+_add("min", lambda self: _limits(self)[0], "The least number.")
+_add("max", lambda self: _limits(self)[1], "The largest number.")
+_add("limits", _limits, "The least and the largest number.")
+_add("size", lambda self: self.itemsize, "Bytes of one element.")
+
+
+def _is_compatible_with(self, other):
+    """True for the same dtype."""
+    return self == as_dtype(other)
+
+
+DType.is_compatible_with = _is_compatible_with

@@ -1,0 +1,246 @@
+"""tf.function, and functions of functions: branches, loops, maps over rows."""
+import builtins
+import functools
+import inspect
+import sys
+import warnings
+
+from .. import Function, _native, cond as _cond, function as _function, scan as _scan, vectorized_map as _vectorized
+from .. import while_loop as _while_loop
+from . import nest
+from .shapes import TensorSpec
+from .tensors import convert_to_tensor, is_tensor
+
+__all__ = ["cond", "case", "executing_eagerly", "foldl", "foldr", "function", "group", "inside_function", "map_fn", "no_op",
+           "numpy_function", "print", "py_function", "scan", "switch_case", "vectorized_map", "while_loop"]
+
+
+# ---- tf.function
+
+def _takes_signature(f, input_signature):
+    """f, compiled for one signature: what is no tensor in the place of a spec becomes one."""
+    specs = tuple(input_signature)
+    compiled = _function(f, input_signature=nest.flatten(list(specs)))
+    parameters = list(inspect.signature(f).parameters) if callable(f) else []
+    method = bool(parameters) and parameters[0] == "self"
+
+    @functools.wraps(f)
+    def call(*args, **kwargs):
+        given = list(args)
+        for name in parameters[len(given):]:
+            if name in kwargs:
+                given.append(kwargs.pop(name))
+        first = int(method and len(given) > len(specs))
+        for i, spec in enumerate(specs[:len(given) - first]):
+            given[first + i] = _as_spec(spec, given[first + i])
+        return compiled(*given, **kwargs)
+    call.python_function = f
+    call.explain = compiled.explain
+    return call
+
+
+def _as_spec(spec, value):
+    if nest.is_nested(spec):
+        return nest.map_structure(_as_spec, spec, value, check_types=False)
+    return value if is_tensor(value) else convert_to_tensor(value, spec.dtype)
+
+
+def function(func=None, input_signature=None, autograph=True, jit_compile=None, reduce_retracing=False,
+             experimental_implements=None, experimental_autograph_options=None, experimental_attributes=None,
+             experimental_relax_shapes=None, experimental_compile=None, experimental_follow_type_hints=None):
+    """A function, compiled: traced once for each kind of call. A decorator, with and without options.
+
+    `if`, `while` and `and` on tensors work without AutoGraph, and every function is compiled, so that autograph,
+    jit_compile and reduce_retracing change nothing. Python's numbers are structure: each value has a program, of which
+    a warning tells after eight.
+    """
+    def compiled(f):
+        return _function(f) if input_signature is None else _takes_signature(f, input_signature)
+    return compiled if func is None else compiled(func)
+
+
+_call = Function.__call__
+_eager = [False]
+
+
+def run_functions_eagerly(run_eagerly):
+    """True: functions run in Python, op by op, for a debugger; False: compiled."""
+    _eager[0] = bool(run_eagerly)
+    Function.__call__ = (lambda self, *args, **kwargs: self.python_function(*args, **kwargs)) if run_eagerly else _call
+
+
+def functions_run_eagerly():
+    """True after run_functions_eagerly(True)."""
+    return _eager[0]
+
+
+def executing_eagerly():
+    """False while a function is traced."""
+    return not _native._is_traced()
+
+
+inside_function = _native._is_traced
+
+
+# ---- branches and loops
+
+def cond(pred, true_fn=None, false_fn=None, name=None):
+    """true_fn() if the boolean holds, else false_fn(). While a function is traced both are traced, and one is computed
+    in each call."""
+    if is_tensor(pred) and convert_to_tensor(pred).is_symbolic:
+        return _cond(pred, true_fn, false_fn)
+    return true_fn() if pred else false_fn()
+
+
+def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"):
+    """The result of the function of the first boolean that holds, or of default, or of the last function."""
+    pairs = list(pred_fn_pairs)
+    if default is None:
+        *pairs, (_, default) = pairs
+    result = default
+    for pred, f in reversed(pairs):
+        result = functools.partial(cond, pred, f, result)
+    return result()
+
+
+def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
+    """The result of the function of this number; of default, or the last one, for a number without function."""
+    numbered = list(branch_fns.items() if isinstance(branch_fns, dict) else
+                    branch_fns if isinstance(branch_fns[0], tuple) else enumerate(branch_fns))
+    numbered = sorted(numbered, key=lambda pair: pair[0])
+    pairs = [(convert_to_tensor(branch_index) == number, f) for number, f in numbered]
+    return case(pairs, default=numbered[-1][1] if default is None else default)
+
+
+def while_loop(cond, body, loop_vars, shape_invariants=None, parallel_iterations=10, back_prop=True, swap_memory=False,
+               maximum_iterations=None, name=None):
+    """Repeats loop_vars = body(*loop_vars) while cond(*loop_vars) holds: as one op while a function is traced, else in
+    Python, where sizes may change."""
+    if _native._is_traced():
+        tensors = nest.map_structure(convert_to_tensor, loop_vars)
+        return _while_loop(cond, body, tensors, 0 if maximum_iterations is None else int(maximum_iterations))
+    is_tuple, left = isinstance(loop_vars, tuple), maximum_iterations
+    state = nest.map_structure(convert_to_tensor, list(loop_vars))
+    while (left is None or left > 0) and cond(*state):
+        found = body(*state)
+        state = list(found) if isinstance(found, (list, tuple)) and len(state) == len(found) else [found]
+        left = None if left is None else left - 1
+    return tuple(state) if is_tuple else state
+
+
+def _rows(elems):
+    """The nests of row 0, row 1 ... of all tensors."""
+    tensors = nest.map_structure(convert_to_tensor, elems)
+    count = len(nest.flatten(tensors)[0])
+    return [nest.map_structure(lambda t, i=i: t[i], tensors) for i in range(count)]
+
+
+def _stacked(results):
+    if not results:
+        raise ValueError("there are no rows, so that the function was never called: give it at least one")
+    return nest.map_structure(lambda *parts: _native.ops.stack(list(parts), 0), *results)
+
+
+def _is_one_tensor(*nests):
+    return all(not nest.is_nested(each) for each in nests)
+
+
+def map_fn(fn, elems, dtype=None, parallel_iterations=None, back_prop=True, swap_memory=False, infer_shape=True, name=None,
+           fn_output_signature=None):
+    """The stacked results of fn of each row. vectorized_map computes all rows at once."""
+    spec = dtype if fn_output_signature is None else fn_output_signature
+    found = _stacked([fn(row) for row in _rows(elems)])
+    if spec is None:
+        return found
+    return nest.map_structure(lambda x, s: _native.ops.cast(x, getattr(s, "dtype", s)), found, spec)
+
+
+def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
+    """fn of each row, as one batched program where one tensor goes in and one comes out."""
+    return _vectorized(fn, elems) if _is_one_tensor(elems) else map_fn(fn, elems)
+
+
+def scan(fn, elems, initializer=None, parallel_iterations=10, back_prop=True, swap_memory=False, infer_shape=True,
+         reverse=False, name=None):
+    """The stacked states of fn(state, row), from the initializer, or from row 0, on."""
+    if reverse:
+        elems = nest.map_structure(lambda t: _native.ops.reverse(t, [0]), elems)
+    found = _states(fn, elems, initializer)
+    return nest.map_structure(lambda t: _native.ops.reverse(t, [0]), found) if reverse else found
+
+
+def _states(fn, elems, initializer):
+    if initializer is not None and _is_one_tensor(elems, initializer):
+        def step(state, row):
+            state = fn(state, row)
+            return state, state
+        return _scan(step, convert_to_tensor(initializer), convert_to_tensor(elems))[1]
+    rows = _rows(elems)
+    state, states = (rows[0], [rows[0]]) if initializer is None else (initializer, [])
+    for row in rows[1 if initializer is None else 0:]:
+        state = fn(state, row)
+        states.append(state)
+    return _stacked(states)
+
+
+def foldl(fn, elems, initializer=None, parallel_iterations=10, back_prop=True, swap_memory=False, name=None):
+    """The last state of fn(state, row)."""
+    rows = _rows(elems)
+    return functools.reduce(fn, rows) if initializer is None else functools.reduce(fn, rows, initializer)
+
+
+def foldr(fn, elems, initializer=None, parallel_iterations=10, back_prop=True, swap_memory=False, name=None):
+    """foldl from the last row to the first."""
+    rows = _rows(elems)[::-1]
+    return functools.reduce(fn, rows) if initializer is None else functools.reduce(fn, rows, initializer)
+
+
+# ---- Python within programs
+
+def py_function(func=None, inp=None, Tout=None, name=None):
+    """func(*inp) in Python, as tensors of these dtypes. It has no place in a traced function; in the functions of
+    tf.data it has: they then run in Python for each element."""
+    if _native._is_traced():
+        raise NotImplementedError("py_function: Python does not run in a compiled function; call it outside of it")
+    found = func(*[convert_to_tensor(x) for x in inp or ()])
+    if Tout is None or isinstance(Tout, (list, tuple)) and not Tout:
+        return []
+    if not isinstance(Tout, (list, tuple)):
+        return _as_output(found, Tout)
+    return [_as_output(x, t) for x, t in zip(found if isinstance(found, (list, tuple)) else [found], Tout, strict=True)]
+
+
+def _as_output(value, spec):
+    return _native.ops.cast(convert_to_tensor(value), spec.dtype if isinstance(spec, TensorSpec) else spec)
+
+
+def numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None):
+    """As py_function; func gets arrays of NumPy."""
+    return py_function(lambda *tensors: func(*[t.numpy() for t in tensors]), inp, Tout)
+
+
+_told = set()
+
+
+def _tell_once(place, message):
+    if place not in _told:
+        _told.add(place)
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def print_(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=None):
+    """Writes to standard error, as TensorFlow does. In a traced function it writes while that is traced, without values."""
+    if _native._is_traced():
+        _tell_once("print", "tf.print in a traced function writes once, while it is traced: return what is to be printed")
+    builtins.print(*inputs, sep=sep, end=end, file=output_stream or sys.stderr)
+
+
+def group(*inputs, **kwargs):
+    """Nothing: ops run in order."""
+
+
+def no_op(name=None):
+    """Nothing."""
+
+
+globals()["print"] = print_

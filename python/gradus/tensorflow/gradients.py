@@ -1,0 +1,120 @@
+"""GradientTape, gradients of one's own, clipping of several gradients."""
+import enum
+import inspect
+
+from .. import GradientTape as _Tape, _native, ops, recompute_grad
+from . import nest
+from .tensors import convert_to_tensor, is_tensor
+
+__all__ = ["GradientTape", "Gradients", "UnconnectedGradients", "clip_by_global_norm", "custom_gradient", "global_norm",
+           "gradients", "grad_pass_through", "hessians", "recompute_grad"]
+
+
+class UnconnectedGradients(str, enum.Enum):
+    """The gradient of a source that the target does not depend on."""
+    NONE = "none"
+    ZERO = "zero"
+
+    __str__ = str.__str__
+
+
+class Gradients(list):
+    """The gradients of a list of Variables, in their order. `whole` is the engine's value of them, with its weight, as
+    long as the list is as it was made."""
+
+    def __init__(self, whole):
+        super().__init__(whole)
+        self._whole, self._made = whole, tuple(self)
+
+    @property
+    def whole(self):
+        """gradus.Gradients, or None after a gradient was replaced."""
+        same = len(self) == len(self._made) and all(a is b for a, b in zip(self, self._made))
+        return self._whole if same else None
+
+
+class GradientTape(_Tape):
+    """Records what this thread computes within `with`, for gradients, which may be asked afterwards."""
+
+    def gradient(self, target, sources, output_gradients=None, unconnected_gradients=UnconnectedGradients.NONE):
+        """The gradients of the target, a tensor or a nest of them, by the sources, in their nest. None for a source that
+        the target does not depend on, or zeros if unconnected_gradients says so. Targets that are no scalars, and
+        several ones, are summed."""
+        found = super().gradient(target, sources, output_gradients, str(unconnected_gradients))
+        return Gradients(found) if isinstance(found, _native.Gradients) else found
+
+    def jacobian(self, target, sources, unconnected_gradients=UnconnectedGradients.NONE, parallel_iterations=None,
+                 experimental_use_pfor=True):
+        """The Jacobians of a tensor by the sources, in their nest, as [target..., source...]."""
+        return nest.map_structure(lambda source: super(GradientTape, self).jacobian(target, source), sources)
+
+    def batch_jacobian(self, target, source, unconnected_gradients=UnconnectedGradients.NONE, parallel_iterations=None,
+                       experimental_use_pfor=True):
+        """The Jacobian example by example, as [n, target..., source...]."""
+        return super().batch_jacobian(target, source)
+
+
+def _takes_variables(grad):
+    try:
+        parameters = inspect.signature(grad).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(p.name == "variables" for p in parameters)
+
+
+def custom_gradient(f=None):
+    """f with a gradient of its own: f(*tensors) gives its value, a tensor, and a function that takes the gradient by that
+    value to the gradients by the tensors: one, or a sequence with None where there is none. Arguments that are no
+    tensors are as they are."""
+    def with_gradient(*args, **kwargs):
+        places = [i for i, arg in enumerate(args) if is_tensor(arg)]
+
+        def of_tensors(*tensors):
+            given = list(args)
+            for place, tensor in zip(places, tensors):
+                given[place] = tensor
+            value, grad = f(*given, **kwargs)
+            if _takes_variables(grad):
+                raise NotImplementedError("custom_gradient: the gradient function takes `variables`, but gradients by "
+                                          "Variables within f are not taken from it: pass v.value() as an argument of f")
+            return value, lambda dy: _at(grad(dy), places, len(args))
+        return _native._with_gradient(of_tensors, [args[place] for place in places])
+    with_gradient.__name__ = getattr(f, "__name__", "custom_gradient")
+    with_gradient.__doc__ = getattr(f, "__doc__", None)
+    with_gradient.__wrapped__ = f
+    return with_gradient
+
+
+def _at(given, places, count):
+    """Of gradients for all arguments, or for the tensors alone, those of the tensors."""
+    if not isinstance(given, (list, tuple)):
+        return given
+    return [given[place] for place in places] if len(given) == count else list(given)
+
+
+def grad_pass_through(f):
+    """f, whose gradient is that of the identity."""
+    return custom_gradient(lambda x: (f(x), lambda dy: dy))
+
+
+def global_norm(t_list, name=None):
+    """The root of the sum of squares of all elements. None counts nothing."""
+    squares = [ops.reduce_sum(ops.square(t)) for t in t_list if t is not None]
+    if not squares:
+        raise ValueError("global_norm: there is no tensor in the list")
+    return ops.sqrt(ops.add_n(squares))
+
+
+def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
+    """The tensors by one factor, so that their joint norm is at most clip_norm, and the norm before."""
+    norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
+    factor = ops.divide(clip_norm, ops.maximum(norm, clip_norm))
+    return [None if t is None else ops.multiply(t, ops.cast(factor, t.dtype)) for t in t_list], norm
+
+
+def gradients(*args, **kwargs):
+    """TensorFlow's function of graphs, which there are none of: a GradientTape records."""
+    raise RuntimeError("tf.gradients: there are no graphs to ask: record with tf.GradientTape")
+
+
+hessians = gradients

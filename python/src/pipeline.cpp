@@ -1,0 +1,302 @@
+// Data sets: chains of stages, and passes over them. Functions of Python take and give lists of tensors, the fields of
+// an element; nests are the package's matter. They are traced and run compiled, so that Python is asked no more while
+// elements are made, but for generators, interleave and reduce_func of group_by_window.
+#include <mutex>
+#include "python/src/binding.h"
+
+namespace gradus::python {
+namespace {
+
+/// Stages under Python. Their end may join threads that wait for the GIL.
+struct PythonPipeline {
+  std::unique_ptr<const Pipeline> stages;
+
+  explicit PythonPipeline(const Pipeline& made) : stages(std::make_unique<const Pipeline>(made)) {}
+  PythonPipeline(PythonPipeline&&) = default;
+  ~PythonPipeline() {
+    if (stages) without_gil([this] { stages.reset(); });
+  }
+};
+
+/// The pipeline that make() gives without the GIL.
+template <class Make> PythonPipeline made(const Make& make) { return PythonPipeline(without_gil(make)); }
+
+nb::list list_of(In fields) {
+  nb::list all;
+  for (const Tensor& each : fields) all.append(each);
+  return all;
+}
+
+Tensors fields_of(nb::handle given) {
+  Tensors all;
+  for (const nb::handle each : nb::borrow<nb::sequence>(given)) all.push_back(tensor_of(each));
+  return all;
+}
+
+ElementFunction traced(const FunctionArg& f) {
+  return [held = f.held](In in) { return in_python([&] { return fields_of(held.get()(list_of(in))); }); };
+}
+
+ElementFunction compiled(const FunctionArg& f, const char* name) {
+  const auto body = [run = traced(f)](const Tensors& fields) -> Tensors { return run(fields); };
+  return [g = function(body, {.name = name})](In in) { return g(Tensors(in.begin(), in.end())); };
+}
+
+/// A function of Python that gives a data set, and is called for each element.
+PipelineFunction pipeline_function(const FunctionArg& f) {
+  return [held = f.held](In in) {
+    return in_python([&] {
+      const nb::object given = held.get()(list_of(in));
+      if (!nb::isinstance<PythonPipeline>(given))
+        throw nb::type_error(text("the function gives a data set, not ", class_of(given)).c_str());
+      return Pipeline(*nb::cast<PythonPipeline&>(given).stages);
+    });
+  };
+}
+
+std::vector<Pipeline> all_of(const nb::sequence& parts) {
+  std::vector<Pipeline> all;
+  for (const nb::handle each : parts) all.push_back(*nb::cast<PythonPipeline&>(each).stages);
+  return all;
+}
+
+// ---- passes
+
+/// One pass. Threads of Python take elements by turns.
+struct PipelinePass {
+  std::unique_ptr<Reading> reading;
+  std::unique_ptr<std::mutex> turn = std::make_unique<std::mutex>();
+  bool has_begun = false;
+
+  explicit PipelinePass(std::unique_ptr<Reading> begun) : reading(std::move(begun)) {}
+  PipelinePass(PipelinePass&&) = default;
+  ~PipelinePass() { close(); }
+  void close() {
+    if (!turn) return;
+    without_gil([this] {
+      const std::lock_guard lock(*turn);
+      reading.reset();
+    });
+  }
+  /// The next element; none at the end.
+  std::optional<Tensors> take() {
+    const std::lock_guard lock(*turn);
+    if (!reading) return {};
+    if (has_begun) reading->advance();
+    has_begun = true;
+    if (reading->at_end()) return {};
+    return reading->element();
+  }
+};
+
+nb::list next_of(PipelinePass& self) {
+  const std::optional<Tensors> fields = without_gil([&] { return self.take(); });
+  if (!fields) throw nb::stop_iteration();
+  check_signals();
+  return list_of(*fields);
+}
+
+// ---- sources
+
+/// The next element of an iterator of Python, which is made by the first call of each pass.
+struct Generated {
+  Held make;
+  Held iterator = {};
+
+  std::optional<Tensors> operator()() {
+    return in_python([this]() -> std::optional<Tensors> {
+      if (!iterator) iterator = Held(nb::object(nb::iter(make.get()())));
+      const nb::object item = nb::steal(PyIter_Next(iterator.get().ptr()));
+      if (item.is_valid()) return fields_of(item);
+      if (PyErr_Occurred()) throw nb::python_error();
+      return std::nullopt;
+    });
+  }
+};
+
+void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
+  type.def_static(
+          "slices",
+          [](const TensorsArg& tensors) {
+            const Tensors all = tensors.tensors();
+            return made([&] { return data::slices(all); });
+          },
+          "tensors"_a, "The rows of all tensors, side by side.")
+      .def_static(
+          "generate",
+          [](std::vector<Spec> specs, const FunctionArg& make) {
+            return made([&] { return Pipeline::generate(std::move(specs), Generated{make.held}); });
+          },
+          "specs"_a, "make"_a, "The elements of the iterator that make() gives, anew in each pass.")
+      .def_static("zip",
+                  [](const nb::sequence& parts) {
+                    const std::vector<Pipeline> all = all_of(parts);
+                    return made([&] { return Pipeline::zip(all); });
+                  })
+      .def_static(
+          "sample",
+          [](const nb::sequence& parts, std::vector<double> weights, std::optional<std::uint64_t> seed, bool stop,
+             bool again) {
+            const std::vector<Pipeline> all = all_of(parts);
+            const SampleOptions options{
+                .seed = seed, .stop_on_empty_dataset = stop, .rerandomize_each_iteration = again};
+            return made([&] { return Pipeline::sample(all, weights, options); });
+          },
+          "parts"_a, "weights"_a, "seed"_a.none(), "stop"_a, "again"_a)
+      .def_static("choose", [](const nb::sequence& parts, const PythonPipeline& choices, bool stop) {
+        const std::vector<Pipeline> all = all_of(parts);
+        return made([&] { return Pipeline::choose(all, *choices.stages, {.stop_on_empty_dataset = stop}); });
+      });
+  nb::class_<PipelinePass>(module, "_Pass", nb::is_weak_referenceable(), "One pass over a data set.")
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", next_of)
+      .def("close", &PipelinePass::close, "Ends the pass and its threads.");
+}
+
+// ---- stages
+
+void bind_functions(nb::class_<PythonPipeline>& type) {
+  type.def(
+          "map",
+          [](const PythonPipeline& self, const FunctionArg& f, int calls) {
+            return made([&] { return self.stages->map(traced(f), compiled(f, "map"), {.num_parallel_calls = calls}); });
+          })
+      .def("filter",
+           [](const PythonPipeline& self, const FunctionArg& f) {
+             return made([&] { return self.stages->filter(traced(f), compiled(f, "filter")); });
+           })
+      .def("take_while",
+           [](const PythonPipeline& self, const FunctionArg& f) {
+             return made([&] { return self.stages->take_while(traced(f), compiled(f, "take_while")); });
+           })
+      .def("scan",
+           [](const PythonPipeline& self, const TensorsArg& state, const FunctionArg& f) {
+             const Tensors first = state.tensors();
+             return made([&] { return self.stages->scan(first, traced(f), compiled(f, "scan")); });
+           })
+      .def("reduce",
+           [](const PythonPipeline& self, const TensorsArg& state, const FunctionArg& f) {
+             const Tensors first = state.tensors();
+             return list_of(without_gil([&] { return self.stages->reduce(first, compiled(f, "reduce")); }));
+           })
+      .def("interleave",
+           [](const PythonPipeline& self, const FunctionArg& f, int cycle_length, std::int64_t block_length,
+              const std::string& name) {
+             const InterleaveOptions options{.cycle_length = cycle_length, .block_length = block_length};
+             return made([&] { return self.stages->interleave(pipeline_function(f), options, name); });
+           })
+      .def("group_by_window",
+           [](const PythonPipeline& self, const FunctionArg& key, const FunctionArg& reduce, const FunctionArg& size) {
+             const GroupSize size_of_key = [held = size.held](std::int64_t at) {
+               return in_python([&] { return nb::cast<std::int64_t>(held.get()(at)); });
+             };
+             return made([&] {
+               return self.stages->group_by_window(traced(key), compiled(key, "group_by_window"), size_of_key,
+                                                   pipeline_function(reduce));
+             });
+           })
+      .def("bucket_by_sequence_length",
+           [](const PythonPipeline& self, const FunctionArg& length, std::vector<std::int64_t> boundaries,
+              std::vector<std::int64_t> sizes, std::vector<Shape> shapes, std::vector<double> values, bool drop) {
+             const BucketOptions options{
+                 .bucket_boundaries = std::move(boundaries),
+                 .bucket_batch_sizes = std::move(sizes),
+                 .padding = {.padded_shapes = shapes, .padding_values = values, .drop_remainder = drop}};
+             return made([&] {
+               return self.stages->bucket_by_sequence_length(traced(length),
+                                                             compiled(length, "bucket_by_sequence_length"), options);
+             });
+           })
+      .def("rejection_resample", [](const PythonPipeline& self, const FunctionArg& of_class, std::vector<double> target,
+                                    std::vector<double> initial, std::optional<std::uint64_t> seed) {
+        const RejectionOptions options{.initial_dist = std::move(initial), .seed = seed};
+        return made([&] {
+          return self.stages->rejection_resample(traced(of_class), compiled(of_class, "rejection_resample"), target,
+                                                 options);
+        });
+      });
+}
+
+void bind_batches(nb::class_<PythonPipeline>& type) {
+  type.def("batch", [](const PythonPipeline& self, std::int64_t size,
+                       bool drop) { return made([&] { return self.stages->batch(size, {.drop_remainder = drop}); }); })
+      .def("padded_batch",
+           [](const PythonPipeline& self, std::int64_t size, std::vector<Shape> shapes, std::vector<double> values,
+              bool drop) {
+             const PaddedBatchOptions options{
+                 .padded_shapes = std::move(shapes), .padding_values = std::move(values), .drop_remainder = drop};
+             return made([&] { return self.stages->padded_batch(size, options); });
+           })
+      .def("unbatch", [](const PythonPipeline& self) { return made([&] { return self.stages->unbatch(); }); })
+      .def("rebatch",
+           [](const PythonPipeline& self, const std::vector<std::int64_t>& sizes, bool drop) {
+             return made([&] { return self.stages->rebatch(sizes, {.drop_remainder = drop}); });
+           })
+      .def("windows",
+           [](const PythonPipeline& self, std::int64_t size, std::optional<std::int64_t> shift, std::int64_t stride,
+              bool drop) {
+             const WindowingOptions options{.shift = shift, .stride = stride, .drop_remainder = drop};
+             return made([&] { return self.stages->windows(size, options); });
+           })
+      .def(
+          "holding",
+          [](const PythonPipeline& self, const TensorsArg& fields) {
+            const Tensors all = fields.tensors();
+            return made([&] { return self.stages->holding(all); });
+          },
+          "The elements whose fields these are, one after the other.");
+}
+
+void bind_order(nb::class_<PythonPipeline>& type) {
+  type.def(
+          "shuffle",
+          [](const PythonPipeline& self, std::int64_t buffer, std::optional<std::uint64_t> seed, bool again) {
+            const ShuffleOptions options{.seed = seed, .reshuffle_each_iteration = again};
+            return made([&] { return self.stages->shuffle(buffer, options); });
+          },
+          "buffer"_a, "seed"_a.none(), "again"_a)
+      .def("repeat",
+           [](const PythonPipeline& self, std::int64_t n) { return made([&] { return self.stages->repeat(n); }); })
+      .def("take",
+           [](const PythonPipeline& self, std::int64_t n) { return made([&] { return self.stages->take(n); }); })
+      .def("skip",
+           [](const PythonPipeline& self, std::int64_t n) { return made([&] { return self.stages->skip(n); }); })
+      .def("shard",
+           [](const PythonPipeline& self, int n, int i) { return made([&] { return self.stages->shard(n, i); }); })
+      .def("concatenate",
+           [](const PythonPipeline& self, const PythonPipeline& other) {
+             return made([&] { return self.stages->concatenate(*other.stages); });
+           })
+      .def("enumerate", [](const PythonPipeline& self,
+                           std::int64_t start) { return made([&] { return self.stages->enumerate(start); }); })
+      .def("unique", [](const PythonPipeline& self) { return made([&] { return self.stages->unique(); }); })
+      .def("ignore_errors",
+           [](const PythonPipeline& self, bool log) {
+             return made([&] { return self.stages->ignore_errors({.log_warning = log}); });
+           })
+      .def("cache", [](const PythonPipeline& self) { return made([&] { return self.stages->cache(); }); })
+      .def("cache_in", [](const PythonPipeline& self,
+                          const std::string& file) { return made([&] { return self.stages->cache(file); }); })
+      .def("prefetch", [](const PythonPipeline& self, int buffers) {
+        return made([&] { return self.stages->prefetch({.buffers = buffers}); });
+      });
+}
+
+}  // namespace
+
+void bind_pipeline(nb::module_& module) {
+  nb::class_<PythonPipeline> type(module, "_Pipeline", "The stages of a data set.");
+  bind_sources(module, type);
+  bind_functions(type);
+  bind_batches(type);
+  bind_order(type);
+  type.def("cardinality", [](const PythonPipeline& self) { return self.stages->cardinality(); })
+      .def("is_endless", [](const PythonPipeline& self) { return self.stages->is_endless(); })
+      .def("specs", [](const PythonPipeline& self) { return self.stages->specs(); })
+      .def("explain",
+           [](const PythonPipeline& self) { return text(without_gil([&] { return self.stages->explain(); })); })
+      .def("begin",
+           [](const PythonPipeline& self) { return PipelinePass(without_gil([&] { return self.stages->begin(); })); });
+}
+
+}  // namespace gradus::python
