@@ -32,6 +32,8 @@ nb::object array_of(const Tensor& x);
 /// tensor.__array__(dtype, copy) and tensor.__dlpack__(max_version, copy).
 nb::object array_in_dtype(const Tensor& x, nb::handle dtype, nb::handle copy);
 nb::object to_capsule(const Tensor& x, nb::handle max_version, nb::handle copy);
+/// The size of a dimension as a number; InvalidArgument while it is open.
+std::int64_t known_extent(std::int64_t extent);
 /// What Python writes in brackets, as subscripts: at most ten.
 std::vector<Subscript> subscripts_of(nb::handle key);
 /// x[key] and variable[key] = value.

@@ -44,10 +44,10 @@ void refuse_further_interpreters() {
     throw nb::import_error("gradus works in the main interpreter of a process alone, not in a sub-interpreter");
 }
 
-void end_of_python() {
+void end_all() {
   set_notice_sink({});
   set_progress_sink({});
-  keep_all_from_now();
+  end_of_python();
 }
 
 }  // namespace
@@ -77,5 +77,5 @@ NB_MODULE(_native, module) {
   module.def("_notice", [](const std::string& message) { gradus::notice(message); });
   gradus::set_notice_sink(leave_notice);
   give_up_gil_for_long_work();
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(end_of_python));
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(end_all));
 }
