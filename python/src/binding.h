@@ -20,10 +20,14 @@ void bind_variable(nb::module_& module);
 void bind_tape(nb::module_& module);
 void bind_function(nb::module_& module);
 void bind_transforms(nb::module_& module);
+void bind_data(nb::module_& module);
 /// Of the generated sources: every public op, layer, loss, optimizer and metric.
 void bind_generated(nb::module_& module);
 
 // ---- parts that several files share
+
+/// Ends all passes over data sets, with their threads, which may run Python.
+void close_readings();
 
 /// The elements as an array of NumPy that reads the memory of `x` and cannot be written; of a scalar, NumPy's scalar.
 nb::object numpy_of(const Tensor& x);

@@ -45,6 +45,7 @@ void refuse_further_interpreters() {
 }
 
 void end_all() {
+  close_readings();
   set_notice_sink({});
   set_progress_sink({});
   end_of_python();
@@ -66,6 +67,7 @@ NB_MODULE(_native, module) {
   bind_tape(module);
   bind_function(module);
   bind_transforms(module);
+  bind_data(module);
 #if GRADUS_PYTHON_GENERATED
   bind_generated(module);
 #endif
