@@ -79,7 +79,7 @@ wheel: setup
 	@tools/setup.sh python
 	cmake --preset release -DGRADUS_PYTHON=ON
 	cmake --build build/release -j $(JOBS) --target gradus_wheel_parts
-	python/wheel/make.sh build/wheel
+	python/wheel/make.sh build/wheel build/release
 
 clean:
 	rm -rf build

@@ -26,3 +26,19 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION . COMPONENT sdk EXCLUDE_
 
 add_custom_target(gradus_wheel_parts)
 add_dependencies(gradus_wheel_parts gradus_bundled gradus_command gradus_python_package)
+
+# Tests of the wheel that tools/setup.sh python and the target above allow to make: in a new environment, and in one process
+# with what brings a compiler of its own.
+if(GRADUS_TESTS)
+  set(tests ${CMAKE_CURRENT_SOURCE_DIR}/tests/wheel)
+  set(wheel_folder ${PROJECT_BINARY_DIR}/wheel)
+  add_test(NAME python_wheel_is_made COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/wheel/make.sh ${wheel_folder} ${PROJECT_BINARY_DIR}
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  add_test(NAME python_wheel_in_a_new_environment COMMAND ${Python_EXECUTABLE} ${tests}/installed.py ${wheel_folder}
+                                                          ${PROJECT_BINARY_DIR}/wheel-tests)
+  add_test(NAME python_wheel_beside_others COMMAND ${Python_EXECUTABLE} ${tests}/beside.py ${wheel_folder}
+                                                   ${PROJECT_BINARY_DIR}/wheel-tests)
+  set_tests_properties(python_wheel_is_made PROPERTIES FIXTURES_SETUP gradus_wheel LABELS "full;wheel")
+  set_tests_properties(python_wheel_in_a_new_environment python_wheel_beside_others PROPERTIES
+                       FIXTURES_REQUIRED gradus_wheel LABELS "full;wheel" TIMEOUT 1500)
+endif()

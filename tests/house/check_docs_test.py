@@ -24,8 +24,12 @@ TIDY = {
     INDEX: "# Index\n\n```\n### 9. A form\n```\n\n" + "\n".join(ROWS) + "\n",
     "gradus/op.h": "/// Ops (decision 1).\n",
 }
+TIDY["docs/wheel.md"] = "`pip install build/wheel/gradus_ml-0.1.0.whl`, `pip install ./gradus`, `pip install gradus-ml`\n"
 # file, its text, the file and line of the finding, a part of the message
 VIOLATIONS = [
+    ("docs/new.md", "\n`pip install gradus`\n", "docs/new.md:2", "another project's"),
+    ("docs/new.md", "```sh\npython -m pip install -U numpy gradus\n```\n", "docs/new.md:2", "another project's"),
+    ("python/a.py", '"""pip install "gradus==1"."""\n', "python/a.py:1", "another project's"),
     ("README.md", "# All\n\n[gone](docs/gone.md)\n", "README.md:3", "docs/gone.md leads nowhere"),
     ("docs/new.md", "[gone](decisions/gone.md)\n", "docs/new.md:1", "leads nowhere"),
     ("docs/new.md", "![gone](gone.png)\n", "docs/new.md:1", "leads nowhere"),
