@@ -7,7 +7,7 @@ FUZZ_RUNS ?= 1000000
 WORKLOADS ?=
 BENCH_FLAGS ?=
 
-.PHONY: setup build run test test-full sanitize fuzz bench bench-peers docs format install clean
+.PHONY: setup build run test test-full sanitize fuzz bench bench-peers docs format install wheel clean
 .DEFAULT_GOAL := build
 .PRECIOUS: build/%/build.ninja
 
@@ -73,6 +73,13 @@ format:
 
 install: build
 	cmake --install build/release --prefix $(PREFIX)
+
+# The Python package with the library, its headers and the command inside; the file is in build/wheel (docs/python.md).
+wheel: setup
+	@tools/setup.sh python
+	cmake --preset release -DGRADUS_PYTHON=ON
+	cmake --build build/release -j $(JOBS) --target gradus_wheel_parts
+	python/wheel/make.sh build/wheel build/release
 
 clean:
 	rm -rf build

@@ -11,7 +11,7 @@ format="clang-format-19"
 docs="doxygen python3"
 full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
-python="python3-dev python3-venv"
+python="python3-dev python3-venv libzstd-dev"
 # A second clean build in seconds; a users' compiler to test; training on several machines; the test of the API reference;
 # the header for Eigen and the layout of DLPack's structs; for `full` the tests under mpirun. Set-up goes on without them.
 optional="ccache clang-14 libucx-dev libgrpc++-dev doxygen libeigen3-dev libdlpack-dev"

@@ -19,6 +19,7 @@ from ._native import (DType, Device, Extent, Function, GradientTape, Gradients, 
                       uint64, value_and_gradient, vectorized_map, version, while_loop)
 from ._functions import custom_gradient, explain, function, recompute_grad
 from ._names import attribute_error
+from ._sdk import cmake_prefix_path
 
 __version__ = version()
 newaxis = None

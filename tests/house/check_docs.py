@@ -22,6 +22,8 @@ HEADING = re.compile(r"#+ (.*)")
 DECISION = re.compile(r"### ((\d+)\. (.*\S))")
 STATUS = re.compile(r"- \*\*Status:\*\* (?:holds|partly replaced by (\d+)|replaced by (\d+))\b")
 ROW = re.compile(r"\| (\d+) \|")
+# The name `gradus` on PyPI belongs to somebody else: whoever installs it gets a stranger's code.
+STRANGER = re.compile(r"\bpip3?\s+(?:install|download)\b[^\n`]*?[\s\"']gradus(?![\w./-])")
 QUOTED = re.compile(r"\bdecisions? (\d+)")
 
 
@@ -160,6 +162,18 @@ def check_quotes(root, pages):
                         for n in QUOTED.findall(line) if int(n) not in known)
 
 
+def check_installations(root, pages):
+    """No text tells anybody to install the distribution `gradus`, code and comments included."""
+    texts = dict(pages)
+    files = [f for folder in ("gradus", "apps", "python", "examples", "bench", "tools", "docs") for f in (root / folder).rglob("*")
+             if f.suffix in CODE | {".sh", ".toml", ".txt"}] + [root / "Makefile"]
+    texts.update((f.relative_to(root), f.read_text(encoding="utf-8").splitlines()) for f in files if f.is_file())
+    for path, lines in texts.items():
+        for number, line in enumerate(lines, 1):
+            if STRANGER.search(line):
+                yield path, number, "PyPI's gradus is another project's: name the file that `make wheel` made"
+
+
 def findings(root):
     root = root.resolve()
     pages = documents(root)
@@ -172,6 +186,7 @@ def findings(root):
         yield from (f"{p}:{n}: {problem}" for p, n, problem in check_compiled(root, path, lines))
     yield from (f"{p}:{n}: {problem}" for p, n, problem in check_decisions(pages))
     yield from (f"{p}:{n}: {problem}" for p, n, problem in check_quotes(root, pages))
+    yield from (f"{p}:{n}: {problem}" for p, n, problem in check_installations(root, pages))
 
 
 def main():

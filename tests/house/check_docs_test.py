@@ -25,8 +25,12 @@ TIDY = {
     "docs/code.md": "<!-- compiled in gradus/op.h -->\n```cpp\nstruct Op {\n  int a;\n};\n```\n",
     "gradus/op.h": "/// Ops (decision 1).\n  struct Op {\n    int a;\n  };\n",
 }
+TIDY["docs/wheel.md"] = "`pip install build/wheel/gradus_ml-0.1.0.whl`, `pip install ./gradus`, `pip install gradus-ml`\n"
 # file, its text, the file and line of the finding, a part of the message
 VIOLATIONS = [
+    ("docs/new.md", "\n`pip install gradus`\n", "docs/new.md:2", "another project's"),
+    ("docs/new.md", "```sh\npython -m pip install -U numpy gradus\n```\n", "docs/new.md:2", "another project's"),
+    ("python/a.py", '"""pip install "gradus==1"."""\n', "python/a.py:1", "another project's"),
     ("README.md", "# All\n\n[gone](docs/gone.md)\n", "README.md:3", "docs/gone.md leads nowhere"),
     ("docs/new.md", "[gone](decisions/gone.md)\n", "docs/new.md:1", "leads nowhere"),
     ("docs/new.md", "![gone](gone.png)\n", "docs/new.md:1", "leads nowhere"),

@@ -1,0 +1,30 @@
+"""What the tests of the wheel share: the file, and commands in an environment that says nothing of this machine."""
+import os
+import pathlib
+import subprocess
+import sys
+
+SYSTEM = "/usr/local/bin:/usr/bin:/bin"
+
+
+def wheel_in(folder):
+    wheels = list(pathlib.Path(folder).glob("*.whl"))
+    if len(wheels) != 1:
+        sys.exit(f"{folder} holds {len(wheels)} wheels, not one: run make wheel")
+    return wheels[0]
+
+
+def run(*command, path="", **environment):
+    """What the command prints; its end in an error is the test's."""
+    folders = f"{path}:{SYSTEM}" if path else SYSTEM
+    done = subprocess.run([str(part) for part in command], env={"PATH": folders, "HOME": "/nonexistent", **environment},
+                          cwd="/", capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def pip(python, *arguments):
+    """pip with this process's environment, which may name a proxy or a cache."""
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, arguments)],
+                   check=True, env={**os.environ, "PYTHONPATH": ""})
