@@ -3,6 +3,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
@@ -17,7 +18,7 @@ def wheel_in(folder):
 def run(*command, path="", **environment):
     """What the command prints; its end in an error is the test's."""
     folders = f"{path}:{SYSTEM}" if path else SYSTEM
-    done = subprocess.run([str(part) for part in command], env={"PATH": folders, "HOME": "/nonexistent", **environment},
+    done = subprocess.run([str(part) for part in command], env={"PATH": folders, "HOME": tempfile.gettempdir(), **environment},
                           cwd="/", capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
