@@ -41,8 +41,8 @@ struct Argument<T> {
       }
       return static_cast<T>(value);
     } else {
-      return static_cast<T>(int_of(object, place, static_cast<std::int64_t>(Limits::min()),
-                                   static_cast<std::int64_t>(Limits::max())));
+      return static_cast<T>(
+          int_of(object, place, static_cast<std::int64_t>(Limits::min()), static_cast<std::int64_t>(Limits::max())));
     }
   }
 };

@@ -28,6 +28,8 @@ class Names(unittest.TestCase):
                     self.assertIn(name, STORED[module])
                     theirs = [parameter.rstrip("=") for parameter in STORED[module][name]]
                     ours = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+                    if ours[-1] == "name":  # the last one, taken and ignored, also where TensorFlow has others before it
+                        ours.pop()
                     self.assertEqual(ours, theirs[:len(ours)])
 
     def test_most_of_math_is_there(self):
@@ -40,7 +42,7 @@ class Rules(unittest.TestCase):
         for total in (tf.math.reduce_sum(x, 1), tf.math.reduce_sum(input_tensor=x, axis=1, name="total"),
                       tf.math.reduce_sum(x, None, False)):
             self.assertEqual(total.numpy().sum(), 6)
-        self.assertEqual(tf.math.add(1.0, y=2.0).numpy(), 3)
+        self.assertEqual(tf.math.add(x[0, 0], y=2.0).numpy(), 3)
         with self.assertRaisesRegex(TypeError, "reduce_sum has no argument `axes`; did you mean `axis`"):
             tf.math.reduce_sum(x, axes=1)
         with self.assertRaisesRegex(TypeError, "given twice"):
