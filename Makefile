@@ -69,7 +69,7 @@ docs:
 
 format:
 	@tools/setup.sh format
-	find gradus apps examples tests bench fuzz -name '*.h' -o -name '*.cpp' | xargs clang-format-19 -i
+	find gradus apps examples tests bench fuzz python -name '*.h' -o -name '*.cpp' | xargs clang-format-19 -i
 
 install: build
 	cmake --install build/release --prefix $(PREFIX)

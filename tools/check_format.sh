@@ -4,5 +4,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 formatter=${1:-clang-format-19}
-find gradus apps examples tests bench fuzz \( -name '*.h' -o -name '*.cpp' \) -print0 2>/dev/null |
+find gradus apps examples tests bench fuzz python \( -name '*.h' -o -name '*.cpp' \) -print0 2>/dev/null |
   xargs -0 "$formatter" --dry-run --Werror

@@ -6,8 +6,8 @@ namespace gradus {
 
 /// What to do around long work, on the thread that does it.
 struct LongWorkHooks {
-  void* (*begin)();  // what it gives is passed to end; null: end is not called
-  void (*end)(void* began);
+  void* (*begin)() = nullptr;  // what it gives is passed to end; null: end is not called
+  void (*end)(void* began) = nullptr;
 };
 
 /// Sets them for the whole process, once, before threads work.

@@ -11,7 +11,7 @@
         w.assign_sub(0.1 * tape.gradient(loss, w))
         return loss
 """
-from . import _native, errors
+from . import _native, data, errors
 from ._native import (DType, Device, Extent, Function, GradientTape, Gradients, Loss, Tensor, TensorSpec, Variable,
                       batch_jacobian, bfloat16, bool_, clip_by_global_norm, cond, constant, default_device, device, devices,
                       float16, float32, float64, from_dlpack, hessian, hessian_vector_product, int8, int16, int32, int64,

@@ -219,6 +219,11 @@ template <class Managed> nb::object capsule_with(const Tensor& x, const char* na
 
 // ---- objects with an array
 
+Tensor copy_of(const Tensor& x) {
+  const void* const data = without_gil([&] { return x.host(); });
+  return copy_of_bytes(data, x.spec());
+}
+
 Tensor tensor_of_array_like(nb::handle object) {
   refuse_more_than_array(object);
   try {
@@ -226,8 +231,7 @@ Tensor tensor_of_array_like(nb::handle object) {
   } catch (const nb::python_error&) {  // NumPy has not all types of elements
     if (!nb::hasattr(object, "__dlpack__")) throw;
   }
-  const Tensor lent = of_dlpack(object, true);
-  return copy_of_bytes(without_gil([&] { return lent.host(); }), lent.spec());
+  return copy_of(of_dlpack(object, true));
 }
 
 nb::dlpack::dtype element_of(DType dtype) {
@@ -289,6 +293,11 @@ void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<SharedView*
 const PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
                                     {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
                                     {0, nullptr}};
+
+Tensor python_from_dlpack(nb::handle object, std::optional<bool> copy) {
+  const Tensor x = of_dlpack(object, copy.value_or(true));
+  return copy.value_or(false) ? copy_of(x) : x;
+}
 
 Tensor constant_of(nb::handle value, std::optional<DType> dtype, std::optional<Shape> shape) {
   const Tensor x = tensor_of(value, dtype);
@@ -363,9 +372,10 @@ void bind_arrays(nb::module_& module) {
       "A tensor with a copy of numbers, lists of them or an array.\n\nNumbers and lists are float32, int32 or bool "
       "unless `dtype` says otherwise; arrays keep their type. With `shape` one number fills it.");
   module.def(
-      "from_dlpack", of_dlpack, "x"_a, "copy_if_needed"_a = false,
-      "A tensor on the memory of another library's, by DLPack, without a copy. It must not be written meanwhile.\n\n"
-      "InvalidArgumentError for memory that cannot be read in place, unless `copy_if_needed`.");
+      "from_dlpack", python_from_dlpack, "x"_a, "copy"_a.none() = nb::none(),
+      "A tensor on the memory of another library's array, by DLPack. It must not be written meanwhile.\n\n"
+      "Memory that cannot be read in place is copied: with gaps between rows, or so near to the end of a page that "
+      "kernels would read past it. With copy=False that is an InvalidArgumentError; copy=True copies always.");
 }
 
 }  // namespace gradus::python

@@ -20,10 +20,14 @@ void bind_variable(nb::module_& module);
 void bind_tape(nb::module_& module);
 void bind_function(nb::module_& module);
 void bind_transforms(nb::module_& module);
+void bind_data(nb::module_& module);
 /// Of the generated sources: every public op, layer, loss, optimizer and metric.
 void bind_generated(nb::module_& module);
 
 // ---- parts that several files share
+
+/// Ends all passes over data sets, with their threads, which may run Python.
+void close_readings();
 
 /// The elements as an array of NumPy that reads the memory of `x` and cannot be written; of a scalar, NumPy's scalar.
 nb::object numpy_of(const Tensor& x);
@@ -32,6 +36,8 @@ nb::object array_of(const Tensor& x);
 /// tensor.__array__(dtype, copy) and tensor.__dlpack__(max_version, copy).
 nb::object array_in_dtype(const Tensor& x, nb::handle dtype, nb::handle copy);
 nb::object to_capsule(const Tensor& x, nb::handle max_version, nb::handle copy);
+/// The size of a dimension as a number; InvalidArgument while it is open.
+std::int64_t known_extent(std::int64_t extent);
 /// What Python writes in brackets, as subscripts: at most ten.
 std::vector<Subscript> subscripts_of(nb::handle key);
 /// x[key] and variable[key] = value.

@@ -21,11 +21,7 @@ Extent extent_from(nb::handle object) {
   return nb::isinstance<Extent>(object) ? nb::cast<Extent>(object) : Extent(extent_of(object));
 }
 
-std::int64_t known(const Extent& extent) {
-  require(!extent.is_symbolic(), "the size ", extent, " is open while this function is traced, so it is no number: ",
-          "compute with it as it is (x.shape[0] - 1 is a size, and a bound of slices), or fix the size");
-  return static_cast<std::int64_t>(extent);
-}
+std::int64_t known(const Extent& extent) { return known_extent(static_cast<std::int64_t>(extent)); }
 
 template <class F> nb::object computed(nb::handle a, nb::handle b, const F& f) {
   if (!nb::isinstance<Extent>(b) && !PyIndex_Check(b.ptr())) return nb::borrow(Py_NotImplemented);
@@ -81,6 +77,13 @@ void bind_device_block(nb::module_& module) {
 }
 
 }  // namespace
+
+std::int64_t known_extent(std::int64_t size) {
+  const Extent extent(size);
+  require(!extent.is_symbolic(), "the size ", extent, " is open while this function is traced, so it is no number: ",
+          "compute with it as it is (x.shape[0] - 1 is a size, and a bound of slices), or fix the size");
+  return size;
+}
 
 void bind_devices(nb::module_& module) {
   nb::class_<Device>(module, "Device", "The name of a device, such as cpu:0.")

@@ -192,7 +192,7 @@ void PythonFunction::note_trace(const Call& call) {
   const std::string message = text("the function ", options.name, " has been traced for ", numbers.size(),
                                    " values of Python's numbers, each of which "
                                    "has a program: pass numbers that change as tensors, gradus.constant(x)");
-  if (PyErr_WarnEx(PyExc_RuntimeWarning, message.c_str(), 2) != 0) throw nb::python_error();
+  if (PyErr_WarnEx(PyExc_RuntimeWarning, message.c_str(), 1) != 0) throw nb::python_error();
 }
 
 nb::object PythonFunction::operator()(const nb::args& args, const nb::kwargs& kwargs) {
@@ -233,8 +233,7 @@ nb::object make_function(nb::object f, std::optional<std::string> name, std::vec
                           .disable = std::move(disable),
                           .profile = profile,
                           .run_eagerly = run_eagerly};
-  nb::object made = nb::cast(PythonFunction(f, std::move(options)));
-  return nb::module_::import_("functools").attr("update_wrapper")(made, f);
+  return nb::cast(PythonFunction(std::move(f), std::move(options)));
 }
 
 /// Python's collector sees the function within, which may hold this object.
@@ -277,8 +276,13 @@ void bind_spec(nb::module_& module) {
 
 void bind_function(nb::module_& module) {
   bind_spec(module);
-  nb::class_<PythonFunction>(module, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
-                             nb::type_slots(function_slots), "A compiled function, made by gradus.function.")
+  nb::class_<PythonFunction>(module, "Function", nb::is_weak_referenceable(), nb::type_slots(function_slots))
+      // It is called as the function within is, and has its text.
+      .def_prop_ro("__wrapped__", [](const PythonFunction& self) { return self.function; })
+      .def_prop_ro("__doc__", [](const PythonFunction& self) { return nb::object(self.function.attr("__doc__")); })
+      .def_prop_ro("__module__",
+                   [](const PythonFunction& self) { return nb::object(self.function.attr("__module__")); })
+      .def("__getattr__", [](const PythonFunction& self, nb::handle name) { return nb::getattr(self.function, name); })
       .def("__call__", &PythonFunction::operator())
       .def(
           "__get__",

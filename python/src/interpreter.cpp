@@ -1,6 +1,9 @@
 // Objects of Python that C++ keeps, and their end: on whichever thread that comes, no thread waits for the GIL.
 #include "python/src/interpreter.h"
+#include <unistd.h>
+#include <atomic>
 #include <mutex>
+#include <thread>
 #include <vector>
 #include "gradus/base/long_work.h"
 
@@ -23,6 +26,35 @@ LeftObjects& left_objects() {
 /// of its versions.
 thread_local bool has_given_up = false;
 
+/// When Python ends, it ends threads that want the GIL by unwinding them, which C++ does not survive. So they stop
+/// here.
+struct End {
+  std::atomic<bool> has_begun{false};
+  std::atomic<int> waiting{0};  // threads between their look at has_begun and the GIL
+  std::thread::id thread = {};  // which ends Python
+};
+End the_end;
+
+void stop_at_end() {
+  if (!the_end.has_begun.load() || std::this_thread::get_id() == the_end.thread) return;
+  the_end.waiting.fetch_sub(1);
+  while (true) ::pause();
+}
+
+/// take() takes the GIL.
+template <class Take> auto taking_gil(const Take& take) {
+  the_end.waiting.fetch_add(1);
+  stop_at_end();
+  if constexpr (std::is_void_v<decltype(take())>) {
+    take();
+    the_end.waiting.fetch_sub(1);
+  } else {
+    const auto taken = take();
+    the_end.waiting.fetch_sub(1);
+    return taken;
+  }
+}
+
 void* give_up_for_work() {
   if (has_given_up || !PyGILState_GetThisThreadState()) return nullptr;
 #ifndef Py_LIMITED_API
@@ -43,11 +75,11 @@ int drop_left_between_instructions(void*) {
 WithoutGil::WithoutGil() : state_(PyEval_SaveThread()) { has_given_up = true; }
 
 WithoutGil::~WithoutGil() {
-  PyEval_RestoreThread(state_);
+  taking_gil([this] { PyEval_RestoreThread(state_); });
   has_given_up = false;
 }
 
-WithGil::WithGil() : gave_up_(has_given_up), state_(PyGILState_Ensure()) { has_given_up = false; }
+WithGil::WithGil() : gave_up_(has_given_up), state_(taking_gil(PyGILState_Ensure)) { has_given_up = false; }
 
 WithGil::~WithGil() {
   PyGILState_Release(state_);
@@ -80,7 +112,14 @@ void drop_left() noexcept {
   for (PyObject* object : objects) Py_DECREF(object);
 }
 
-void keep_all_from_now() noexcept {
+void end_of_python() noexcept {
+  the_end.thread = std::this_thread::get_id();
+  the_end.has_begun.store(true);
+  while (the_end.waiting.load() > 0) {  // they get it, and stop when they want it again
+    PyThreadState* const state = PyEval_SaveThread();
+    std::this_thread::yield();
+    PyEval_RestoreThread(state);
+  }
   drop_left();
   LeftObjects& left = left_objects();
   const std::lock_guard lock(left.guard);

@@ -51,8 +51,9 @@ template <class Work> decltype(auto) without_gil(Work&& work) {
 void drop_soon(PyObject* object) noexcept;
 /// Drops what drop_soon() left. The GIL is held.
 void drop_left() noexcept;
-/// From now on nothing is dropped: Python comes to its end.
-void keep_all_from_now() noexcept;
+/// Python comes to its end, on this thread, which holds the GIL. From now on no object is dropped, and other threads
+/// that want the GIL stop.
+void end_of_python() noexcept;
 
 /// An object of Python that C++ keeps. Copies share it; the last one may go on any thread, with or without the GIL.
 class Held {

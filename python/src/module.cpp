@@ -44,10 +44,11 @@ void refuse_further_interpreters() {
     throw nb::import_error("gradus works in the main interpreter of a process alone, not in a sub-interpreter");
 }
 
-void end_of_python() {
+void end_all() {
+  close_readings();
   set_notice_sink({});
   set_progress_sink({});
-  keep_all_from_now();
+  end_of_python();
 }
 
 }  // namespace
@@ -66,6 +67,7 @@ NB_MODULE(_native, module) {
   bind_tape(module);
   bind_function(module);
   bind_transforms(module);
+  bind_data(module);
 #if GRADUS_PYTHON_GENERATED
   bind_generated(module);
 #endif
@@ -77,5 +79,5 @@ NB_MODULE(_native, module) {
   module.def("_notice", [](const std::string& message) { gradus::notice(message); });
   gradus::set_notice_sink(leave_notice);
   give_up_gil_for_long_work();
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(end_of_python));
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(end_all));
 }

@@ -162,7 +162,7 @@ void add_values(nb::handle type) {
 std::int64_t length_of(nb::handle object) {
   const Tensor x = tensor_of(object);
   if (x.shape().rank() == 0) throw nb::type_error("len() of a scalar tensor");
-  return nb::cast<std::int64_t>(nb::steal(PyNumber_Index(object_of_extent(x.shape()[0]).ptr())));
+  return known_extent(x.shape()[0]);
 }
 
 /// Rows of a tensor, one after another.

@@ -2,6 +2,7 @@
 import array
 import copy
 import pickle
+import sys
 import unittest
 
 import ml_dtypes
@@ -11,6 +12,13 @@ import gradus
 
 DTYPES = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, np.int64, np.int32, np.int16, np.int8, np.uint8, np.uint16,
           np.uint32, np.uint64, np.bool_]
+
+
+def readable(count):
+    """Memory of floats that can be read in place: it begins a page, so that there is room behind it."""
+    memory = np.zeros(3 * 4096, np.uint8)
+    begin = -memory.ctypes.data % 4096
+    return memory[begin:begin + 4 * count].view(np.float32)
 
 
 def of_dtype(dtype):
@@ -109,23 +117,27 @@ class Out(unittest.TestCase):
             memoryview(half)
 
     def test_dlpack_shares_memory_in_both_directions(self):
-        given = np.arange(6, dtype=np.float32).reshape(2, 3)
-        x = gradus.from_dlpack(given)
+        given = readable(6).reshape(2, 3)
+        given[:] = np.arange(6).reshape(2, 3)
+        x = gradus.from_dlpack(given, copy=False)
         self.assertEqual(x.numpy().ctypes.data, given.ctypes.data)
         back = np.from_dlpack(x)
         self.assertEqual(back.ctypes.data, given.ctypes.data)
         np.testing.assert_array_equal(gradus.from_dlpack(gradus.constant([1, 2])).numpy(), [1, 2])
+        gaps = given[:, ::2]
+        self.assertEqual(gradus.from_dlpack(gaps).tolist(), gaps.tolist())
+        with self.assertRaises(ValueError):
+            gradus.from_dlpack(gaps, copy=False)
+        self.assertNotEqual(gradus.from_dlpack(given, copy=True).numpy().ctypes.data, given.ctypes.data)
         capsule = x.__dlpack__()
         gradus.from_dlpack(capsule)
         with self.assertRaisesRegex(TypeError, "taken before"):
             gradus.from_dlpack(capsule)
 
     def test_memory_of_another_library_is_kept_and_given_back(self):
-        class Counted(np.ndarray):
-            pass
-        given = np.ones(4, np.float32)
-        x = gradus.from_dlpack(given)
-        import sys
+        given = readable(4)
+        given[:] = 1
+        x = gradus.from_dlpack(given, copy=False)
         held = sys.getrefcount(given)
         y = x + 1
         del x

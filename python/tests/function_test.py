@@ -20,6 +20,14 @@ class Batch:
     scale: int
 
 
+def last_name(error):
+    """The function of Python in which the traceback ends."""
+    frame = error.__traceback__
+    while frame.tb_next:
+        frame = frame.tb_next
+    return frame.tb_frame.f_code.co_name
+
+
 def counted(f, **options):
     """f as a compiled function, and the list that grows each time that Python runs."""
     runs = []
@@ -104,6 +112,8 @@ class Traces(unittest.TestCase):
             factor = 2.0
         f, runs = counted(lambda x, *statics: x * 2)
         thing, x = Thing(), gradus.constant(1.0)
+        warnings.simplefilter("ignore")  # of retraces
+        self.addCleanup(warnings.resetwarnings)
         for statics in ((thing,), ("a",), (b"a",), (None,), (True,), (1,), (1.0,), (Thing(),), (len,), (slice(1),)):
             f(x, *statics)
             before = len(runs)
@@ -153,23 +163,26 @@ class Sizes(unittest.TestCase):
         f, runs = counted(lambda x: (x * x).sum(), input_signature=[gradus.TensorSpec([None, 3])])
         for n in range(1, 8):
             self.assertEqual(f(np.ones((n, 3), np.float32)).item(), 3 * n)
-        self.assertLessEqual(len(runs), 2)
+        self.assertIn("1 variant,", f.explain())
+        seen = len(runs)
+        f(np.ones((3, 3), np.float32))
+        self.assertEqual(len(runs), seen)
         with self.assertRaises(gradus.errors.InvalidArgumentError):
             f(np.ones((2, 4), np.float32))
 
     def test_sizes_may_be_computed_with(self):
-        f, runs = counted(lambda x: x.reshape((x.shape[0] * x.shape[1],))[: x.shape[0]], input_signature=[gradus.TensorSpec([None, 3])])
+        f, _ = counted(lambda x: x.reshape((x.shape[0] * x.shape[1],))[: x.shape[0]], input_signature=[gradus.TensorSpec([None, 3])])
         for n in (2, 5, 9):
             self.assertEqual(f(np.arange(3 * n, dtype=np.float32).reshape(n, 3)).tolist(), list(range(n)))
-        self.assertLessEqual(len(runs), 2)
+        self.assertIn("1 variant,", f.explain())
 
     def test_a_size_that_is_read_is_fixed(self):
         f, _ = counted(lambda x: sum(x[i] for i in range(x.shape[0])))
         for n in (2, 3, 4, 3):
             self.assertEqual(f(np.arange(n, dtype=np.float32)).item(), n * (n - 1) / 2)
         g = gradus.function(lambda x: x * len(x), input_signature=[gradus.TensorSpec([None])])
-        with self.assertRaises(gradus.errors.InvalidArgumentError):
-            g(np.ones(2, np.float32))
+        for n in (2, 3, 2):
+            self.assertEqual(g(np.ones(n, np.float32)).tolist(), [n] * n)
 
 
 class Refused(unittest.TestCase):
@@ -179,9 +192,7 @@ class Refused(unittest.TestCase):
             warnings.simplefilter("always")
             for k in range(12):
                 self.assertEqual(f(gradus.constant(2.0), float(k)).item(), 2 * k)
-        said = [str(w.message) for w in said if "scaled" in str(w.message)]
-        self.assertEqual(len(said), 1)
-        self.assertIn("gradus.constant", said[0])
+        self.assertEqual(len([w for w in said if "gradus.constant" in str(w.message)]), 1)
 
     def test_exceptions_come_out_as_themselves(self):
         class Mine(Exception):
@@ -189,13 +200,12 @@ class Refused(unittest.TestCase):
         for error in (KeyError("mine"), Mine(1), KeyboardInterrupt(), SystemExit(3), StopIteration()):
             def f(x):
                 raise error
-            with self.assertRaises(type(error)) as found:
+            try:
                 gradus.function(f)(gradus.constant(1.0))
-            self.assertIs(found.exception, error)
-            frame = found.exception.__traceback__
-            while frame.tb_next:
-                frame = frame.tb_next
-            self.assertEqual(frame.tb_frame.f_code.co_name, "f")
+                self.fail("no exception")
+            except type(error) as found:
+                self.assertIs(found, error)
+                self.assertEqual(last_name(found), "f")
 
     def test_an_interrupt_is_not_swallowed_at_another_size(self):
         runs = []
@@ -214,12 +224,11 @@ class Refused(unittest.TestCase):
         @gradus.function
         def f(x):
             return x + gradus.constant([1.0, 2.0, 3.0])
-        with self.assertRaises(gradus.errors.InvalidArgumentError) as found:
+        try:
             f(gradus.constant([1.0, 2.0]))
-        frame = found.exception.__traceback__
-        while frame.tb_next:
-            frame = frame.tb_next
-        self.assertEqual(frame.tb_frame.f_code.co_name, "f")
+            self.fail("no exception")
+        except gradus.errors.InvalidArgumentError as found:
+            self.assertEqual(last_name(found), "f")
 
     def test_tensors_of_a_finished_trace(self):
         kept = []
