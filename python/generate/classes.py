@@ -8,6 +8,9 @@ from forms import Slot
 # Methods that Python calls. Others without arguments are attributes, as in Keras: model.variables, layer.kernel.
 CALLED = {"result", "results", "result_names", "summary", "reset", "adapt"}
 
+# Classes that make layers like the one that they are given, and share none.
+COPIES = {"Bidirectional"}
+
 
 @dataclasses.dataclass
 class Method:
@@ -111,6 +114,9 @@ def bound_classes(library, maker):
     for made in in_order(library.classes):
         if "<" in made.name:
             continue
+        if made.name in COPIES:
+            for parameter in [p for overload in made.constructors for p in overload.parameters if p.type == "gradus::Module"]:
+                parameter.type = "Copied"
         forms, reasons = maker.forms(made.constructors, drop_covered=True, first_by_place=made.base == "Optimizer")
         if not forms and made.constructors:
             left_out[made.name] = "; ".join(sorted(set(reasons)))

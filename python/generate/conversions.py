@@ -51,6 +51,7 @@ ARGUMENTS = {
     "std::vector<gradus::RecurrentCell>": ("std::vector<RecurrentCell>", "Sequence[RecurrentCell]"),
     "gradus::Variables": ("Variables", "Sequence[Variable]"),
     "std::function<gradus::Tensor (const gradus::Tensor &)>": ("Function1", "Callable[[Tensor], TensorLike]"),
+    "Copied": ("Copied", "Module"),
     "gradus::Module &": ("Bound<Module>", "Module"),
     "gradus::Variable &": ("Bound<Variable>", "Variable"),
     "gradus::Sequential": ("Bound<Sequential>", "Sequential"),

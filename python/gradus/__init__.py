@@ -26,7 +26,7 @@ newaxis = None
 __all__ = [name for name in dir() if not name.startswith("_")]
 
 # Parts that are generated from the public headers.
-for _part in ("ops", "nn"):
+for _part in ("ops", "nn", "random"):
     if hasattr(_native, _part):
         globals()[_part] = getattr(_native, _part)
         __all__.append(_part)

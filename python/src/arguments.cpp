@@ -14,8 +14,8 @@ bool is_numpy_bool(PyObject* object) noexcept {
     PyErr_Clear();
     return false;
   }
-  const bool is = PyUnicode_CompareWithASCIIString(name, "bool") == 0 ||
-                  PyUnicode_CompareWithASCIIString(name, "bool_") == 0;
+  const bool is =
+      PyUnicode_CompareWithASCIIString(name, "bool") == 0 || PyUnicode_CompareWithASCIIString(name, "bool_") == 0;
   Py_DECREF(name);
   return is;
 }
@@ -30,9 +30,7 @@ bool has_attribute(PyObject* object, const char* name) noexcept {
 /// A function of Python as a function of C++.
 template <class... Given> std::function<Tensor(const Given&...)> function_of(PyObject* object) {
   const Held held{nb::borrow(nb::handle(object))};
-  return [held](const Given&... given) {
-    return in_python([&] { return tensor_of(held.get()(nb::cast(given)...)); });
-  };
+  return [held](const Given&... given) { return in_python([&] { return tensor_of(held.get()(nb::cast(given)...)); }); };
 }
 
 /// The part of this name, or a ValueError with the nearest.
@@ -64,7 +62,7 @@ int fit_float(PyObject* object) noexcept {
   if (PyFloat_Check(object)) return 0;
   if (PyLong_Check(object)) return 1;
   return PyNumber_Check(object) && !PySequence_Check(object) && !PyComplex_Check(object) && !is_numpy_bool(object) ? 2
-                                                                                                                 : -1;
+                                                                                                                   : -1;
 }
 
 int fit_bool(PyObject* object) noexcept {
@@ -225,9 +223,7 @@ Schedule Argument<Schedule>::get(PyObject* object, const Place& place) {
   return function_of<Tensor>(object);
 }
 
-Function1 Argument<Function1>::get(PyObject* object, const Place&) {
-  return Function1(function_of<Tensor>(object));
-}
+Function1 Argument<Function1>::get(PyObject* object, const Place&) { return Function1(function_of<Tensor>(object)); }
 
 Function2 Argument<Function2>::get(PyObject* object, const Place&) {
   return Function2(function_of<Tensor, Tensor>(object));
@@ -246,7 +242,8 @@ std::vector<RecurrentCell> Argument<std::vector<RecurrentCell>>::get(PyObject* o
 }
 
 int Argument<Variables>::fit(PyObject* object) noexcept {
-  return fit_elements(object, [](PyObject* each) noexcept { return nb::isinstance<Variable>(nb::handle(each)) ? 0 : -1; });
+  return fit_elements(object,
+                      [](PyObject* each) noexcept { return nb::isinstance<Variable>(nb::handle(each)) ? 0 : -1; });
 }
 
 Variables Argument<Variables>::get(PyObject* object, const Place&) {

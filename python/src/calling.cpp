@@ -132,8 +132,8 @@ std::string message_of(const Callable& callable, const Form& form, const Layout&
              std::to_string(arguments.positional) + " were given: " + form.signature + forms_of(callable);
     case Reached::given_twice: return of + ": argument `" + name + "` was given twice";
     case Reached::missing:
-      return of + ": argument `" + name + "` (" + form.slots[layout.slot].kind->name + ") is missing: " +
-             form.signature + forms_of(callable);
+      return of + ": argument `" + name + "` (" + form.slots[layout.slot].kind->name +
+             ") is missing: " + form.signature + forms_of(callable);
     case Reached::unfit:
     case Reached::fits: break;
   }
@@ -237,15 +237,13 @@ void add_functions(nb::module_& module, std::span<const FunctionRow> rows) {
 
 void add_methods(nb::handle type, std::span<const FunctionRow> rows) {
   for (const FunctionRow& row : rows)
-    nb::setattr(type, row.name,
-                nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &kept(row))));
+    nb::setattr(type, row.name, nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &kept(row))));
 }
 
 void add_attributes(nb::handle type, std::span<const FunctionRow> rows) {
   const nb::object property = nb::module_::import_("builtins").attr("property");
   for (const FunctionRow& row : rows) {
-    const nb::object get =
-        nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &kept(row)));
+    const nb::object get = nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &kept(row)));
     nb::setattr(type, row.name, property(get, nb::none(), nb::none(), row.docs));
   }
 }

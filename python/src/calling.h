@@ -1,5 +1,6 @@
 /// Calls of generated functions from Python: arguments by place and by name, several forms of one name, and errors that
-/// name the argument. A form is a C++ overload. Among the forms that fit, the one with the fewest conversions is called.
+/// name the argument. A form is a C++ overload. Among the forms that fit, the one with the fewest conversions is
+/// called.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <cstddef>

@@ -41,8 +41,8 @@ struct Argument<T> {
       }
       return static_cast<T>(value);
     } else {
-      return static_cast<T>(int_of(object, place, static_cast<std::int64_t>(Limits::min()),
-                                   static_cast<std::int64_t>(Limits::max())));
+      return static_cast<T>(
+          int_of(object, place, static_cast<std::int64_t>(Limits::min()), static_cast<std::int64_t>(Limits::max())));
     }
   }
 };
@@ -137,10 +137,11 @@ struct Argument<std::vector<T>> {
   }
 };
 template <class T, std::size_t n> struct Argument<std::array<T, n>> {
-  static constexpr const char* name = "a sequence of a fixed number of numbers";
-  static int fit(PyObject* object) noexcept { return SequenceArgument<T>::fit(object); }
+  static constexpr const char* name = "a sequence of a fixed number of numbers, or one for all";
+  static int fit(PyObject* object) noexcept { return Argument<std::vector<T>>::fit(object); }
   static std::array<T, n> get(PyObject* object, const Place& place) {
-    const std::vector<T> all = SequenceArgument<T>::get(object, place);
+    std::vector<T> all = Argument<std::vector<T>>::get(object, place);
+    if (all.size() == 1 && Argument<T>::fit(object) >= 0) all.resize(n, all[0]);
     if (all.size() != n)
       refuse_value(place, "expected " + std::to_string(n) + " numbers, got " + std::to_string(all.size()));
     std::array<T, n> made;
@@ -334,6 +335,16 @@ template <> struct Argument<Module> {
   static constexpr const char* name = "a layer or model";
   static int fit(PyObject* object) noexcept { return BoundArgument<Module>::fit(object); }
   static Module get(PyObject* object, const Place& place) { return shared(BoundArgument<Module>::get(object, place)); }
+};
+/// A copy of a layer, for what makes layers like it.
+struct Copied {
+  operator Module() && { return std::move(layer); }
+  Module layer;
+};
+template <> struct Argument<Copied> {
+  static constexpr const char* name = "a layer";
+  static int fit(PyObject* object) noexcept { return BoundArgument<Module>::fit(object); }
+  static Copied get(PyObject* object, const Place& place) { return {BoundArgument<Module>::get(object, place)}; }
 };
 template <> struct Argument<std::vector<Module>> {
   static constexpr const char* name = "a list of layers";

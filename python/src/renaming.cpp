@@ -14,8 +14,11 @@ class Renamed {
  public:
   Renamed(std::string name, nb::object function, std::vector<Parameter> parameters, std::size_t by_place,
           std::string docs)
-      : name_(std::move(name)), function_(std::move(function)), parameters_(std::move(parameters)),
-        by_place_(by_place), docs_(std::move(docs)),
+      : name_(std::move(name)),
+        function_(std::move(function)),
+        parameters_(std::move(parameters)),
+        by_place_(by_place),
+        docs_(std::move(docs)),
         definition_{name_.c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&entry)),
                     METH_FASTCALL | METH_KEYWORDS, docs_.c_str()} {
     for (const auto& [mine, its] : parameters_) names_.push_back(nb::str(its.c_str()));

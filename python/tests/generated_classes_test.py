@@ -27,8 +27,9 @@ GIVEN = {
     "CategoricalFocalCrossentropy": (True,), "CosineDecay": (0.1, 10), "CosineDecayRestarts": (0.1, 10),
     "PolynomialDecay": (0.1, 10), "InverseTimeDecay": (0.1, 10, 0.5), "ExponentialDecay": (0.1, 10, 0.5),
     "OneCycle": (0.1, 10), "PiecewiseConstantDecay": ([5], [0.1, 0.01]), "UnitNormalization": (), "Softmax": (),
+    "Discretization": {"bin_boundaries": [0.0, 1.0]},
     "Metric": ("mine", lambda y, p: ops.abs(y - p)), "PerExampleLoss": (lambda y, p: ops.reduce_mean(ops.abs(y - p), axis=-1),),
-    "Discretization": ([0.0, 1.0],),
+    
 }
 # Made of others.
 MADE = {"Bidirectional": lambda: (nn.LSTM(3),), "TimeDistributed": lambda: (nn.Dense(3),),
@@ -50,7 +51,7 @@ class Making(unittest.TestCase):
         for name, made in found.items():
             with self.subTest(name=name):
                 arguments = MADE[name]() if name in MADE else GIVEN.get(name, ())
-                each = made(*arguments)
+                each = made(**arguments) if isinstance(arguments, dict) else made(*arguments)
                 self.assertIs(type(each), made)
 
     def test_bases_are_not_made(self):
@@ -117,9 +118,9 @@ class Layers(unittest.TestCase):
 class Training(unittest.TestCase):
     def test_losses(self):
         y, p = np.array([[0.0], [1.0]], "float32"), np.array([[0.5], [0.5]], "float32")
-        self.assertAlmostEqual(float(nn.MeanSquaredError()(y, p).value()), 0.25)
+        self.assertAlmostEqual(float(nn.MeanSquaredError()(y, p).value), 0.25)
         weighted = nn.MeanSquaredError()(y, p, sample_weight=np.array([1.0, 3.0], "float32"))
-        self.assertAlmostEqual(float(weighted.value()), 0.25)
+        self.assertAlmostEqual(float(weighted.value), 0.25)
         with self.assertRaisesRegex(TypeError, "`from_logits`.*is missing"):
             nn.BinaryCrossentropy()
 

@@ -30,22 +30,22 @@ triangular_solve(matrix, rhs, lower=True, adjoint=False)
 fill(globals(), TABLE)
 
 
-def matvec(a, b, transpose_a=False, adjoint_a=False, name=None):
+def matvec(a, b, transpose_a=False, adjoint_a=False):
     """The product of matrices and vectors."""
     return ops.matvec(ops.matrix_transpose(a) if transpose_a or adjoint_a else a, b)
 
 
-def diag(diagonal, k=0, name=None):
+def diag(diagonal, name="diag", k=0):
     """Matrices with this diagonal, k places above the main one."""
     return ops.diag(diagonal, k=k)
 
 
-def diag_part(input, k=0, name=None):
+def diag_part(input, name="diag_part", k=0):
     """The diagonal of matrices, k places above the main one."""
     return ops.diag_part(input, k=k)
 
 
-def set_diag(input, diagonal, k=0, name=None):
+def set_diag(input, diagonal, name="set_diag", k=0):
     """Matrices with another diagonal."""
     return ops.set_diag(input, diagonal, k=k)
 
@@ -60,9 +60,10 @@ def eigh(tensor, name=None):
     return tuple(ops.eigh(tensor))
 
 
-def eye(num_rows, num_columns=None, dtype="float32", name=None):
-    """The identity, [num_rows, num_columns]."""
-    return ops.eye(num_rows, num_rows if num_columns is None else num_columns, dtype=dtype)
+def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32", name=None):
+    """The identity, [batch_shape..., num_rows, num_columns]."""
+    made = ops.eye(num_rows, num_rows if num_columns is None else num_columns, dtype=dtype)
+    return made if batch_shape is None else ops.broadcast_to(made, [*batch_shape, *made.shape])
 
 
 def qr(input, full_matrices=False, name=None):

@@ -20,7 +20,6 @@ bessel_i0e(x)
 bessel_i1(x)
 bessel_i1e(x)
 betainc(a, b, x)
-bincount(arr, minlength=None, dtype="int32") = bincount(x, minlength, dtype)
 ceil(x)
 confusion_matrix(labels, predictions, num_classes, weights=None)
 cos(x)
@@ -157,6 +156,13 @@ def argmax(input, axis=None, output_type=int64, name=None):
 def argmin(input, axis=None, output_type=int64, name=None):
     """The place of the smallest element along an axis, by default the first one."""
     return ops.argmin(input, axis=0 if axis is None else axis, output_type=output_type)
+
+
+def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", name=None):
+    """How often each whole number occurs, from 0 to the largest one."""
+    if weights is not None or maxlength is not None:
+        raise ValueError("bincount: weights and maxlength are not offered: use unsorted_segment_sum with the weights")
+    return ops.bincount(arr, minlength=minlength, dtype=dtype)
 
 
 def scalar_mul(scalar, x, name=None):
