@@ -43,7 +43,7 @@ def runner(name, form, target, scope, kind):
     elif form.result == "None":
         lines += [f"  without_gil([&] {{ {call.replace('return ', '')} }});", "  return nb::none().release().ptr();"]
     else:
-        # An op is recorded; where the engine computes or waits, it gives up the interpreter's lock itself (decision 1002).
+        # An op is recorded; where the engine computes or waits, it gives up the interpreter's lock itself (decision 427).
         work = f"[&]() -> decltype(auto) {{ {call} }}"
         lines.append(f"  return given(({work})());" if kind == "function" else f"  return given(without_gil({work}));")
     return lines + ["}"]
