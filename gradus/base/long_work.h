@@ -4,7 +4,7 @@
 
 namespace gradus {
 
-/// What to do around long work, on the thread that does it.
+/// Functions to be called around long work, on the thread that does it.
 struct LongWorkHooks {
   void* (*begin)() = nullptr;  // what it gives is passed to end; null: end is not called
   void (*end)(void* began) = nullptr;

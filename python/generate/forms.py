@@ -107,7 +107,7 @@ class Maker:
             is_required = is_required or parameter.type in NAMED_AXES
             default = "" if is_required else self.conversions.shown_default(field) if field.default else "None"
             slot = Slot(field.name, made, annotation, is_required, default, field.docs)
-            # What must be given may be given by place.
+            # Required arguments may be given by place.
             (slots if (is_required or (first_by_place and n == 0)) and not late else late).append(slot)
             lines.append(f"v.set<{made}>({{{field.name}}}, a{k}.{field.name});")
 

@@ -60,6 +60,11 @@ class Struct:
     docs: str
     fields: list  # Parameters
 
+    @property
+    def module(self):
+        """The module of the named tuple that it becomes."""
+        return "ops" if self.header.startswith("gradus/ops/") else "nn"
+
 
 @dataclasses.dataclass
 class Enum:

@@ -101,7 +101,7 @@ def named_lines(type_, name, values):
     return lines + ["  return {" + ", ".join(f'"{each}"' for each in values) + "};", "}", ""]
 
 
-def main_file(binding, parts, modules):
+def main_file(binding, parts):
     lines = [HEAD]
     for struct in binding.tuples():
         lines.append(f"nb::handle type_{emit.identifier(struct.full_name)};")
@@ -113,7 +113,7 @@ def main_file(binding, parts, modules):
     lines += ["  bind_function_values(modules.nn);"]
     for struct in binding.tuples():
         fields = " ".join(field.name for field in struct.fields)
-        lines.append(f'  type_{emit.identifier(struct.full_name)} = named_tuple(modules.{modules[struct.full_name]}, '
+        lines.append(f'  type_{emit.identifier(struct.full_name)} = named_tuple(modules.{struct.module}, '
                      f'"{struct.name}", "{fields}", {emit.raw(struct.docs)}).release();')
     lines += [f"  bind_{each.name}(modules.nn);" for each in binding.classes]
     lines += [f'  modules.nn.attr("{name}") = modules.nn.attr("{target}");' for name, target in binding.aliases().items()]
@@ -123,8 +123,7 @@ def main_file(binding, parts, modules):
 
 def files(binding, parts):
     made = {"generated_names.h": names_header(binding)}
-    modules = {struct.full_name: "ops" if struct.header.startswith("gradus/ops/") else "nn" for struct in binding.tuples()}
-    made["generated.cpp"] = main_file(binding, parts, modules)
+    made["generated.cpp"] = main_file(binding, parts)
     for k, part in enumerate(balanced(binding.functions + binding.classes, parts)):
         functions = [each for each in part if hasattr(each, "module")]
         classes = [each for each in part if not hasattr(each, "module")]

@@ -62,8 +62,7 @@ def files(binding):
     """{name: text}; a module within another is a file of a folder."""
     modules = {}
     for struct in binding.tuples():
-        module = "ops" if struct.header.startswith("gradus/ops/") else "nn"
-        modules.setdefault(module, [HEAD]).extend(tuple_lines(struct, binding.conversions))
+        modules.setdefault(struct.module, [HEAD]).extend(tuple_lines(struct, binding.conversions))
     for made in binding.classes:
         modules.setdefault("nn", [HEAD]).extend(class_lines(made))
     for name, target in binding.aliases().items():

@@ -229,18 +229,6 @@ Function2 Argument<Function2>::get(PyObject* object, const Place&) {
   return Function2(function_of<Tensor, Tensor>(object));
 }
 
-std::vector<Module> Argument<std::vector<Module>>::get(PyObject* object, const Place& place) {
-  std::vector<Module> all;
-  for (const nb::handle each : elements_of(object)) all.push_back(Argument<Module>::get(each.ptr(), place));
-  return all;
-}
-
-std::vector<RecurrentCell> Argument<std::vector<RecurrentCell>>::get(PyObject* object, const Place& place) {
-  std::vector<RecurrentCell> all;
-  for (const nb::handle each : elements_of(object)) all.push_back(Argument<RecurrentCell>::get(each.ptr(), place));
-  return all;
-}
-
 int Argument<Variables>::fit(PyObject* object) noexcept {
   return fit_elements(object,
                       [](PyObject* each) noexcept { return nb::isinstance<Variable>(nb::handle(each)) ? 0 : -1; });

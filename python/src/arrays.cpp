@@ -18,7 +18,7 @@ nb::handle numpy() { return numpy_module; }
   throw nb::type_error(text("no tensor: an object of the class ", class_of(object), why).c_str());
 }
 
-/// What has an array of its own, but is more: a constant would silently lose that.
+/// Refuses objects that are more than the array that they have: a constant would lose the rest without a word.
 void refuse_more_than_array(nb::handle object) {
   if (nb::hasattr(object, "assign_add"))
     refuse(object,

@@ -8,7 +8,7 @@ namespace gradus::python {
 void add_tensor_methods(nb::handle type);
 /// sum, mean, max and min as methods, which a Loss has not: Loss.mean makes one.
 void add_reductions(nb::handle type);
-/// Of the class Tensor: the buffer protocol.
+/// The slots of the class Tensor: the buffer protocol.
 const PyType_Slot* tensor_slots();
 
 void bind_errors(nb::module_& module);
@@ -22,7 +22,7 @@ void bind_function(nb::module_& module);
 void bind_transforms(nb::module_& module);
 void bind_pipeline(nb::module_& module);
 void bind_data(nb::module_& module);
-/// Of the generated sources: every public op, layer, loss, optimizer and metric.
+/// Adds every public op, layer, loss, optimizer and metric. Its sources are generated.
 void bind_generated(nb::module_& module);
 
 // ---- parts that several files share
@@ -39,7 +39,7 @@ nb::object array_in_dtype(const Tensor& x, nb::handle dtype, nb::handle copy);
 nb::object to_capsule(const Tensor& x, nb::handle max_version, nb::handle copy);
 /// The size of a dimension as a number; InvalidArgument while it is open.
 std::int64_t known_extent(std::int64_t extent);
-/// What Python writes in brackets, as subscripts: at most ten.
+/// The key of Python's brackets as subscripts: at most ten.
 std::vector<Subscript> subscripts_of(nb::handle key);
 /// x[key] and variable[key] = value.
 Tensor item_of(const Tensor& x, nb::handle key);

@@ -130,7 +130,7 @@ class FunctionArg {
   Held held;
 };
 
-// What casters ask, and must not throw.
+// Questions of casters, which must not throw.
 bool is_int_or_ints(nb::handle object) noexcept;
 bool is_device(nb::handle object) noexcept;
 

@@ -54,7 +54,7 @@ class Identities {
   std::size_t next_sweep_ = 64;
 };
 
-/// Of all functions, under the GIL.
+/// The identities that all functions share; under the GIL.
 Identities& identities() {
   static auto* const all = new Identities;
   return *all;

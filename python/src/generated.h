@@ -346,10 +346,8 @@ template <> struct Argument<Copied> {
   static int fit(PyObject* object) noexcept { return BoundArgument<Module>::fit(object); }
   static Copied get(PyObject* object, const Place& place) { return {BoundArgument<Module>::get(object, place)}; }
 };
-template <> struct Argument<std::vector<Module>> {
+template <> struct Argument<std::vector<Module>> : SequenceArgument<Module> {
   static constexpr const char* name = "a list of layers";
-  static int fit(PyObject* object) noexcept { return fit_elements(object, &Argument<Module>::fit); }
-  static std::vector<Module> get(PyObject* object, const Place& place);
 };
 template <> struct Argument<RecurrentCell> {
   static constexpr const char* name = "a cell of a recurrent layer";
@@ -358,10 +356,8 @@ template <> struct Argument<RecurrentCell> {
     return shared(BoundArgument<RecurrentCell>::get(object, place));
   }
 };
-template <> struct Argument<std::vector<RecurrentCell>> {
+template <> struct Argument<std::vector<RecurrentCell>> : SequenceArgument<RecurrentCell> {
   static constexpr const char* name = "a list of cells";
-  static int fit(PyObject* object) noexcept { return fit_elements(object, &Argument<RecurrentCell>::fit); }
-  static std::vector<RecurrentCell> get(PyObject* object, const Place& place);
 };
 template <> struct Argument<Variables> {
   static constexpr const char* name = "a list of Variables";

@@ -1,4 +1,4 @@
-// What Python writes in brackets, with NumPy's meaning: ints, slices, None, ..., lists, arrays, masks.
+// Keys of Python's brackets as subscripts, with NumPy's meaning: ints, slices, None, ..., lists, arrays, masks.
 #include "python/src/binding.h"
 
 namespace gradus::python {

@@ -38,7 +38,7 @@ void leave_notice(std::string_view message) {
   Py_AddPendingCall(warn_of_left, nullptr);
 }
 
-/// What the engine and this module keep for the process belongs to one interpreter.
+/// The engine's and this module's state of the process belongs to one interpreter.
 void refuse_further_interpreters() {
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0)
     throw nb::import_error("gradus works in the main interpreter of a process alone, not in a sub-interpreter");
@@ -69,9 +69,7 @@ NB_MODULE(_native, module) {
   bind_transforms(module);
   bind_pipeline(module);
   bind_data(module);
-#if GRADUS_PYTHON_GENERATED
   bind_generated(module);
-#endif
   module.def("version", [] { return std::string(gradus::version()); }, "The version of the library.");
   module.def("set_num_threads", gradus::set_num_threads, "n"_a,
              "Sets the number of threads that compute. It changes no result.");

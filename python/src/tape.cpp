@@ -14,14 +14,14 @@ struct PythonTape {
   bool is_used_up = false;
 
   GradientTape& recording() {
-    require(static_cast<bool>(tape),
-            "GradientTape: this tape has recorded nothing: write `with gradus.GradientTape() as tape:`");
     require(!is_used_up,
             "GradientTape: this tape is used up: one gradient can be taken unless it is made with persistent=True");
+    require(static_cast<bool>(tape),
+            "GradientTape: this tape has recorded nothing: write `with gradus.GradientTape() as tape:`");
     return *tape;
   }
   void enter() {
-    if (tape && !is_used_up) return tape->reset();
+    if (tape) return tape->reset();
     tape = std::make_unique<GradientTape>(
         TapeOptions{.persistent = true, .watch_accessed_variables = options.watch_accessed_variables});
     is_used_up = false;
@@ -29,10 +29,7 @@ struct PythonTape {
   void end_use() {
     if (options.persistent) return;
     is_used_up = true;
-    tape->stop();
     tape.reset();
-    tape = std::make_unique<GradientTape>();
-    tape->stop();
   }
 };
 
@@ -46,7 +43,7 @@ Unconnected unconnected_of(nb::handle said) {
 
 nb::object or_none(const Tensor& x) { return x.defined() ? nb::cast(x) : nb::none(); }
 
-/// What gradients are asked of: a target with its cotangent.
+/// A target of gradients, with its cotangent.
 struct Target {
   nb::object object;  // a Loss or what stands for a tensor
   Tensor cotangent;   // empty: ones

@@ -32,31 +32,22 @@ nb::object shown(const Variable& self) {
   return nb::cast(repr);
 }
 
+/// A method that assigns a value that fits, and gives the Variable itself.
+template <class Assign> auto assigning(const Assign& assign) {
+  return [assign](nb::handle self, nb::handle value) {
+    Variable& variable = nb::cast<Variable&>(self);
+    assign(variable, value_for(variable, value));
+    return nb::borrow(self);
+  };
+}
+
 void bind_assignments(nb::class_<Variable>& type) {
-  type.def(
-          "assign",
-          [](nb::handle self, nb::handle value) {
-            Variable& variable = nb::cast<Variable&>(self);
-            variable.assign(value_for(variable, value));
-            return nb::borrow(self);
-          },
-          "value"_a, "Replaces the value. InvalidArgumentError for another dtype or shape.")
-      .def(
-          "assign_add",
-          [](nb::handle self, nb::handle value) {
-            Variable& variable = nb::cast<Variable&>(self);
-            variable.assign_add(value_for(variable, value));
-            return nb::borrow(self);
-          },
-          "value"_a, "Adds to the value.")
-      .def(
-          "assign_sub",
-          [](nb::handle self, nb::handle value) {
-            Variable& variable = nb::cast<Variable&>(self);
-            variable.assign_sub(value_for(variable, value));
-            return nb::borrow(self);
-          },
-          "value"_a, "Subtracts from the value.")
+  type.def("assign", assigning([](Variable& variable, const auto& value) { variable.assign(value); }), "value"_a,
+           "Replaces the value. InvalidArgumentError for another dtype or shape.")
+      .def("assign_add", assigning([](Variable& variable, const auto& value) { variable.assign_add(value); }),
+           "value"_a, "Adds to the value.")
+      .def("assign_sub", assigning([](Variable& variable, const auto& value) { variable.assign_sub(value); }),
+           "value"_a, "Subtracts from the value.")
       .def("__setitem__", assign_item, nb::arg().none(), nb::arg(),
            "Replaces the elements that NumPy's subscripts name; a number or a tensor broadcasts to them.");
 }
