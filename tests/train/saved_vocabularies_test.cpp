@@ -176,21 +176,24 @@ TEST(SavedVocabularies, DamagedOnesAreRefusedAndNothingChanges) {
     const char* says;
     Change change;
   };
-  std::string large = R"({"class_name": "TextVectorization", "config": {"max_tokens": 20, "vocabulary": ["", "[UNK]")";
-  for (int i = 0; i < 40; ++i) large += ", \"w" + std::to_string(i) + '"';
+  Model<Net> model;
+  adapt_all(model);
+  std::string large = model->made_of.words.saved_text();  // with more terms than max_tokens
+  constexpr std::string_view unknown = "\"[UNK]\"";
+  std::string terms;
+  for (int i = 0; i < 40; ++i) terms += ", \"w" + std::to_string(i) + '"';
+  large.insert(large.find(unknown, large.find("\"vocabulary\"")) + unknown.size(), terms);
   const Case cases[] = {
       {"made_of/words/vocabulary.json", replaced(words, bytes_of_text("{\"class_name\": \"TextVec"))},
       {"its class_name is `StringLookup`", replaced(words, bytes_of_text(R"({"class_name": "StringLookup"})"))},
       {"expected a text as u8", replaced(words, zeros({3}))},
-      {"max_tokens is 20", replaced(words, bytes_of_text(large + "]}}"))},
+      {"max_tokens is 20", replaced(words, bytes_of_text(large))},
       {"max_tokens", replaced(words, bytes_of_text(R"({"class_name": "TextVectorization", "config": {"max_tokens": )"
                                                    R"(4611686018427387904, "vocabulary": ["", "[UNK]", "a"]}})"))},
       {"no `model`", replaced("tokenizer/tokenizer.json", bytes_of_text("{}"))},
   };
   const EmptyTestDirectory folder;
   const fs::path file = folder.path() / "model.npz";
-  Model<Net> model;
-  adapt_all(model);
   const std::vector<Tensor> before = results(model);
   save_npz(file, model);
   const NamedTensors arrays = load_npz(file);
