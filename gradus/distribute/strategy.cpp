@@ -2,8 +2,8 @@
 #include "gradus/distribute/strategy.h"
 #include "gradus/backend/divided_value.h"
 #include "gradus/base/ranges.h"
-#include "gradus/distribute/replica_group.h"
-#include "gradus/distribute/worker_group.h"
+#include "gradus/distribute/mirrored/replica_group.h"
+#include "gradus/distribute/mirrored/worker_group.h"
 #include "gradus/graph/context.h"
 
 namespace gradus {

@@ -12,9 +12,9 @@
 #include <set>
 #include <sstream>
 #include <streambuf>
-#include "gradus/distribute/component.h"
-#include "gradus/distribute/grpc_component.h"
-#include "gradus/distribute/meeting.h"
+#include "gradus/distribute/membership/meeting.h"
+#include "gradus/distribute/messages/component.h"
+#include "gradus/distribute/messages/grpc_component.h"
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/errors.h"
 
