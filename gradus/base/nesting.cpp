@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

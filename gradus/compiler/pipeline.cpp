@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/compiler/lookups.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/compiler/plan_memory.h"

@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/compiler/late_copies.h"
 #include "gradus/compiler/passes.h"
 

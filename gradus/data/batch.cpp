@@ -6,6 +6,7 @@
 #include <utility>
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/data/stage.h"
 

@@ -5,6 +5,7 @@
 #include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

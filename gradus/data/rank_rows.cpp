@@ -3,6 +3,7 @@
 #include <atomic>
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/batch_readers.h"
 #include "gradus/data/fingerprint.h"
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
 #include "gradus/tensor/buffer.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/function/variable.h"
 #include "gradus/optim/optimizer.h"
 #include "gradus/optim/update_rule.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/distribute/collectives/collectives.h"
 #include "gradus/tensor/dtype.h"
 

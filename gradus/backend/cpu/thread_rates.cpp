@@ -8,6 +8,7 @@
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/rate_kernels.h"
 #include "gradus/base/clock.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

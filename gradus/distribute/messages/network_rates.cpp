@@ -7,6 +7,7 @@
 #include "gradus/base/clock.h"
 #include "gradus/base/error.h"
 #include "gradus/base/no_signals.h"
+#include "gradus/base/rooms.h"
 #include "gradus/distribute/messages/ucx.h"
 
 namespace gradus {

@@ -18,6 +18,7 @@
 #include "gradus/base/lived_time.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/distribute/messages/component.h"
 #include "gradus/distribute/messages/grpc_component.h"
 #include "gradus/distribute/messages/left_token.h"

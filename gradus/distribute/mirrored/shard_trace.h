@@ -2,6 +2,7 @@
 /// assignments to Variables and the random numbers of a shard, and forbids C++ branches on values that differ.
 #pragma once
 #include <unordered_map>
+#include "gradus/base/rooms.h"
 #include "gradus/function/trace.h"
 
 namespace gradus {

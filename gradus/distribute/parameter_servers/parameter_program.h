@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/function/tiered_program.h"
 #include "gradus/graph/tensor.h"
 

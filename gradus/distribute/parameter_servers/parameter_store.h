@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 #include <unordered_map>
+#include "gradus/base/rooms.h"
 #include "gradus/distribute/messages/bytes_message.h"
 #include "gradus/distribute/messages/rpc.h"
 #include "gradus/distribute/parameter_servers/parameter_journal.h"

@@ -6,6 +6,7 @@
 #include "gradus/function/resident.h"
 #include "gradus/function/segment.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/graph/trace_names.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/views.h"
@@ -107,6 +108,7 @@ StepProgram::StepProgram(const StepIdentity& identity, In examples, const Body& 
   std::vector<Spec> specs;
   for (const Tensor& example : examples) specs.push_back(example.spec());
   memory_ = std::make_shared<TraceMemory>(specs, Trace::new_id());
+  name_trace(memory_->id(), title);
   std::vector<Ref<Node>> roots;
   {
     Trace trace(memory_, {identity.closure, identity.closure_bytes}, {});
