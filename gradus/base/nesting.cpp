@@ -1,4 +1,4 @@
-/// The end of a thread's stack, which the system is asked for once.
+/// The end of a thread's stack, which the system is asked for once. Decision 217 has the reasons.
 #include "gradus/base/nesting.h"
 #include <pthread.h>
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// The message for a number that is out of its range.
+/// The message for a number that is out of its range. Decision 180 has the reasons.
 #include "gradus/base/ranges.h"
 #include <cmath>
 

@@ -1,4 +1,5 @@
-/// The tables of passes, and the runner that verifies, prints and leaves them out by name.
+/// The tables of passes, and the runner that verifies, prints and leaves them out by name. Decision 224 has the
+/// reasons.
 #include "gradus/compiler/pipeline.h"
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-/// Chooses values to store again, and builds the graph in which late readers read them.
+/// Chooses values to store again, and builds the graph in which late readers read them. Decision 124 has the reasons.
 #include "gradus/compiler/remake.h"
 #include <algorithm>
 #include <map>

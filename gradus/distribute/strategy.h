@@ -104,8 +104,8 @@ using ReducerOfParts = std::function<std::vector<Tensor>(const std::vector<Tenso
 
 /// One tensor of a step's results.
 struct StepResult {
-  Tensor common;                                     // the value of all shards; if they differ, that of the first
-  std::shared_ptr<const PerReplica<Tensor>> of_all;  // of a defined one
+  Tensor common;                                          // the value of all shards; if they differ, that of the first
+  std::shared_ptr<const PerReplica<Tensor>> per_replica;  // of a defined one
 };
 struct StepResults {
   std::vector<StepResult> tensors;
@@ -137,8 +137,8 @@ template <class R> void join_shards(R& result) {
 template <class R> replica_result_t<R> of_replicas(const R& shape, const StepResults& found, std::size_t& next) {
   if constexpr (std::same_as<R, Tensor>) {
     const StepResult& result = found.tensors[next++];
-    require(result.of_all != nullptr, "strategy.run: the step returns an empty tensor");
-    return *result.of_all;
+    require(result.per_replica != nullptr, "strategy.run: the step returns an empty tensor");
+    return *result.per_replica;
   } else if constexpr (parts::made_of<joint_leaf, R>()) {
     R result = shape;
     visit_result(result, [&](Tensor& part) { part = found.tensors[next++].common; });
@@ -259,13 +259,13 @@ class Strategy {
   /// not the same in all. State that is divided among them has to be so in all.
   void check_variables(const Variables& variables, const std::string& when) const;
   /// True if a caller has set the number of shards of a batch; else it follows from the replicas.
-  bool says_micro_shards() const;
+  bool has_micro_shards() const;
   /// InvalidArgument, on all processes, unless this data set has the same known length and the same stages in each.
   void check_data(const Pipeline& batches) const;
   /// distribute(), also for steps of a room, which use tensors as they come.
   Pipeline distributed(const Pipeline& batches, bool by_hand = false) const;
   /// This process cannot go on, and tells the others why.
-  void give_up(const std::string& why) const noexcept;
+  void report_failure(const std::string& why) const noexcept;
 
  protected:
   explicit Strategy(std::shared_ptr<detail::ReplicaGroup> group) : group_(std::move(group)) {}

@@ -1,4 +1,4 @@
-/// The present state of watched objects.
+/// The present state of watched objects. Decision 171 has the reasons.
 #include "gradus/function/watched_state.h"
 #include <algorithm>
 #include "gradus/base/error.h"

@@ -1,4 +1,5 @@
-/// Where strided memory lies, whether it can be read in place, and the view that it is then.
+/// Where strided memory lies, whether it can be read in place, and the view that it is then. Decision 409 has the
+/// reasons.
 #include "gradus/interop/borrow.h"
 #include <unistd.h>
 #include <algorithm>

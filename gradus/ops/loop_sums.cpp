@@ -1,4 +1,4 @@
-/// Sums of a loop's gradient, found on the graph of its body.
+/// Sums of a loop's gradient, found on the graph of its body. Decision 152 has the reasons.
 #include "gradus/ops/loop_sums.h"
 #include <algorithm>
 #include "gradus/graph/context.h"

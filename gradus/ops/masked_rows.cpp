@@ -1,4 +1,4 @@
-/// Slices and joins of masks beside those of their tensors.
+/// Slices and joins of masks beside those of their tensors. Decision 371 has the reasons.
 #include "gradus/ops/masked_rows.h"
 #include <algorithm>
 #include "gradus/base/rooms.h"

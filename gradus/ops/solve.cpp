@@ -1,4 +1,4 @@
-/// Gradients of solutions are solutions: with y = A^-1 b, db = A^-T dy and dA = -db y'.
+/// Gradients of solutions are solutions: with y = A^-1 b, db = A^-T dy and dA = -db y'. Decision 388 has the reasons.
 #include "gradus/ops/solve.h"
 #include "gradus/ops/solve_ops.h"
 #include <numbers>

@@ -236,7 +236,7 @@ class Fitting {
 
   /// The division of batches decides about bits. A program that states a number has to keep to it.
   void check_division(std::int64_t before, std::int64_t now) const {
-    const bool is_kept_to = before > 0 && options_.strategy && options_.strategy->says_micro_shards();
+    const bool is_kept_to = before > 0 && options_.strategy && options_.strategy->has_micro_shards();
     require(before == now || !is_kept_to, "fit: the checkpoint is of a training with ", division_text(before),
             ", and micro_shards is now ", now,
             ", which would change its bits in the midst: go on with micro_shards = ", before,

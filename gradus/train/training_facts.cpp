@@ -1,4 +1,4 @@
-/// The table of rules, and how facts are found and compared.
+/// The table of rules, and how facts are found and compared. Decision 337 has the reasons.
 #include "gradus/train/training_facts.h"
 #include <algorithm>
 #include <charconv>

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 constexpr int first_guessed_port = 61'440, guessed_ports = 4'096;  // above the ports that systems assign themselves
 
 /// The settings that one source knows. A guessed meeting point is one that all ranks derive alike without a setting.
-struct Said {
+struct SourceSettings {
   std::string source;
   std::optional<int> rank = {}, size = {};
   std::string meeting = {};
@@ -144,9 +144,9 @@ class Launchers {
 
   /// The sources, the most trusted first. `others_say_rank`: a rank without a size is ignored, since its origin is
   /// unknown.
-  std::vector<Said> all(bool others_say_rank) const {
-    std::vector<Said> out;
-    const auto add = [&](std::optional<Said> said) {
+  std::vector<SourceSettings> all(bool others_say_rank) const {
+    std::vector<SourceSettings> out;
+    const auto add = [&](std::optional<SourceSettings> said) {
       if (said) out.push_back(std::move(*said));
     };
     add(torchrun());
@@ -158,14 +158,14 @@ class Launchers {
       if (is_inner) said->rank.reset(), said->size.reset();  // the launcher's rank, not that of the launched process
       out.push_back(std::move(*said));
     }
-    if (!others_say_rank && std::ranges::none_of(out, [](const Said& each) { return each.rank.has_value(); }))
+    if (!others_say_rank && std::ranges::none_of(out, [](const SourceSettings& each) { return each.rank.has_value(); }))
       add(lone_rank());
     return out;
   }
 
  private:
   /// A variable that gives a rank alone; another source may know the size. Slurm sets SLURM_PROCID in scripts, too.
-  std::optional<Said> lone_rank() const {
+  std::optional<SourceSettings> lone_rank() const {
     for (const auto& [rank, size] : {std::pair{"RANK", "WORLD_SIZE"},
                                      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                      {"PMI_RANK", "PMI_SIZE"},
@@ -174,7 +174,7 @@ class Launchers {
       const bool is_number = !written.empty() && written.find_first_not_of("0123456789") == std::string::npos;
       if (!is_number || !variable_(size).empty() || (rank == std::string_view("SLURM_PROCID") && number(rank) == 0))
         continue;
-      return Said{.source = text(rank, ", set to ", written, ","), .rank = number(rank), .missing = size};
+      return SourceSettings{.source = text(rank, ", set to ", written, ","), .rank = number(rank), .missing = size};
     }
     return {};
   }
@@ -192,8 +192,8 @@ class Launchers {
     return Address{std::move(host), first_guessed_port + static_cast<int>(hash_of(job) % guessed_ports)}.to_string();
   }
 
-  std::optional<Said> torchrun() const {
-    Said out{"torchrun's variables"};
+  std::optional<SourceSettings> torchrun() const {
+    SourceSettings out{"torchrun's variables"};
     out.size = number("WORLD_SIZE");
     const std::string host = variable_("MASTER_ADDR");
     if (!out.size && host.empty()) return {};  // see lone_rank
@@ -208,8 +208,8 @@ class Launchers {
     return out;
   }
 
-  std::optional<Said> open_mpi() const {
-    Said out{"Open MPI's variables", number("OMPI_COMM_WORLD_RANK"), number("OMPI_COMM_WORLD_SIZE")};
+  std::optional<SourceSettings> open_mpi() const {
+    SourceSettings out{"Open MPI's variables", number("OMPI_COMM_WORLD_RANK"), number("OMPI_COMM_WORLD_SIZE")};
     if (!out.rank || !out.size) return {};
     const std::string uri = variable_("OMPI_MCA_orte_hnp_uri");  // JOB;tcp://IP[,IP]:PORT of mpirun, before version 5
     std::string job = variable_("PMIX_NAMESPACE");
@@ -224,8 +224,8 @@ class Launchers {
     return out;
   }
 
-  std::optional<Said> mpich() const {
-    Said out{"MPICH's variables (PMI)", number("PMI_RANK"), number("PMI_SIZE")};
+  std::optional<SourceSettings> mpich() const {
+    SourceSettings out{"MPICH's variables (PMI)", number("PMI_RANK"), number("PMI_SIZE")};
     if (!out.rank || !out.size) return {};
     const std::string place = variable_("PMI_PORT");  // of the launcher, in its form by TCP
     out.is_guessed = true;
@@ -235,8 +235,8 @@ class Launchers {
   }
 
   /// For a step that srun has started; a script of sbatch and its shell are one process.
-  std::optional<Said> slurm() const {
-    Said out{"Slurm's variables", number("SLURM_PROCID"), number("SLURM_STEP_NUM_TASKS")};
+  std::optional<SourceSettings> slurm() const {
+    SourceSettings out{"Slurm's variables", number("SLURM_PROCID"), number("SLURM_STEP_NUM_TASKS")};
     if (!out.rank || !out.size || *out.size == 1) return {};
     std::string nodes = variable_("SLURM_STEP_NODELIST");
     if (nodes.empty()) nodes = variable_("SLURM_JOB_NODELIST");
@@ -251,7 +251,7 @@ class Launchers {
 
 // ---------------------------------------------------------------- joining them
 
-void compare(const Said& a, const Said& b) {
+void compare(const SourceSettings& a, const SourceSettings& b) {
   const auto differ = [&](std::string_view what, const auto& first, const auto& second) {
     throw InvalidArgument(text("Cluster::from_environment: ", a.source, " and ", b.source, " disagree: ", what, " is ",
                                first, " by the first and ", second, " by the second: unset what does not hold"));
@@ -263,8 +263,8 @@ void compare(const Said& a, const Said& b) {
 }
 
 /// The settings of a cluster from JSON, for comparison with other sources.
-Said said_by(const Cluster& cluster, bool has_rank) {
-  Said out{cluster.source};
+SourceSettings said_by(const Cluster& cluster, bool has_rank) {
+  SourceSettings out{cluster.source};
   const bool trains = cluster.task == TaskType::worker || cluster.task == TaskType::chief;
   if (trains && has_rank) out.rank = cluster.rank;
   if (cluster.ranks() > 0) out.size = cluster.ranks();
@@ -278,15 +278,16 @@ void compare_servers(const Cluster& own, const Cluster& tensorflow) {
           "what does not hold");
 }
 
-template <class Value, class Member> std::optional<Value> first_of(const std::vector<Said>& all, Member member) {
-  for (const Said& each : all)
+template <class Value, class Member>
+std::optional<Value> first_of(const std::vector<SourceSettings>& all, Member member) {
+  for (const SourceSettings& each : all)
     if (each.*member) return each.*member;
   return {};
 }
 
-std::string meeting_of(const std::vector<Said>& all) {
+std::string meeting_of(const std::vector<SourceSettings>& all) {
   for (const bool guessed : {false, true})  // named points take precedence over guessed ones
-    for (const Said& each : all)
+    for (const SourceSettings& each : all)
       if (each.is_guessed == guessed && !each.meeting.empty()) return each.meeting;
   return {};
 }
@@ -301,11 +302,11 @@ void take_credentials(Credentials& out, const EnvironmentLookup& variable) {
   take(out.authority, "GRADUS_AUTHORITY");
 }
 
-void take_launchers(Cluster& made, const std::vector<Said>& all) {
-  if (made.ranks() == 0) made.size = first_of<int>(all, &Said::size).value_or(0);
+void take_launchers(Cluster& made, const std::vector<SourceSettings>& all) {
+  if (made.ranks() == 0) made.size = first_of<int>(all, &SourceSettings::size).value_or(0);
   if (made.meeting_point.empty()) made.meeting_point = meeting_of(all);
   if (made.task == TaskType::parameter_server || made.task == TaskType::evaluator) return;
-  if (const auto rank = first_of<int>(all, &Said::rank)) made.rank = *rank;
+  if (const auto rank = first_of<int>(all, &SourceSettings::rank)) made.rank = *rank;
   else
     require(made.ranks() <= 1, "Cluster::from_environment: ", all[0].source, " says ", made.ranks(),
             " ranks, and nothing says which of them this is: set RANK, or `rank` in GRADUS_CLUSTER");
@@ -315,9 +316,9 @@ void take_launchers(Cluster& made, const std::vector<Said>& all) {
           all[0].missing.empty() ? std::string() : text("; for one process alone unset the variable"));
 }
 
-std::string joined_sources(const std::vector<Said>& all) {
+std::string joined_sources(const std::vector<SourceSettings>& all) {
   std::string out;
-  for (const Said& each : all) out += (out.empty() ? "" : ", ") + each.source;
+  for (const SourceSettings& each : all) out += (out.empty() ? "" : ", ") + each.source;
   return out;
 }
 
@@ -345,7 +346,7 @@ Cluster cluster_of_json(std::string_view written) {
 }
 
 Cluster cluster_of(const EnvironmentLookup& variable) {
-  std::vector<Said> said;
+  std::vector<SourceSettings> said;
   Cluster made;
   if (const std::string own = variable("GRADUS_CLUSTER"); !own.empty()) {
     OwnJson read = read_own(own);
@@ -359,8 +360,8 @@ Cluster cluster_of(const EnvironmentLookup& variable) {
       else compare_servers(made, *tensorflow);
     }
   }
-  const bool have_rank = std::ranges::any_of(said, [](const Said& each) { return each.rank.has_value(); });
-  for (Said& each : Launchers(variable).all(have_rank)) said.push_back(std::move(each));
+  const bool have_rank = std::ranges::any_of(said, [](const SourceSettings& each) { return each.rank.has_value(); });
+  for (SourceSettings& each : Launchers(variable).all(have_rank)) said.push_back(std::move(each));
   for (std::size_t b = 1; b < said.size(); ++b)
     for (std::size_t a = 0; a < b; ++a) compare(said[a], said[b]);
   take_credentials(made.credentials, variable);

@@ -165,7 +165,8 @@ void MeetingDesk::join(const Question& question, Answer answer, Replies& replies
   if (!std::ranges::all_of(seats_, &Seat::is_taken)) return;
   is_complete_ = true;
   for (Seat& each : seats_) each.last_sign = Clock::now();
-  answer_held([&](const Held& each) { return each.kind == "join" ? std::optional(roster()) : std::nullopt; }, replies);
+  answer_held([&](const HeldQuestion& each) { return each.kind == "join" ? std::optional(roster()) : std::nullopt; },
+              replies);
 }
 
 void MeetingDesk::share(const Question& question, Answer answer, Replies& replies) {
@@ -182,7 +183,9 @@ void MeetingDesk::share(const Question& question, Answer answer, Replies& replie
   for (const auto& [rank, each] : shared) values.push_back(each);
   const std::string all = written({{"kind", "shared"}, {"values", values}});
   answer_held(
-      [&](const Held& each) { return each.kind == "share" && each.topic == topic ? std::optional(all) : std::nullopt; },
+      [&](const HeldQuestion& each) {
+        return each.kind == "share" && each.topic == topic ? std::optional(all) : std::nullopt;
+      },
       replies);
   if (!is_new) return;
   complete_.push_back(topic);
@@ -196,8 +199,9 @@ void MeetingDesk::hold(const Question& question, std::string topic, std::chrono:
       {question.call, question.rank, question.kind, std::move(topic), Clock::now() + time, std::move(answer)});
 }
 
-void MeetingDesk::answer_held(const std::function<std::optional<std::string>(const Held&)>& reply, Replies& replies) {
-  std::erase_if(held_, [&](Held& each) {
+void MeetingDesk::answer_held(const std::function<std::optional<std::string>(const HeldQuestion&)>& reply,
+                              Replies& replies) {
+  std::erase_if(held_, [&](HeldQuestion& each) {
     auto bytes = reply(each);
     if (!bytes) return false;
     replies.push_back({std::move(each.answer), std::move(*bytes)});
@@ -208,7 +212,7 @@ void MeetingDesk::answer_held(const std::function<std::optional<std::string>(con
 void MeetingDesk::fail(const std::string& why, Replies& replies) {
   if (failure_.empty()) failure_ = why;
   answer_held(
-      [&](const Held& each) {
+      [&](const HeldQuestion& each) {
         told(each.rank) = true;
         return std::optional(end_reply());
       },
@@ -252,7 +256,7 @@ void MeetingDesk::left(std::uint64_t call) {
   Replies replies;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(held_, call, &Held::call);
+    const auto found = std::ranges::find(held_, call, &HeldQuestion::call);
     if (found == held_.end()) return;
     Seat& seat = seats_[static_cast<std::size_t>(found->rank)];
     held_.erase(found);
@@ -303,7 +307,7 @@ void MeetingDesk::watch() {
       for (Seat& seat : seats_) seat.last_sign += missed;
     const auto have_left = std::ranges::count_if(seats_, &Seat::has_left);
     answer_held(
-        [&](const Held& each) -> std::optional<std::string> {
+        [&](const HeldQuestion& each) -> std::optional<std::string> {
           const bool has_news = each.knows_left && *each.knows_left != have_left;
           if (each.until > now && !has_news) return {};
           return each.kind == "beat" ? reply("alive") : wait_reply(each.topic);

@@ -60,7 +60,7 @@ class MeetingDesk : public RpcHandler {
     bool has_left = false;
     bool is_taken() const { return !incarnation.empty(); }
   };
-  struct Held {
+  struct HeldQuestion {
     std::uint64_t call;
     int rank;
     std::string kind, topic;
@@ -80,7 +80,7 @@ class MeetingDesk : public RpcHandler {
   std::string mismatch(const Question& question) const;
   void hold(const Question& question, std::string topic, std::chrono::milliseconds time, Answer answer);
   /// Answers those held that `wanted`, and drops them.
-  void answer_held(const std::function<std::optional<std::string>(const Held&)>& reply, Replies& replies);
+  void answer_held(const std::function<std::optional<std::string>(const HeldQuestion&)>& reply, Replies& replies);
   void fail(const std::string& why, Replies& replies);
   void lose(const Seat& seat, const std::string& why, Replies& replies);
   void note_told(const Question& question);
@@ -98,7 +98,7 @@ class MeetingDesk : public RpcHandler {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Seat> seats_;
-  std::vector<Held> held_;
+  std::vector<HeldQuestion> held_;
   std::map<std::string, Topic> topics_;
   std::deque<std::string> complete_;  // topics that stay for ranks that ask again, as an answer was lost; newest last
   std::string failure_;

@@ -34,23 +34,23 @@ std::string value_at(const Tensor& x, std::int64_t i) {
 // ---------------------------------------------------------------- values
 
 bool ReplicaGroup::any(bool mine) {
-  return std::ranges::any_of(of_all(mine, "whether to stop"), [](std::uint64_t each) { return each != 0; });
+  return std::ranges::any_of(all_gather(mine, "whether to stop"), [](std::uint64_t each) { return each != 0; });
 }
 
 bool ReplicaGroup::are_alike(std::uint64_t mine, std::string_view question) {
-  return are_equal(of_all(mine, question));
+  return are_equal(all_gather(mine, question));
 }
 
 /// The first rank that says something else than rank 0, or 0; then all have come so far, so that no end comes before
 /// the error that all throw.
 int ReplicaGroup::first_that_differs(std::span<const std::uint64_t> all) {
   if (are_equal(all)) return 0;
-  before_common_error();
+  announce_common_error();
   return static_cast<int>(std::ranges::find_if(all, [&](std::uint64_t each) { return each != all[0]; }) - all.begin());
 }
 
 void ReplicaGroup::check_same(std::uint64_t value, const std::string& what, std::string_view question) {
-  if (const int rank = first_that_differs(of_all(value, question)); rank > 0)
+  if (const int rank = first_that_differs(all_gather(value, question)); rank > 0)
     throw InvalidArgument(text(what, " (", name_of(rank), " differs from ", name_of(0), ")"));
 }
 
@@ -74,7 +74,7 @@ void ReplicaGroup::check_same(std::span<const NamedNumber> numbers, std::string_
   if (are_alike(hash, text(when, ": ", names))) return;
   for (const NamedNumber& each : numbers) {
     const std::string name = text(when, ": ", each.name);
-    const std::vector<std::uint64_t> all = of_all(static_cast<std::uint64_t>(each.value), name);
+    const std::vector<std::uint64_t> all = all_gather(static_cast<std::uint64_t>(each.value), name);
     const auto said = [&](int rank) { return static_cast<std::int64_t>(all[static_cast<std::size_t>(rank)]); };
     if (const int rank = first_that_differs(all); rank > 0)
       throw InvalidArgument(
@@ -94,7 +94,7 @@ void ReplicaGroup::check_stages(std::span<const StageFingerprint> own, bool of_s
   };
   if (!are_alike(own.size(), question)) {
     if (of_shards && !any(std::ranges::any_of(own, [](const auto& each) { return each.stage->is_shard(); }))) return;
-    before_common_error();
+    announce_common_error();
     throw InvalidArgument(
         text("the data set that all ranks read is made by other stages on other ranks; here by ", chain(),
              ": write the same data set on every rank",
@@ -104,7 +104,7 @@ void ReplicaGroup::check_stages(std::span<const StageFingerprint> own, bool of_s
     if (are_alike(each.hash, question)) continue;
     const bool any_is_shard = any(each.stage->is_shard());
     if (of_shards && !any_is_shard) return;
-    before_common_error();
+    announce_common_error();
     throw InvalidArgument(text("the data set that all ranks read is not the same on all: its stage `",
                                each.stage->name(), "`, as ", name_of(rank()),
                                " has it, is another one on other ranks; ", each.stage->remedy()));
@@ -119,8 +119,8 @@ void ReplicaGroup::check_data(const Pipeline& batches) {
   const bool is_same = are_alike(hash, "a data set that all read");
   if (!is_same) check_stages(stages, true);  // before lengths, which would differ for the same reason
   const auto check = [&](std::optional<std::int64_t> number, const char* what) {
-    const std::vector<std::uint64_t> all = of_all(number ? static_cast<std::uint64_t>(*number) + 1 : 0,
-                                                  text("the number of ", what, " of a data set that all read"));
+    const std::vector<std::uint64_t> all = all_gather(number ? static_cast<std::uint64_t>(*number) + 1 : 0,
+                                                      text("the number of ", what, " of a data set that all read"));
     const auto said = [&](int rank) {
       const std::uint64_t own = all[static_cast<std::size_t>(rank)];
       return text(own == 0 ? "a number that is not known" : text(own - 1), " on ", name_of(rank));
@@ -150,7 +150,7 @@ void ReplicaGroup::compare_batch(In global, const BatchPart* part) {
   whole_batch_ = has_read_batch_ ? In(part->whole) : global;
   fingerprint_of_call_ =
       has_read_batch_ ? part->fingerprint : fingerprint_of_batch(global, may_be_of_part_ ? 0 : number);
-  if (number == 0 || may_be_of_part_) check_batches(of_all(fingerprint_of_call_, "a batch of strategy.run"));
+  if (number == 0 || may_be_of_part_) check_batches(all_gather(fingerprint_of_call_, "a batch of strategy.run"));
 }
 
 std::string ReplicaGroup::advice_about_batch() const {
@@ -164,7 +164,7 @@ std::string ReplicaGroup::advice_about_batch() const {
 
 /// A step without a sum over ranks has no vote.
 void ReplicaGroup::compare_batch_without_vote() {
-  if (!is_batch_compared_) check_batches(of_all(fingerprint_of_call_, "a batch of strategy.run"));
+  if (!is_batch_compared_) check_batches(all_gather(fingerprint_of_call_, "a batch of strategy.run"));
 }
 
 void ReplicaGroup::check_batches(std::span<const std::uint64_t> fingerprints) {
@@ -175,7 +175,7 @@ void ReplicaGroup::check_batches(std::span<const std::uint64_t> fingerprints) {
   if (other == fingerprints.end()) return;
   const std::string difference = difference_of_batches(static_cast<int>(first - fingerprints.begin()),
                                                        static_cast<int>(other - fingerprints.begin()));
-  before_common_error();
+  announce_common_error();
   throw InvalidArgument(
       text("strategy.run: the batch is not the same on all ranks: ", difference, advice_about_batch()));
 }
@@ -184,12 +184,12 @@ void ReplicaGroup::check_batches(std::span<const std::uint64_t> fingerprints) {
 std::string ReplicaGroup::difference_of_batches(int first, int other) {
   const auto one_of = [](const auto& all, int rank) { return all[static_cast<std::size_t>(rank)]; };
   const auto differ = [&](std::uint64_t mine) {
-    const std::vector<std::uint64_t> all = of_all(mine, "where batches differ");
+    const std::vector<std::uint64_t> all = all_gather(mine, "where batches differ");
     return one_of(all, first) != one_of(all, other);
   };
-  const auto of_first = [&](std::uint64_t mine) { return one_of(of_all(mine, "the size of a batch"), first); };
+  const auto of_first = [&](std::uint64_t mine) { return one_of(all_gather(mine, "the size of a batch"), first); };
   const auto both_say = [&](const std::string& mine) {
-    const std::vector<std::string> all = texts_of_all(mine);
+    const std::vector<std::string> all = all_gather_texts(mine);
     return text(one_of(all, first), " on ", name_of(first), " and ", one_of(all, other), " on ", name_of(other));
   };
   if (differ(whole_batch_.size())) return text("it has ", both_say(text(whole_batch_.size(), " tensors")));
@@ -210,7 +210,7 @@ std::string ReplicaGroup::difference_of_batches(int first, int other) {
     }
     const auto i = static_cast<std::int64_t>(begin);
     const std::string place = is_here ? text(place_of(i, x.shape()), "tensor ", k, ", ", spec) : "";
-    return text(one_of(texts_of_all(place), first), ", is ", both_say(is_here ? value_at(x, i) : ""));
+    return text(one_of(all_gather_texts(place), first), ", is ", both_say(is_here ? value_at(x, i) : ""));
   }
   return "its bytes have changed since they were compared";
 }

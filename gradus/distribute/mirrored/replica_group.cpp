@@ -350,7 +350,7 @@ StepResults ReplicaGroup::results_of(const Called& called, const ShardRun& run, 
     if (!first.defined()) continue;
     const auto found = run.results.find(first.node()->value.get());
     if (found == run.results.end()) {
-      result.of_all = std::make_shared<PerReplica<Tensor>>(first, static_cast<std::size_t>(replicas()));
+      result.per_replica = std::make_shared<PerReplica<Tensor>>(first, static_cast<std::size_t>(replicas()));
       continue;
     }
     // One result per shard length, replaced by this process's shards.
@@ -377,7 +377,7 @@ StepResults ReplicaGroup::results_of(const Called& called, const ShardRun& run, 
     }
     for (int replica = 0; replica < replicas(); ++replica)
       firsts.push_back(shards_of(replica, replicas(), shards()).begin);
-    result.of_all =
+    result.per_replica =
         std::make_shared<PerReplica<Tensor>>(std::move(values), std::move(numbers), std::move(firsts), shards());
   }
   return out;

@@ -40,9 +40,9 @@ class ReplicaGroup {
   bool divides_state() const { return options_.divides_state; }
   /// The values of all processes, by rank; all call it. `question`, for people, as "the rows of the next batch":
   /// InvalidArgument on all if processes ask different ones.
-  virtual std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view) { return {mine}; }
+  virtual std::vector<std::uint64_t> all_gather(std::uint64_t mine, std::string_view) { return {mine}; }
   /// Texts of all processes, by rank, which are cut after 119 bytes; all call it.
-  virtual std::vector<std::string> texts_of_all(std::string_view mine) { return {std::string(mine)}; }
+  virtual std::vector<std::string> all_gather_texts(std::string_view mine) { return {std::string(mine)}; }
   /// True if `mine` holds in any process; all ask.
   bool any(bool mine);
   /// InvalidArgument, opened by `what`, unless all processes have the same value; a collective call.
@@ -51,14 +51,14 @@ class ReplicaGroup {
   void check_same(std::span<const ShardRun::Common> values, const std::string& when = "strategy.run");
   /// True if several processes each have all Variables, which then have to be the same.
   virtual bool keeps_variables() const { return ranks_ > 1; }
-  bool says_micro_shards() const { return micro_shards_ > 0; }
+  bool has_micro_shards() const { return micro_shards_ > 0; }
   /// The exchange of values between the shards of a run, and between processes.
   ShardExchange& exchange() { return *exchange_; }
   /// Called before this process throws a common error: returns when the others know it, too, so that no end of this
   /// process comes before.
-  virtual void before_common_error() noexcept {}
+  virtual void announce_common_error() noexcept {}
   /// This process cannot go on, and tells the others.
-  virtual void give_up(const std::string&) noexcept {}
+  virtual void report_failure(const std::string&) noexcept {}
   virtual std::string name_of(int rank) const { return text("rank ", rank); }
   /// The process that computes this shard.
   int rank_of(int shard) const { return replica_of(shard) / own_replicas(); }

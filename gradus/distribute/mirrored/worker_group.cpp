@@ -131,7 +131,7 @@ void WorkerGroup::check_all_here() {
     meeting_.check_all_here();
   } catch (const Unavailable& error) {
     transport_->note_failed_by_peers();
-    give_up(error.what());
+    report_failure(error.what());
     throw;
   }
 }
@@ -143,13 +143,13 @@ void WorkerGroup::failed(const std::string& why) noexcept {
   buckets_.reset();
 }
 
-void WorkerGroup::before_common_error() noexcept {
+void WorkerGroup::announce_common_error() noexcept {
   try {
     gathered(0, "an error that all ranks have");
   } catch (...) {}  // they have ended by it already
 }
 
-void WorkerGroup::give_up(const std::string& why) noexcept {
+void WorkerGroup::report_failure(const std::string& why) noexcept {
   is_whole_ = false;
   failed(why);
 }
@@ -219,47 +219,47 @@ Explanation WorkerGroup::explain(const StepIdentity& identity) {
   return explanation;
 }
 
-std::vector<std::uint64_t> WorkerGroup::of_all(std::uint64_t mine, std::string_view question) {
+std::vector<std::uint64_t> WorkerGroup::all_gather(std::uint64_t mine, std::string_view question) {
   try {
     return gathered(mine, question);
   } catch (const std::exception& error) {
-    give_up(error.what());
+    report_failure(error.what());
     throw;
   }
 }
 
 /// Each rank also sends a hash of its question, since answers to different questions cannot be compared.
 std::vector<std::uint64_t> WorkerGroup::gathered(std::uint64_t mine, std::string_view question) {
-  struct Said {
+  struct Answer {
     std::uint64_t question, value;
   };
   if (!collectives_) return {mine};
   const std::uint64_t asked = hash_of_bytes(std::as_bytes(std::span(question)));
-  std::vector<Said> said(static_cast<std::size_t>(ranks_));
+  std::vector<Answer> said(static_cast<std::size_t>(ranks_));
   said[static_cast<std::size_t>(rank_)] = {asked, mine};
   {
     const ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "what processes say");
-    collectives_->all_gather(u64, even_parts(ranks_, sizeof(Said) / sizeof mine),
+    collectives_->all_gather(u64, even_parts(ranks_, sizeof(Answer) / sizeof mine),
                              std::as_writable_bytes(std::span(said)));
   }
-  if (std::ranges::any_of(said, [&](const Said& each) { return each.question != asked; })) tell_questions(question);
+  if (std::ranges::any_of(said, [&](const Answer& each) { return each.question != asked; })) tell_questions(question);
   std::vector<std::uint64_t> all;
-  for (const Said& each : said) all.push_back(each.value);
+  for (const Answer& each : said) all.push_back(each.value);
   return all;
 }
 
 /// Called on all ranks, once all have seen that they ask different questions.
 void WorkerGroup::tell_questions(std::string_view mine) {
-  const std::vector<std::string> all = texts_of_all(mine);
+  const std::vector<std::string> all = all_gather_texts(mine);
   const auto other = std::ranges::find_if(all, [&](const std::string& each) { return each != all[0]; });
   const int rank = other == all.end() ? ranks_ - 1 : static_cast<int>(other - all.begin());
-  before_common_error();
+  announce_common_error();
   throw InvalidArgument(text("the ranks do different things: ", name_of(0), " asks all for ", all[0], ", ",
                              name_of(rank), " for ", all[static_cast<std::size_t>(rank)],
                              ": every rank makes the same calls with the same options, in the same order"));
 }
 
-std::vector<std::string> WorkerGroup::texts_of_all(std::string_view mine) {
+std::vector<std::string> WorkerGroup::all_gather_texts(std::string_view mine) {
   if (!collectives_) return {std::string(mine)};
   constexpr std::size_t most = 120;  // with a zero in the end
   std::vector<char> all(static_cast<std::size_t>(ranks_) * most);
@@ -284,16 +284,16 @@ class WorkerGroup::Readers final : public BatchReaders {
   int rank() const override { return rank_; }
   BatchShare share_of(int rank) const override { return shares_[static_cast<std::size_t>(rank)]; }
   std::string name_of(int rank) const override { return names_[static_cast<std::size_t>(rank)]; }
-  std::vector<std::int64_t> of_all(std::int64_t own) const override {
+  std::vector<std::int64_t> all_gather(std::int64_t own) const override {
     const auto group = group_.lock();
     require<Unavailable>(group != nullptr, "a data set is read whose strategy is gone, which says when all have ended");
     std::vector<std::int64_t> all;
-    for (const std::uint64_t each : group->of_all(static_cast<std::uint64_t>(own), "the rows of the next batch"))
+    for (const std::uint64_t each : group->all_gather(static_cast<std::uint64_t>(own), "the rows of the next batch"))
       all.push_back(static_cast<std::int64_t>(each));
     return all;
   }
-  void before_common_error() const noexcept override {
-    if (const auto group = group_.lock()) group->before_common_error();
+  void announce_common_error() const noexcept override {
+    if (const auto group = group_.lock()) group->announce_common_error();
   }
 
  private:

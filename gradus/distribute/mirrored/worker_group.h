@@ -35,11 +35,11 @@ class WorkerGroup final : public ReplicaGroup, private ShardExchange, public std
   ~WorkerGroup() override;
 
   Explanation explain(const StepIdentity& identity) override;
-  std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view question) override;
-  std::vector<std::string> texts_of_all(std::string_view mine) override;
+  std::vector<std::uint64_t> all_gather(std::uint64_t mine, std::string_view question) override;
+  std::vector<std::string> all_gather_texts(std::string_view mine) override;
   std::string name_of(int rank) const override { return meeting_.names()[static_cast<std::size_t>(rank)]; }
-  void before_common_error() noexcept override;
-  void give_up(const std::string& why) noexcept override;
+  void announce_common_error() noexcept override;
+  void report_failure(const std::string& why) noexcept override;
 
  private:
   class Readers;

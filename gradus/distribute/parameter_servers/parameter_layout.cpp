@@ -11,7 +11,7 @@ bool is_small(const VariableCell& cell) { return cell.spec.shape.size() == 1; }
 
 }  // namespace
 
-void ParameterLayout::take_in(const StepProgram& program) {
+void ParameterLayout::add(const StepProgram& program) {
   std::vector<StepProgram::Cell> cells = program.cells();
   for (const StepProgram::Cell& cell : cells)
     require(!cell->spec.device.is_named() || cell->spec.device == Placement(cpu(0)), "variable ", cell->name, " is on ",

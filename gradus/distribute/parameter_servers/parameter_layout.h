@@ -24,7 +24,7 @@ class ParameterLayout {
   /// Places new Variables of the program. The Variables that an update reads are on one server; those of one element
   /// may be on all. Larger ones are placed first, on the server that has least. InvalidArgument if earlier steps have
   /// separated Variables that this one updates together.
-  void take_in(const StepProgram& program);
+  void add(const StepProgram& program);
 
   /// By number.
   std::vector<Place>& places() { return places_; }

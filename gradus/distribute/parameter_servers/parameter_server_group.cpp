@@ -356,7 +356,7 @@ std::shared_ptr<const InstalledProgram> ParameterServerGroup::installed(const Tr
 
 std::shared_ptr<const InstalledProgram> ParameterServerGroup::install(std::shared_ptr<const StepProgram> step) {
   const std::size_t first_new = layout_.places().size();
-  layout_.take_in(*step);
+  layout_.add(*step);
   send_new_cells(first_new);
   InstalledProgram out{.step = step, .number = step->hash(), .servers = {}};
   std::vector<std::string> written;
@@ -563,7 +563,7 @@ StepResults ParameterServerGroup::run(const StepIdentity& identity, In global, S
     StepResults out{.tensors = {}, .structure = program.structure()};
     for (const Tensor& result : outcome.results) {
       StepResult& added = out.tensors.emplace_back(StepResult{result, nullptr});
-      if (result.defined()) added.of_all = std::make_shared<PerReplica<Tensor>>(result, std::size_t{1});
+      if (result.defined()) added.per_replica = std::make_shared<PerReplica<Tensor>>(result, std::size_t{1});
     }
     return out;
   });
@@ -579,14 +579,14 @@ Explanation ParameterServerGroup::explain(const StepIdentity& identity) {
   return out;
 }
 
-std::vector<std::uint64_t> ParameterServerGroup::of_all(std::uint64_t mine, std::string_view) {
+std::vector<std::uint64_t> ParameterServerGroup::all_gather(std::uint64_t mine, std::string_view) {
   if (ranks() == 1) return {mine};
   return main_->agree(mine);
 }
 
 std::string ParameterServerGroup::name_of(int rank) const { return main_->names()[static_cast<std::size_t>(rank)]; }
 
-void ParameterServerGroup::give_up(const std::string& why) noexcept {
+void ParameterServerGroup::report_failure(const std::string& why) noexcept {
   note_failure(std::make_exception_ptr(Unavailable(why)));
   main_->fail(why);
 }

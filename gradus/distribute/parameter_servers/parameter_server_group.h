@@ -56,10 +56,10 @@ class ParameterServerGroup final : public ReplicaGroup {
   /// In step, on every rank: all compute it, and get its results.
   StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body) override;
   Explanation explain(const StepIdentity& identity) override;
-  std::vector<std::uint64_t> of_all(std::uint64_t mine, std::string_view question) override;
+  std::vector<std::uint64_t> all_gather(std::uint64_t mine, std::string_view question) override;
   bool keeps_variables() const override { return false; }  // they are the servers'
   std::string name_of(int rank) const override;
-  void give_up(const std::string& why) noexcept override;
+  void report_failure(const std::string& why) noexcept override;
 
  private:
   using Clients = std::vector<ParameterClient>;

@@ -86,7 +86,8 @@ void StepDesk::reply_to(std::uint64_t call, MessageReader reader, const Answer& 
                      "process than the one that has joined");
   seat.last_sign = Clock::now();
   if (std::exchange(seat.is_lost, false)) notice(text("gradus: ", seat.name, " is here again\n"));
-  Held held{.call = call, .seat = number, .kind = kind, .until = Clock::now() + terms_.heartbeat / 2, .answer = answer};
+  HeldQuestion held{
+      .call = call, .seat = number, .kind = kind, .until = Clock::now() + terms_.heartbeat / 2, .answer = answer};
   switch (kind) {
     case StepQuestion::take:
       held.first = reader.integer();
@@ -190,7 +191,7 @@ StepDesk::Step& StepDesk::step(std::uint64_t number) {
 
 void StepDesk::forget_old_steps() {
   std::uint64_t needed = std::min(last_round_, committed_);
-  for (const Held& held : held_)
+  for (const HeldQuestion& held : held_)
     if (held.kind == StepQuestion::round) needed = std::min(needed, held.first);
   for (; first_ + old_steps_kept < needed && !steps_.empty(); ++first_) steps_.pop_front();
   while (rounds_.size() > rounds_kept) rounds_.erase(rounds_.begin());
@@ -212,7 +213,7 @@ void StepDesk::finish(MessageReader& reader) {
 }
 
 /// All present members give a value; one that joins again later receives the agreed one.
-void StepDesk::agree(std::size_t seat, MessageReader& reader, Held& held) {
+void StepDesk::agree(std::size_t seat, MessageReader& reader, HeldQuestion& held) {
   held.first = reader.integer();
   const std::uint64_t value = reader.integer();
   reader.finish();
@@ -240,7 +241,7 @@ void StepDesk::open(std::uint64_t number, std::uint64_t version, std::uint64_t f
 }
 
 /// The first step that may begin and is unassigned, or whose worker is slow.
-std::optional<std::string> StepDesk::next_for(const Held& held) {
+std::optional<std::string> StepDesk::next_for(const HeldQuestion& held) {
   const auto now = Clock::now();
   const auto can_begin = [&](const Step& one) { return one.is_open && !one.is_done && one.version <= committed_; };
   const auto give = [&](std::uint64_t number, Step& one) {
@@ -282,7 +283,7 @@ std::optional<std::string> StepDesk::result_of(std::uint64_t from, std::uint64_t
   return reply(StepAnswer::result).integer(committed_).integer(all.has_loss).number(all.sum).number(all.weight).take();
 }
 
-std::string StepDesk::waiting_for(const Held& held) const {
+std::string StepDesk::waiting_for(const HeldQuestion& held) const {
   std::string out;
   const auto add = [&](const std::string& name) { out += (out.empty() ? "" : ", ") + name; };
   if (held.kind == StepQuestion::join) {
@@ -298,7 +299,7 @@ std::string StepDesk::waiting_for(const Held& held) const {
   return out.empty() ? "the other ranks" : out;
 }
 
-std::optional<std::string> StepDesk::answer_to(const Held& held, bool is_late) {
+std::optional<std::string> StepDesk::answer_to(const HeldQuestion& held, bool is_late) {
   std::optional<std::string> out;
   switch (held.kind) {
     case StepQuestion::join:
@@ -335,7 +336,7 @@ std::optional<std::string> StepDesk::answer_to(const Held& held, bool is_late) {
 
 void StepDesk::answer_held(Replies& replies, bool all) {
   const auto now = Clock::now();
-  std::erase_if(held_, [&](Held& held) {
+  std::erase_if(held_, [&](HeldQuestion& held) {
     std::optional<std::string> bytes;
     if (all) {
       note_told(seats_[held.seat], held.kind);
@@ -387,7 +388,7 @@ void StepDesk::left(std::uint64_t call) {
   Replies replies;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(held_, call, &Held::call);
+    const auto found = std::ranges::find(held_, call, &HeldQuestion::call);
     if (found == held_.end()) return;
     Seat& seat = seats_[found->seat];
     const StepQuestion kind = found->kind;

@@ -62,7 +62,7 @@ class StepDesk : public RpcHandler {
     bool is_taken() const { return !incarnation.empty(); }
     bool is_here() const { return is_taken() && !has_left && !is_lost; }
   };
-  struct Held {
+  struct HeldQuestion {
     std::uint64_t call = 0;
     std::size_t seat = 0;
     StepQuestion kind = StepQuestion::beat;
@@ -84,7 +84,7 @@ class StepDesk : public RpcHandler {
             const Answer& answer, Replies& replies);
   bool is_contested(Seat& seat, const std::string& incarnation) const;
   void finish(MessageReader& reader);
-  void agree(std::size_t seat, MessageReader& reader, Held& held);
+  void agree(std::size_t seat, MessageReader& reader, HeldQuestion& held);
   std::string name_of(std::size_t seat) const;
   /// " at host:port", or empty where that is not known.
   std::string place_of(std::size_t seat) const;
@@ -94,12 +94,12 @@ class StepDesk : public RpcHandler {
   const Step& known(std::uint64_t number) const { return steps_[static_cast<std::size_t>(number - first_)]; }
   std::uint64_t end_of_steps() const { return first_ + steps_.size(); }
   void forget_old_steps();
-  void hold(Held held) { held_.push_back(std::move(held)); }
-  std::optional<std::string> answer_to(const Held& held, bool is_late);
-  std::optional<std::string> next_for(const Held& held);
+  void hold(HeldQuestion held) { held_.push_back(std::move(held)); }
+  std::optional<std::string> answer_to(const HeldQuestion& held, bool is_late);
+  std::optional<std::string> next_for(const HeldQuestion& held);
   std::optional<std::string> result_of(std::uint64_t from, std::uint64_t to);
   std::string end_reply() const;
-  std::string waiting_for(const Held& held) const;
+  std::string waiting_for(const HeldQuestion& held) const;
   void answer_held(Replies& replies, bool all = false);
   static void note_told(Seat& seat, StepQuestion kind);
   void fail(const std::string& why, Replies& replies);
@@ -111,7 +111,7 @@ class StepDesk : public RpcHandler {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Seat> seats_;  // ranks, then servers
-  std::vector<Held> held_;
+  std::vector<HeldQuestion> held_;
   std::deque<Step> steps_;                                              // from first_ on
   std::uint64_t first_ = 0;                                             // long done steps before it are forgotten
   std::map<std::pair<std::uint64_t, std::uint64_t>, StepLoss> rounds_;  // from, to: the answer

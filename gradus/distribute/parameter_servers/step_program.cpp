@@ -185,10 +185,12 @@ int StepProgram::push(const Tensor& made) {
   return static_cast<int>(pushed_.size()) - 1;
 }
 
-const StepProgram::Met& StepProgram::met(int index) const { return *std::ranges::find(cells_, index, &Met::index); }
+const StepProgram::KnownCell& StepProgram::known_cell(int index) const {
+  return *std::ranges::find(cells_, index, &KnownCell::index);
+}
 
 StepProgram::Cell StepProgram::cell_of(int index) const {
-  Cell cell = met(index).cell.lock();
+  Cell cell = known_cell(index).cell.lock();
   internal_check(cell != nullptr, "a Variable of a step is gone while it is cut");
   return cell;
 }
@@ -216,7 +218,7 @@ bool StepProgram::is_random() const {
 }
 
 bool StepProgram::holds() const {
-  const auto is_as_met = [](const Met& met) {
+  const auto is_as_met = [](const KnownCell& met) {
     const Cell cell = met.cell.lock();
     return cell && (met.was_abandoned || !cell->abandoned.load()) && cell->mask_id.load() == met.mask_id;
   };
@@ -225,7 +227,7 @@ bool StepProgram::holds() const {
 
 std::vector<StepProgram::Cell> StepProgram::cells() const {
   std::vector<Cell> out;
-  for (const Met& met : cells_) out.push_back(met.cell.lock());
+  for (const KnownCell& met : cells_) out.push_back(met.cell.lock());
   return out;
 }
 

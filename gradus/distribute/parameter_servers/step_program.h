@@ -63,7 +63,7 @@ class StepProgram {
   ServerPart server_part(const std::vector<const Update*>& updates) const;
 
  private:
-  struct Met {
+  struct KnownCell {
     std::weak_ptr<VariableCell> cell;
     int index;
     bool was_abandoned;
@@ -71,14 +71,14 @@ class StepProgram {
   };
   class Cut;
   void bind_worker(const std::vector<Ref<Node>>& roots, const CompileOptions& options);
-  const Met& met(int index) const;
+  const KnownCell& known_cell(int index) const;
   Cell cell_of(int index) const;
   int push(const Tensor& made);
 
   std::shared_ptr<TraceMemory> memory_;  // owns the nodes of updates
   WatchedState watched_;
   mutable std::atomic<std::uint64_t> watched_until_{0};
-  std::vector<Met> cells_;
+  std::vector<KnownCell> cells_;
   std::shared_ptr<const void> structure_;
 
   std::unique_ptr<TieredProgram> worker_;
