@@ -109,12 +109,10 @@ class ShardedProgram final : public ExecutableOfParts {
     return {.graph = std::move(graph), .exchanges = {}, .inputs = {}, .outputs = {}};
   }
 
-  /// The scope that the sum was recorded in; later ones of a name are numbered.
-  std::string name_of(const Value& sum) {
+  /// The scope that ShardSums gave the sum.
+  static std::string name_of(const Value& sum) {
     std::string name = scope_path(sum.scope);
-    if (name.empty()) name = "sum";
-    const int count = ++named_[name];
-    return count == 1 ? name : text(name, " #", count);
+    return name.empty() ? "sum" : name;
   }
 
   /// True if a rank has its own part alone of output k.
@@ -337,7 +335,6 @@ class ShardedProgram final : public ExecutableOfParts {
   std::vector<ShardPart> parts_;  // by time
   std::vector<ShardSum> sums_;
   std::vector<std::string> names_;     // of the sums
-  std::map<std::string, int> named_;   // how many sums have a name
   int last_time_ = 0, last_sum_ = -1;  // -1: there is none
   PerValue<int> lengths_;              // that of the shards it differs on, or -1
   PerValue<int> last_reads_;           // the time after which no part reads a value
