@@ -168,7 +168,7 @@ class Fitting {
       notice(text("gradus: ", resumed_line(resumed->restored.step, is_finished), line.empty() ? "" : "; ", line, '\n'));
   }
 
-  /// "early_stopping begins anew: the checkpoint has no state of it"
+  /// "early_stopping starts from the beginning: the checkpoint has no state of it"
   static std::string text_of_callbacks(const Checkpoints::Resumed& resumed) {
     const auto listed = [](const std::vector<std::string>& names) {
       std::string all;
@@ -177,8 +177,8 @@ class Fitting {
     };
     std::string line;
     if (!resumed.without_state.empty())
-      line =
-          text("callbacks that begin anew, since the checkpoint has no state of them: ", listed(resumed.without_state));
+      line = text("callbacks that start from the beginning, since the checkpoint has no state of them: ",
+                  listed(resumed.without_state));
     if (!resumed.unused.empty())
       line += text(
           line.empty() ? "" : "; ",

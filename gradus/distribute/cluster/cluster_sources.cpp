@@ -109,7 +109,7 @@ std::optional<Cluster> read_tensorflow(std::string_view written) {
       case TaskType::parameter_server: made.parameter_servers = addresses(value, source, name); break;
       case TaskType::evaluator:
         throw DataError(text(source,
-                             ": `cluster` lists an evaluator, for which nobody waits: take it out of the list "
+                             ": `cluster` lists an evaluator, for which no rank waits: take it out of the list "
                              "and leave it in `task`"));
     }
   }

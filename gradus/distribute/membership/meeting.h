@@ -25,8 +25,9 @@ struct Introduction {
 
 class Meeting {
  public:
-  /// Returns when all ranks have joined. A waiting rank logs whom it waits for, once per heartbeat, on standard error.
-  /// `desk`: shared by all ranks of a cluster in one process; else rank 0 makes its own. `witness`: so by rank 1.
+  /// Returns when all ranks have joined. A waiting rank logs the ranks that it waits for, once per heartbeat, on
+  /// standard error. `desk`: shared by all ranks of a cluster in one process; else rank 0 makes its own. `witness`: so
+  /// by rank 1.
   Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk = nullptr,
           std::shared_ptr<CommitWitness> witness = nullptr);
   /// Without leave() before it the others learn that this rank has failed. It waits for no rank, and a second at most

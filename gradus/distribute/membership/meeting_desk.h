@@ -25,7 +25,7 @@ struct MeetingTerms {
   std::string fingerprint = {};  // of the program, its model and its strategy
   std::string version = {};      // of the library and the numeric contract
   std::chrono::milliseconds heartbeat{10'000};
-  std::chrono::milliseconds report{10'000};  // after which a waiting rank learns whom it waits for
+  std::chrono::milliseconds report{10'000};  // after which a waiting rank learns which ranks it waits for
   std::vector<std::string> addresses = {};   // of the ranks, where they are known
 };
 

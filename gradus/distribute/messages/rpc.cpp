@@ -214,7 +214,7 @@ class GrpcClient : public RpcClient {
     else if (is_closed)
       told +=
           ": it may ask for certificates (set GRADUS_CERTIFICATE, GRADUS_KEY and GRADUS_AUTHORITY on all ranks, or "
-          "none), or nobody is behind this port yet";
+          "none), or no process listens on this port yet";
     set_problem(std::move(told));
   }
   void set_problem(std::string told) {
@@ -321,7 +321,7 @@ std::string FailedHandshakes::line(std::string_view why) {
       reason.find("certificate") != std::string::npos || reason.find("SSL_ERROR") != std::string::npos;
   if (!is_of_certificates)
     return text("gradus: a connection to ", where_, " has ended in the TLS handshake: ", reason, "\n");
-  return text("gradus: somebody was turned away at ", where_, ": the TLS handshake has failed: ", reason,
+  return text("gradus: a caller was turned away at ", where_, ": the TLS handshake has failed: ", reason,
               ": it has no certificate of this `authority`, or does not take this one\n");
 }
 

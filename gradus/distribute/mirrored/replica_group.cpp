@@ -129,7 +129,7 @@ struct Division {
       shards = rows_of_shards(batch.rows, group.shards());
       any_ended =
           std::erase_if(shards, [&](const Rows& each) { return batch.has_ended(group.rank_of(each.number)); }) > 0;
-      internal_check(!shards.empty(), "a batch of which nobody has rows");
+      internal_check(!shards.empty(), "a batch without rows on any rank");
       for (Rows& each : shards) each.length = each.count() == shards[0].count() ? 0 : 1;
     }
     counts = {.of_first = 0, .of_second = 0, .all = any_ended ? 0 : group.shards()};

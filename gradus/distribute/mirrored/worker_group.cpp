@@ -118,7 +118,7 @@ void WorkerGroup::begin() {
   meeting_.check();
   require<Unavailable>(is_whole_,
                        "strategy.run: this strategy has failed in a step before; the group has to form again: "
-                       "make a strategy anew on every rank");
+                       "make the strategy again on every rank");
   check_all_here();
   is_whole_ = false;
   meeting_.set_doing(text("step ", step_));

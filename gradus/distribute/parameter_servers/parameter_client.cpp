@@ -47,7 +47,7 @@ std::optional<std::string> ParameterClient::ask(const std::string& question, std
           case ParameterAnswer::failed: throw Unavailable(text(place_->name, ", ", doing, ": ", reader.rest()));
           case ParameterAnswer::unknown:
             throw Unavailable(text(place_->name, ", ", doing,
-                                   ": it knows nothing of this training: it was started anew without a checkpoint "
+                                   ": it knows nothing of this training: it was restarted without a checkpoint "
                                    "(ParameterServerOptions::checkpoints), or belongs to another training"));
         }
       } else if (const std::string why = place_->client->problem(); !why.empty()) {
@@ -72,7 +72,7 @@ std::optional<std::string> ParameterClient::ask(const std::string& question, std
 }
 
 void ParameterClient::begin() {
-  ask(question(ParameterQuestion::begin, place_->run).integer(place_->lag).take(), "which is told of the training");
+  ask(question(ParameterQuestion::begin, place_->run).integer(place_->lag).take(), "which receives the training");
 }
 
 void ParameterClient::add_cells(std::span<const NewCell> cells) {
@@ -85,7 +85,7 @@ void ParameterClient::add_cells(std::span<const NewCell> cells) {
       out.integer(cell.number)
           .words(cell.name.substr(0, most_name))
           .words(text(Spec{cell.spec.dtype, cell.spec.shape}));
-    ask(out.take(), "which is told of Variables");
+    ask(out.take(), "which receives Variables");
   }
 }
 

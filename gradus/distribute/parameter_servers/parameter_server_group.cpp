@@ -312,7 +312,7 @@ void ParameterServerGroup::check_usable(std::string_view what) {
           " inside of a function, a tape or another run: it is the outermost call; put the tape into the step");
   const std::lock_guard lock(mutex_);
   require<Unavailable>(failure_.empty(), what, ": this strategy has failed before: ", failure_,
-                       "; make a strategy anew on every rank");
+                       "; make the strategy again on every rank");
 }
 
 ParameterServerGroup::Traced ParameterServerGroup::traced(const StepIdentity& identity, In batch,
