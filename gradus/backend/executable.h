@@ -9,6 +9,7 @@
 #include <vector>
 #include "gradus/backend/kernel.h"
 #include "gradus/backend/run_context.h"
+#include "gradus/base/rooms.h"
 #include "gradus/graph/graph.h"
 #include "gradus/tensor/buffer.h"
 

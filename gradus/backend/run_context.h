@@ -3,12 +3,15 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/device.h"
 
 namespace gradus {
 
 class RunListener;
+namespace detail::inline rooms {
 class ShardRun;
+}  // namespace detail::inline rooms
 
 struct RunContext {
   std::span<const std::int64_t> symbols = {};  // the values of the graph's symbols

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/compiler/plan_memory.h"
 
 namespace gradus {

@@ -1,7 +1,7 @@
 /// Two loops (Nocedal and Wright, algorithm 7.4), and the compact form.
 #include "gradus/fitting/limited_memory.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 void LimitedMemory::clear() {
   theta_ = 1;
@@ -98,4 +98,4 @@ Vector LimitedMemory::project(const Vector& v) const {
 
 Vector LimitedMemory::middle(const Vector& v) const { return v.empty() ? v : solved(middle_factors_, v); }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

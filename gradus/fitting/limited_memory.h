@@ -4,7 +4,7 @@
 #include <deque>
 #include "gradus/fitting/dense.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 class LimitedMemory {
  public:
@@ -41,4 +41,4 @@ class LimitedMemory {
   Factors middle_factors_;
 };
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -130,6 +130,8 @@ class LeafTable {
 
 }  // namespace
 
+namespace detail::inline rooms {
+
 /// One flush. Its vectors are kept by the thread from flush to flush.
 struct Pending::Plan {
   bool by_owner = true;
@@ -200,6 +202,8 @@ struct Pending::Plan {
     for (std::int64_t d : spec.shape) key.push_back(static_cast<std::uint64_t>(d));
   }
 };
+
+}  // namespace detail::inline rooms
 
 /// Leaves first, then computed nodes.
 Graph Pending::Plan::graph() const {

@@ -1,12 +1,15 @@
 /// Context: decides what becomes of effects and C++ branches while a thread traces. Contexts nest; without one,
 /// everything is concrete and lazy. Here is also what graph/ needs of later rooms, which compute.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
 
+namespace detail::inline rooms {
 struct VariableCell;
+}  // namespace detail::inline rooms
 
 /// A shard of a batch, within a step that runs on all of them.
 struct ShardPlace {
@@ -16,6 +19,8 @@ struct ShardPlace {
   std::int64_t rows[2];     // of a shard of each length; 0: nothing is split
   Tensor number;            // among all: a scalar i64
 };
+
+namespace detail::inline rooms {
 
 /// By default a context is transparent: reads, assignments and keys are those of the one around it.
 class Context {
@@ -92,6 +97,8 @@ class Context {
   const std::uint32_t id_;
   const FieldScope<&CallContext::context> scope_{this};
 };
+
+}  // namespace detail::inline rooms
 
 /// As the innermost context says.
 inline Tensor sum_over_shards(const Tensor& part) {

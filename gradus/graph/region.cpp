@@ -7,8 +7,11 @@
 #include "gradus/graph/context.h"
 #include "gradus/graph/rewriter.h"
 #include "gradus/graph/scope.h"
+#include "gradus/graph/trace_names.h"
 
 namespace gradus {
+
+namespace detail::inline rooms {
 
 struct Region::Contents {
   Graph graph;
@@ -16,6 +19,8 @@ struct Region::Contents {
   int depth = 1, symbols = 0;
   bool may_fail = false;
 };
+
+}  // namespace detail::inline rooms
 
 namespace {
 
@@ -128,8 +133,9 @@ RegionTrace::RegionTrace(std::string_view construct, Specs specs, const std::fun
   results_ = f(symbols_);
   for (const Tensor& result : results_) {
     require(result.defined(), construct, ": a result is an empty tensor; every path must give a value");
-    require(Context::is_active(result.node()->trace), construct, ": a result, ", result.spec(),
-            ", was made in a call that is over; return what this call computes");
+    if (!Context::is_active(result.node()->trace))
+      throw InvalidArgument(text(construct, ": a result, ", result.spec(), origin_of(*result.node()),
+                                 "; return what this call computes"));
   }
 }
 
@@ -189,26 +195,26 @@ Region RegionTrace::region(In roots, In symbols, In captures) const {
   return Region(std::move(graph));
 }
 
-Captured capture(const RegionTrace& trace) {
+Captured detail::capture(const RegionTrace& trace) {
   Captured made;
   trace.collect(trace.results(), made.captures);
   made.region = trace.region(trace.results(), trace.symbols(), made.captures);
   return made;
 }
 
-std::vector<Spec> specs_of(In in) {
+std::vector<Spec> detail::specs_of(In in) {
   std::vector<Spec> specs;
   for (const Tensor& x : in) specs.push_back(x.spec());
   return specs;
 }
 
-Tensors concatenated(std::initializer_list<In> lists) {
+Tensors detail::concatenated(std::initializer_list<In> lists) {
   Tensors all;
   for (In list : lists) all.insert(all.end(), list.begin(), list.end());
   return all;
 }
 
-Tensors replay(const Region& region, In inputs) {
+Tensors detail::replay(const Region& region, In inputs) {
   const Graph& graph = region.graph();
   internal_check(inputs.size() == graph.inputs.size(), "a region of ", graph.inputs.size(), " inputs is replayed with ",
                  inputs.size());

@@ -1,4 +1,4 @@
-/// Rules of the ops on shards.
+/// Rules of the ops on shards. Decision 250 has the reasons.
 #include "gradus/ops/shards.h"
 #include "gradus/ops/shards_ops.h"
 #include "gradus/graph/context.h"

@@ -1,6 +1,7 @@
 /// The primitives of a step that runs on the shards of a batch: one graph says what happens on each shard and what of
 /// all of them together.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

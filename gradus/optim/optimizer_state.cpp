@@ -120,7 +120,7 @@ void OptimizerSetup::rebind(const Variables& variables) {
   bound = variables;
 }
 
-bool OptimizerSetup::makes_the_steps_of(const OptimizerSetup& other) const {
+bool OptimizerSetup::has_step_of(const OptimizerSetup& other) const {
   return of_all_groups(settings) == of_all_groups(other.settings) && memberships == other.memberships &&
          std::ranges::equal(groups, other.groups, same_group) && same_rule(*rule, *other.rule);
 }

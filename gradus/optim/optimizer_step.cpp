@@ -1,4 +1,5 @@
-/// One step: the order in which it is made, and the formulas of a variable around those of the rule.
+/// One step: the order in which it is made, and the formulas of a variable around those of the rule. Decision 271 has
+/// the reasons.
 #include <algorithm>
 #include <iterator>
 #include <map>

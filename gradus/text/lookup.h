@@ -37,7 +37,7 @@ struct StringLookupOptions {
 
 /// Ids of strings. A vocabulary holds UTF-8: InvalidArgument for a term that is none. As a field of a Model<Net> it is
 /// saved with the model.
-class StringLookup : public SavedText {
+class StringLookup : public detail::SavedText {
  public:
   /// InvalidArgument for options that do not go together.
   explicit StringLookup(StringLookupOptions options);
@@ -77,9 +77,9 @@ class StringLookup : public SavedText {
   static StringLookup load(const std::filesystem::path& file);
 
   // For the rooms of the library.
-  const IndexTable<std::string>& table() const { return table_; }
+  const detail::IndexTable<std::string>& table() const { return table_; }
   /// Counts documents, and takes the vocabulary from counts.
-  void set_counts(TermCounts<std::string> counts);
+  void set_counts(detail::TermCounts<std::string> counts);
   /// The id of a term.
   std::int64_t id_of(const std::string& term) const;
   std::string_view saved_as() const override { return "vocabulary.json"; }
@@ -89,7 +89,7 @@ class StringLookup : public SavedText {
  private:
   void adapt_to(const TextPipeline& data);
   bool has_given_vocabulary_;
-  IndexTable<std::string> table_;
+  detail::IndexTable<std::string> table_;
 };
 
 /// Options of IntegerLookup.
@@ -112,7 +112,7 @@ struct IntegerLookupOptions {
 
 /// Ids of integers. It is made of ops, so it may be traced, in a map or in a function. As a field of a Model<Net> it is
 /// saved with the model.
-class IntegerLookup : public SavedText {
+class IntegerLookup : public detail::SavedText {
  public:
   /// InvalidArgument for options that do not go together.
   explicit IntegerLookup(IntegerLookupOptions options);
@@ -149,7 +149,7 @@ class IntegerLookup : public SavedText {
   Tensor terms_of(const Tensor& ids) const;
   void make_tensors();
   bool has_given_vocabulary_;
-  IndexTable<std::int64_t> table_;
+  detail::IndexTable<std::int64_t> table_;
   // Of the table, made once for all calls.
   Tensor sorted_terms_, ids_of_sorted_;  // i64 [terms]
   Tensor terms_by_id_;                   // with invert: i64 [ids + 1], the last for ids without a term

@@ -6,6 +6,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// The base of layers of text. A field of a Model<Net> that derives from it is saved and loaded with the model.
 class SavedText {
  public:
@@ -33,5 +35,7 @@ class SavedText {
   SavedText& operator=(const SavedText&) = default;
   SavedText& operator=(SavedText&&) = default;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -4,6 +4,7 @@
 #include "gradus/base/hash.h"
 #include "gradus/base/input_file.h"
 #include "gradus/base/lines.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/files.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/gzip.h"

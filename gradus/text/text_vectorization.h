@@ -53,7 +53,7 @@ struct TextVectorizationOptions {
 ///   });
 ///
 /// As a field of a Model<Net> it is saved with the model.
-class TextVectorization : public SavedText {
+class TextVectorization : public detail::SavedText {
  public:
   /// InvalidArgument for options that do not go together.
   explicit TextVectorization(TextVectorizationOptions options);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/text/index_table.h"
 #include "gradus/text/saved_text.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/shape.h"
 
 namespace gradus::xla {

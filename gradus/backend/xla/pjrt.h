@@ -8,6 +8,7 @@
 #include <vector>
 #include "gradus/backend/xla/pjrt_api.h"
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/shape.h"
 
 namespace gradus::pjrt {

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include "gradus/base/rooms.h"
 
 namespace gradus::cpu_backend {
 
