@@ -19,7 +19,7 @@ TIDY = {
     "gradus/distribute/waits.cpp": "/// Waits.\nchanged_.wait_until(lock, deadline);\nwaitpid(child, &status, WNOHANG);\n"
                                    "// no deadline: of a process that was killed\n::waitpid(process, nullptr, 0);\n"
                                    "changed_.wait(lock);  // no deadline: of this process\n",
-    "gradus/backend/lane.cpp": "/// Lanes.\nlog = CallContext::here().log;\nconst FieldScope<&CallContext::log> s(log);\n",
+    "gradus/backend/parts/lane.cpp": "/// Lanes.\nlog = CallContext::here().log;\nconst FieldScope<&CallContext::log> s(log);\n",
     "gradus/function/call.cpp": "/// Calls.\nshards = CallContext::here().shards;\n",
     "gradus/data/waits.cpp": "/// Waits.\nready_.wait(lock);\n",
     "gradus/nn/mask.cpp": "/// Masks.\nint a;  // of which\n        // What goes on is no opening.\n"

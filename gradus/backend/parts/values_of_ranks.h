@@ -1,7 +1,7 @@
 /// Inputs and outputs of a rank's exchanges with others in the midst of a program of shards.
 #pragma once
 #include <array>
-#include "gradus/backend/divided_state.h"
+#include "gradus/backend/parts/divided_state.h"
 #include "gradus/backend/shard_run.h"
 
 namespace gradus {

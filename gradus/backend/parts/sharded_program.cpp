@@ -1,5 +1,5 @@
 /// The run of the parts of a graph of shards, with the sums between them.
-#include "gradus/backend/sharded_program.h"
+#include "gradus/backend/parts/sharded_program.h"
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -7,16 +7,16 @@
 #include <map>
 #include <unordered_map>
 #include <utility>
-#include "gradus/backend/divided_state.h"
+#include "gradus/backend/parts/divided_state.h"
 #include "gradus/backend/divided_value.h"
-#include "gradus/backend/lane.h"
-#include "gradus/backend/replicated_program.h"
+#include "gradus/backend/parts/lane.h"
+#include "gradus/backend/parts/replicated_program.h"
 #include "gradus/backend/replicated_value.h"
 #include "gradus/backend/run_listener.h"
-#include "gradus/backend/shard_cut.h"
+#include "gradus/backend/parts/shard_cut.h"
 #include "gradus/backend/shard_run.h"
-#include "gradus/backend/shared_executables.h"
-#include "gradus/backend/values_of_ranks.h"
+#include "gradus/backend/parts/shared_executables.h"
+#include "gradus/backend/parts/values_of_ranks.h"
 #include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 #include "gradus/graph/rewriter.h"

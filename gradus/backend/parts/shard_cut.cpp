@@ -1,6 +1,6 @@
-#include "gradus/backend/shard_cut.h"
+#include "gradus/backend/parts/shard_cut.h"
 #include <algorithm>
-#include "gradus/backend/sharded_program.h"
+#include "gradus/backend/parts/sharded_program.h"
 #include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 #include "gradus/ops/shards_ops.h"

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-#include "gradus/backend/divided_state.h"
+#include "gradus/backend/parts/divided_state.h"
 #include "gradus/backend/executable.h"
 #include "gradus/graph/per_value.h"
 

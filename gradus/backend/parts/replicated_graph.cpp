@@ -1,4 +1,4 @@
-#include "gradus/backend/replicated_graph.h"
+#include "gradus/backend/parts/replicated_graph.h"
 #include <algorithm>
 #include <map>
 #include "gradus/base/error.h"

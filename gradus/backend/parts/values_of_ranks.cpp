@@ -1,4 +1,4 @@
-#include "gradus/backend/values_of_ranks.h"
+#include "gradus/backend/parts/values_of_ranks.h"
 #include <cstring>
 #include <numeric>
 #include "gradus/backend/divided_value.h"

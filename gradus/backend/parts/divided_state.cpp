@@ -1,10 +1,10 @@
 /// Values that meet in a formula of their elements form a class, whose values are cut at the same places. A class that
 /// assigns state is divided. Its values are gathered for all other readers.
-#include "gradus/backend/divided_state.h"
+#include "gradus/backend/parts/divided_state.h"
 #include <algorithm>
 #include <limits>
 #include <map>
-#include "gradus/backend/sharded_program.h"
+#include "gradus/backend/parts/sharded_program.h"
 #include "gradus/base/divide.h"
 #include "gradus/compiler/loops.h"
 #include "gradus/graph/per_value.h"
