@@ -84,13 +84,4 @@ class ForwardingExecutable : public Executable {
   const std::shared_ptr<const Executable> inner_;
 };
 
-/// A program of several others.
-class ExecutableOfParts : public Executable {
- public:
-  std::size_t footprint() const override;
-
- protected:
-  std::vector<std::shared_ptr<const Executable>> executables_;
-};
-
 }  // namespace gradus

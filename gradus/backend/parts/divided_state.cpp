@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include "gradus/backend/parts/sharded_program.h"
+#include "gradus/backend/parts/partition.h"
 #include "gradus/base/divide.h"
 #include "gradus/compiler/loops.h"
 #include "gradus/graph/per_value.h"

@@ -34,16 +34,14 @@ class Replication {
   }
 
   ReplicatedGraph run() && {
-    const std::vector<ShardPart> parts = cut_.parts();
+    const std::vector<GraphPart> parts = cut_.parts();
     const std::vector<ShardSum> sums = cut_.sums();
-    int last = 0;
-    for (const ShardPart& part : parts) last = std::max(last, part.time);
-    for (const ShardSum& sum : sums) last = std::max(last, sum.time);
-    for (int time = 0; time <= last; ++time) {
-      for (const ShardPart& part : parts)
-        if (part.time == time) take(part);
+    const int last = std::max(cut_.last_sum(), parts.empty() ? 0 : parts.back().key.stage);
+    for (int stage = 0; stage <= last; ++stage) {
+      for (const GraphPart& part : parts)
+        if (part.key.stage == stage) take(part);
       for (const ShardSum& sum : sums)
-        if (sum.time == time) join(sum);
+        if (sum.stage == stage) join(sum);
     }
     for (const int output : whole_.outputs) hand_out(cut_.source_of(output));
     for (const int dying : whole_.dying) {
@@ -90,8 +88,8 @@ class Replication {
 
   // ---------------------------------------------------------------- parts
 
-  void take(const ShardPart& part) {
-    if (part.is_for_all()) {
+  void take(const GraphPart& part) {
+    if (part.key.place == for_all) {
       std::vector<int> given;
       for (const int i : part.inputs) given.push_back(common(i));
       const std::vector<int> results = in_place(part.graph, given);
@@ -99,12 +97,12 @@ class Replication {
       return;
     }
     for (int slot = 0; slot < slots_.slots(); ++slot) {
-      if (!slots_.has(slot, part.length)) continue;
+      if (!slots_.has(slot, part.key.place)) continue;
       std::vector<int> given;
       for (const int i : part.inputs) given.push_back(cut_.length_of(i) < 0 ? common(i) : own(slot, i));
-      const std::vector<int> results = slots_.all_have(slot, part.length)
+      const std::vector<int> results = slots_.all_have(slot, part.key.place)
                                            ? in_place(part.graph, given)
-                                           : in_branch(part.graph, given, is_there(slot, part.length));
+                                           : in_branch(part.graph, given, is_there(slot, part.key.place));
       for (std::size_t k = 0; k < results.size(); ++k) own_[at(slot)][part.outputs[k]] = results[k];
     }
   }
