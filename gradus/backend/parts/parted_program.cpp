@@ -1,6 +1,5 @@
 #include "gradus/backend/parts/parted_program.h"
 #include <algorithm>
-#include "gradus/backend/parts/lane.h"
 #include "gradus/backend/parts/shared_executables.h"
 
 namespace gradus {
@@ -61,8 +60,7 @@ std::size_t PartedProgram::footprint() const {
 void PartsRun::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) {
   for (std::size_t k = 0; k < inputs.size(); ++k) values_[graph_.inputs[k]] = inputs[k];
   for (std::size_t k = 0; k < outputs.size(); ++k)
-    if (Ref<Buffer> memory = outputs[k] ? memory_of(k, outputs[k]) : nullptr)
-      given_.emplace(program_.sources_[k], std::move(memory));
+    if (outputs[k]) given_.emplace(program_.sources_[k], outputs[k]);
   const std::span<const CompiledPart> parts = program_.parts_;
   std::size_t first = 0;
   for (int stage = 0; stage <= program_.last_stage_; ++stage) {
@@ -74,34 +72,25 @@ void PartsRun::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> o
   for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = output(k);
 }
 
-void PartsRun::run_stage(int, std::span<const CompiledPart> parts) {
-  if (parts.empty()) return;
-  const std::vector<Lane> all = lanes(parts);
-  std::vector<LaneWork> work;
-  for (const Lane& lane : all)
-    work.push_back({lane.device, [this, &lane] {
-                      for (const Task& task : lane.tasks) run_task(task, lane.device);
-                    }});
-  run_side_by_side(work);
-}
-
-std::vector<PartsRun::Lane> PartsRun::lanes(std::span<const CompiledPart> parts) {
-  std::vector<Lane> all;
-  for (const CompiledPart& part : parts) all.push_back({part.device, {Task{&part}}});
+std::vector<LaneWork> PartsRun::work_of(std::span<const CompiledPart> parts) {
+  std::vector<LaneWork> all;
+  for (const CompiledPart& part : parts) all.push_back({part.device, [this, &part] { run_task({part, part.device}); }});
   return all;
 }
 
-void PartsRun::run_task(const Task& task, const Device& device) {
-  const CompiledPart& part = *task.part;
+void PartsRun::run_task(const Task& task) {
+  const CompiledPart& part = task.part;
   std::vector<Ref<Buffer>> inputs, outputs;
-  for (const int input : part.inputs) inputs.push_back(brought(input, task, device));
+  for (const int input : part.inputs) inputs.push_back(brought(input, task));
   for (const int output : part.outputs) {
     const auto memory = given_.find(output);
     outputs.push_back(memory == given_.end() ? Ref<Buffer>() : memory->second);
   }
-  const auto ready = executable(part, device);
-  ready->run(inputs, outputs, {.symbols = symbols_, .device = device, .listener = task.listener});
-  ready->wait(outputs);
+  const auto executable = task.device.kind == part.device.kind
+                              ? part.executable
+                              : compile_once(backend_of(task.device), part.graph, program_.options_);
+  executable->run(inputs, outputs, {.symbols = symbols_, .device = task.device, .listener = task.listener});
+  executable->wait(outputs);
   for (std::size_t k = 0; k < outputs.size(); ++k) keep(part.outputs[k], task, std::move(outputs[k]));
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 #include "gradus/backend/backend.h"
+#include "gradus/backend/parts/lane.h"
 #include "gradus/backend/parts/partition.h"
 
 namespace gradus {
@@ -50,32 +51,24 @@ class PartsRun {
   PartsRun(const PartsRun&) = delete;
   PartsRun& operator=(const PartsRun&) = delete;
 
-  /// As Executable::run.
+  /// As Executable::run. An output in whose place none can be computed must be null.
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs);
 
  protected:
   struct Task {
-    const CompiledPart* part;
+    const CompiledPart& part;
+    Device device;
     std::size_t shard = 0;  // that the part is run for, if it is of one
     RunListener* listener = nullptr;
   };
-  /// Tasks of one device, in order.
-  struct Lane {
-    Device device;
-    std::vector<Task> tasks;
-  };
 
-  virtual void run_stage(int stage, std::span<const CompiledPart> parts);
-  /// The tasks of a stage: by default, each part on its device.
-  virtual std::vector<Lane> lanes(std::span<const CompiledPart> parts);
-  virtual std::shared_ptr<const Executable> executable(const CompiledPart& part, const Device& /*device*/) const {
-    return part.executable;
-  }
-  /// Value i as an input of `task` on its device.
-  virtual Ref<Buffer> brought(int i, const Task& task, const Device& to) = 0;
+  virtual void run_stage(int /*stage*/, std::span<const CompiledPart> parts) { run_side_by_side(work_of(parts)); }
+  /// The work of a stage: by default, each part on its device.
+  virtual std::vector<LaneWork> work_of(std::span<const CompiledPart> parts);
+  void run_task(const Task& task);
+  /// Value i as an input of `task`.
+  virtual Ref<Buffer> brought(int i, const Task& task) = 0;
   virtual void keep(int i, const Task& /*task*/, Ref<Buffer> made) { values_[i] = std::move(made); }
-  /// The memory for output k, if the caller gives `place`; null: new memory.
-  virtual Ref<Buffer> memory_of(std::size_t /*k*/, const Ref<Buffer>& place) { return place; }
   virtual Ref<Buffer> output(std::size_t k) = 0;
 
   Spec spec_of(int i) const { return {graph_[i].spec.dtype, graph_[i].spec.shape.evaluated(symbols_)}; }
@@ -85,8 +78,6 @@ class PartsRun {
   PerValue<Ref<Buffer>> values_;
 
  private:
-  void run_task(const Task& task, const Device& device);
-
   const PartedProgram& program_;
   std::unordered_map<int, Ref<Buffer>> given_;  // memory for outputs of parts
 };

@@ -72,8 +72,8 @@ class PlacedProgram final : public PartedProgram {
         : PartsRun(program, symbols), program_(program) {}
 
    private:
-    Ref<Buffer> brought(int i, const Task& task, const Device& to) override {
-      return program_.places_[i] == task.part->key.place ? values_[i] : copy(i, to);
+    Ref<Buffer> brought(int i, const Task& task) override {
+      return program_.places_[i] == task.part.key.place ? values_[i] : copy(i, task.device);
     }
     Ref<Buffer> output(std::size_t k) override {
       const int source = program_.sources_[k];

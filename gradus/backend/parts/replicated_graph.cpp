@@ -207,12 +207,20 @@ class Replication {
     return all;
   }
 
-  int gathered(const ShardSum& sum) {
-    std::array<int, 2> counts{}, all{-1, -1};
+  struct OfAll {
+    std::array<int, 2> counts{}, values{-1, -1};  // by length: the values of a replica, and that of all shards
+  };
+  OfAll of_all(const ShardSum& sum, bool is_row) {
+    OfAll all;
     for (const int part : sum.parts) {
       const auto length = at(cut_.length_of(part));
-      all[length] = from_all(part, false, counts[length]);
+      all.values[length] = from_all(part, is_row, all.counts[length]);
     }
+    return all;
+  }
+
+  int gathered(const ShardSum& sum) {
+    const auto [counts, all] = of_all(sum, false);
     const std::vector<Whereabouts> shards = whereabouts(counts);
     if (all[1] < 0 && std::ssize(shards) == slots_.replicas() * counts[0]) return all[0];
     std::vector<int> rows;
@@ -225,11 +233,7 @@ class Replication {
   }
 
   int from_shard(const ShardSum& sum, const FromShard& op) {
-    std::array<int, 2> counts{}, all{-1, -1};
-    for (const int part : sum.parts) {
-      const auto length = at(cut_.length_of(part));
-      all[length] = from_all(part, true, counts[length]);
-    }
+    const auto [counts, all] = of_all(sum, true);
     const Whereabouts root = whereabouts(counts)[at(op.place)];
     const int row = rows_of(all[at(root.length)], root.place, 1);
     return add(AnyOp::of(ReshapeOp{whole_[sum.value].spec.shape}), {row});

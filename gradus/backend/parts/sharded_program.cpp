@@ -5,7 +5,6 @@
 #include <atomic>
 #include <limits>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include "gradus/backend/divided_value.h"
@@ -13,7 +12,6 @@
 #include "gradus/backend/parts/parted_program.h"
 #include "gradus/backend/parts/replicated_program.h"
 #include "gradus/backend/parts/shard_cut.h"
-#include "gradus/backend/parts/shared_executables.h"
 #include "gradus/backend/parts/values_of_ranks.h"
 #include "gradus/backend/replicated_value.h"
 #include "gradus/backend/run_listener.h"
@@ -46,8 +44,11 @@ class ShardedProgram final : public PartedProgram {
     last_reads_ = PerValue<int>(graph_);
     for (const CompiledPart& part : parts_)
       for (const int input : part.inputs) last_reads_[input] = part.key.stage;
+    std::map<std::string, int> named;  // how many sums have a name
     for (const ShardSum& sum : sums_) {
-      names_.push_back(name_of(graph_[sum.value]));
+      const std::string scope = scope_path(graph_[sum.value].scope), name = scope.empty() ? "sum" : scope;
+      const int count = ++named[name];
+      names_.push_back(count == 1 ? name : text(name, " #", count));
       for (const int part : sum.parts) last_reads_[part] = std::max(last_reads_[part], sum.stage);
     }
     for (const int source : sources_) last_reads_[source] = std::numeric_limits<int>::max();
@@ -65,17 +66,16 @@ class ShardedProgram final : public PartedProgram {
   }
 
  private:
-  /// The scope that the sum was recorded in; later ones of a name are numbered.
-  std::string name_of(const Value& sum) {
-    std::string name = scope_path(sum.scope);
-    if (name.empty()) name = "sum";
-    const int count = ++named_[name];
-    return count == 1 ? name : text(name, " #", count);
-  }
   /// The cuts of output k, if a rank has its own part alone; else none.
   const Cuts& cuts_of_output(std::size_t k) const {
     static const Cuts whole;
     return divided_.outputs.empty() ? whole : divided_.outputs[k];
+  }
+  /// The memory for output k, if the caller gives `place`: plain memory of the common device's kind, or none.
+  Ref<Buffer> memory_of(std::size_t k, const Ref<Buffer>& place) const {
+    const Ref<Buffer> own = own_output(cuts_of_output(k), place);
+    const bool is_on_host = own && !own->device_memory();
+    return own && is_on_host == (kind_ == DeviceKind::cpu) && !ReplicatedValue::of(*own) ? own : nullptr;
   }
   bool is_sum(int value) const { return op_as<AllReduce>(graph_[value]) && !is_gathered(divided_.exchanges, value); }
 
@@ -86,8 +86,7 @@ class ShardedProgram final : public PartedProgram {
   const DividedGraph divided_;  // without its graph
   const DeviceKind kind_;       // of the device of values that all shards share
   std::vector<ShardSum> sums_;
-  std::vector<std::string> names_;    // of the sums
-  std::map<std::string, int> named_;  // how many sums have a name
+  std::vector<std::string> names_;  // of the sums: the scope of each, where later ones of a name are numbered
   int last_sum_ = -1;
   PerValue<int> last_reads_;  // the stage after which no part reads a value
   mutable std::atomic<bool> has_run_ = false;
@@ -102,13 +101,13 @@ class ShardedProgram::Run final : public PartsRun {
   /// While the last shard of this process runs: a sum begins when the shard has its addend.
   class Early final : public RunListener {
    public:
-    Early(Run& run, const Task& task) : run_(run), task_(task) {}
+    Early(Run& run, const CompiledPart& part, std::size_t shard) : run_(run), part_(part), shard_(shard) {}
     void made(std::size_t k, const Ref<Buffer>& output) override {
-      const int value = task_.part->outputs[k];
+      const int value = part_.outputs[k];
       bool is_part = false;
       for (std::size_t i = 0; i < run_.sums_.size(); ++i) {
         if (std::ranges::find(run_.sums_[i]->parts, value) == run_.sums_[i]->parts.end()) continue;
-        if (!std::exchange(is_part, true)) run_.of_shards_[task_.shard][value] = output;
+        if (!std::exchange(is_part, true)) run_.of_shards_[shard_][value] = output;
         run_.wanted_[i].parts = run_.parts_of(*run_.sums_[i]);
         run_.shards_.exchange->sum_is_ready(i);
       }
@@ -117,7 +116,8 @@ class ShardedProgram::Run final : public PartsRun {
 
    private:
     Run& run_;
-    const Task task_;
+    const CompiledPart& part_;
+    const std::size_t shard_;
   };
 
   void run_stage(int stage, std::span<const CompiledPart> parts) override {
@@ -131,29 +131,32 @@ class ShardedProgram::Run final : public PartsRun {
   }
 
   /// Replicas side by side, each with its shards in sequence.
-  std::vector<Lane> lanes(std::span<const CompiledPart> parts) override {
-    if (parts[0].key.place == for_all) return PartsRun::lanes(parts);
-    std::vector<Lane> all;
-    for (const Device& replica : shards_.replicas) all.push_back({replica, {}});
-    for (std::size_t s = 0; s < shards_.shards.size(); ++s)
-      for (const CompiledPart& part : parts)
-        if (part.key.place == shards_.shards[s].length) all[at(shards_.shards[s].replica)].tasks.push_back({&part, s});
-    if (all.size() == 1 && shards_.exchange->begins_early() && !sums_.empty()) {
-      shards_.exchange->expect(wanted_);
-      std::vector<Task>& tasks = all[0].tasks;  // the last shard's come when all others are done
-      if (!tasks.empty() && tasks.back().shard + 1 == shards_.shards.size())
-        tasks.back().listener = &early_.emplace(*this, tasks.back());
-    }
+  std::vector<LaneWork> work_of(std::span<const CompiledPart> parts) override {
+    if (parts.empty() || parts[0].key.place == for_all) return PartsRun::work_of(parts);
+    const bool begins_early = shards_.replicas.size() == 1 && shards_.exchange->begins_early() && !sums_.empty();
+    if (begins_early) shards_.exchange->expect(wanted_);
+    std::vector<LaneWork> all;
+    for (std::size_t replica = 0; replica < shards_.replicas.size(); ++replica)
+      all.push_back({shards_.replicas[replica], [=, this] {
+                       for (std::size_t s = 0; s < shards_.shards.size(); ++s)
+                         if (at(shards_.shards[s].replica) == replica) run_on(parts, s, begins_early);
+                     }});
     return all;
   }
-  std::shared_ptr<const Executable> executable(const CompiledPart& part, const Device& device) const override {
-    return device.kind == program_.kind_ ? part.executable
-                                         : compile_once(backend_of(device), part.graph, program_.options_);
+  void run_on(std::span<const CompiledPart> parts, std::size_t s, bool begins_early) {
+    const ShardRun::Shard& shard = shards_.shards[s];
+    for (const CompiledPart& part : parts) {
+      if (part.key.place != shard.length) continue;
+      Early early(*this, part, s);
+      const bool is_last = s + 1 == shards_.shards.size();  // a replica alone runs it when it has run the others
+      run_task({part, shards_.replicas[at(shard.replica)], s, begins_early && is_last ? &early : nullptr});
+    }
   }
 
-  Ref<Buffer> brought(int i, const Task& task, const Device& to) override {
+  Ref<Buffer> brought(int i, const Task& task) override {
     const Ref<Buffer>& found = is_common(i) ? values_[i] : own_of(i, task.shard);
-    return to.kind == DeviceKind::cpu ? Buffer::on_host(found) : backend_of(to).from_device(to, found, spec_of(i));
+    if (task.device.kind == DeviceKind::cpu) return Buffer::on_host(found);
+    return backend_of(task.device).from_device(task.device, found, spec_of(i));
   }
   void keep(int i, const Task& task, Ref<Buffer> made) override {
     if (is_common(i)) values_[i] = std::move(made);
@@ -223,12 +226,6 @@ class ShardedProgram::Run final : public PartsRun {
 
   // ---------------------------------------------------------------- outputs
 
-  /// Only plain memory of the common device's kind.
-  Ref<Buffer> memory_of(std::size_t k, const Ref<Buffer>& place) override {
-    const bool is_host = program_.kind_ == DeviceKind::cpu;
-    const Ref<Buffer> own = own_output(program_.cuts_of_output(k), place);
-    return own && is_host == !own->device_memory() && !ReplicatedValue::of(*own) ? own : nullptr;
-  }
   Ref<Buffer> output(std::size_t k) override {
     const int source = program_.sources_[k];
     Ref<Buffer> made = is_common(source) ? values_[source] : of_each_shard(source);
@@ -251,7 +248,6 @@ class ShardedProgram::Run final : public PartsRun {
   std::vector<std::unordered_map<int, Ref<Buffer>>> of_shards_;
   std::vector<const ShardSum*> sums_;  // of the stage
   std::vector<ShardRun::Sum> wanted_;  // the same, for the exchange
-  std::optional<Early> early_;
 };
 
 void ShardedProgram::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
@@ -261,6 +257,8 @@ void ShardedProgram::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buff
   if (!has_run_.exchange(true)) shards.exchange->compare_program(fingerprint_);
   std::vector<Ref<Buffer>> own;
   if (shards.divides_state) inputs = own = own_inputs(shards, graph_, divided_.inputs, inputs);
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    if (outputs[k]) outputs[k] = memory_of(k, outputs[k]);
   Run(*this, shards, context.symbols).run(inputs, outputs);
 }
 
