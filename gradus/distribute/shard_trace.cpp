@@ -6,6 +6,7 @@
 #include "gradus/function/variable.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/same_value.h"
+#include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/elementwise.h"
@@ -54,7 +55,18 @@ bool may_stand_for(const Tensor& sum, const Tensor& part) {
 
 }  // namespace
 
-Tensor ShardSums::add(const AnyOp& op, const Tensor& part) { return sums_.emplace_back(make_node(op, {&part, 1})); }
+Tensor ShardSums::add(const AnyOp& op, const Tensor& part) {
+  const NameScope named(op.as<AllReduce>() ? numbered(current_scope()) : current_scope());
+  return sums_.emplace_back(make_node(op, {&part, 1}));
+}
+
+std::uint32_t ShardSums::numbered(std::uint32_t scope) {
+  const int count = ++with_scope_[scope];
+  if (count == 1) return scope;
+  const std::string path = scope_path(scope);
+  const NameScope outside(scope & gradient_scope), own(text(path.empty() ? "sum" : path, " #", count));
+  return current_scope();
+}
 
 Tensor ShardSums::join(const AnyOp& op, const Tensor& part) {
   constexpr const char* remedy =
@@ -65,6 +77,7 @@ Tensor ShardSums::join(const AnyOp& op, const Tensor& part) {
   require(joined_ < sums_.size() && sums_[joined_].node()->op->name == op->name, "strategy.run: ", two_lengths,
           ": one of them asks for ", op->name, " of ", part.spec(), remedy);
   const Tensor& sum = sums_[joined_++];
+  const NameScope named(sum.node()->scope);
   if (const AllGather* gather = sum.node()->op.as<AllGather>(); gather && gather->pads) {
     return joins_.emplace_back(make_node(joining(sum.node()->op), std::array{sum, padded(part, gather->first)}));
   } else if (gather) {

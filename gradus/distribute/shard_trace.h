@@ -21,7 +21,9 @@ struct ShardOptions {
   bool sums_in_bf16 = false;   // gradients are rounded to bf16 to be added up
 };
 
-/// The collective ops of a step, in order: sums, and others that take values of all shards.
+/// The collective ops of a step, in order: sums, and others that take values of all shards. A sum has a scope of its
+/// own, by which a Reducer knows it in whichever program of the step it is computed: later ones of a scope are
+/// numbered.
 class ShardSums {
  public:
   /// The result of `op` on the parts of all shards; `part` is that of one of the first length.
@@ -35,8 +37,11 @@ class ShardSums {
   void check_joined() const;
 
  private:
+  std::uint32_t numbered(std::uint32_t scope);
+
   Tensors sums_, joins_;
   std::size_t joined_ = 0;
+  std::unordered_map<std::uint32_t, int> with_scope_;
 };
 
 class ShardTrace final : public Context, private ShardContext {

@@ -440,7 +440,7 @@ void Pending::plan(Plan& p) {
 
 void Pending::run(Plan& p) {
   const Device device = device_.device();
-  const ProgramForSizes found = cached_program(device.kind, p.key, [&] { return p.graph(); });
+  const ProgramForSizes found = cached_program(device, p.key, [&] { return p.graph(); });
   const Executable* program = found.program.get();
   for (Node* leaf : p.leaves)
     p.inputs.push_back(device.kind == DeviceKind::cpu ? Ref<Buffer>(leaf->value.get())

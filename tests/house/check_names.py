@@ -34,14 +34,14 @@ LEFT = {
     "gradients": "AddedRows GradientPart",
     "graph": "ActiveCall ActivityLog AnyOp CallContext CallKeys CallScope CallSeed Captured Context Cotangents "
             "FieldScope Flattened In Inputs Lent Node OpRecord OpTable OpType OutermostCall OutsideOfCalls "
-            "OverShards Pending Region RegionTrace RunListener SequenceMask ShardRun Specs Takes Tensors "
+            "OverShards Pending Region RegionTrace SequenceMask ShardRun Specs Takes Tensors "
             "Trace ValueCell View apply capture concatenated dispose flatten given_subscripts has_rows "
             "make_node new_sequence parse_op parse_region registered_ops renumber replay specs_of takes",
     "nn": "BuildingScope CallLosses ChannelFlow ChannelList Copying FieldVisitor FoundCache FoundParts "
             "Layer LostMaskNotice NetCall NetLayer StepScope Structure TrialScope add_fields_to check_labels "
             "check_same_shape fail_as_module fitted_weight is_left_out is_sigmoid is_softmax joint_weight "
-            "labels_that_count spread_mask visit_fields warn_if_mode_unsaid weight_beside without_mask",
-    "ops": "MaskedRows WithPullback as_argument as_arguments as_indices broadcasts_to conv element_count "
+            "SavedText labels_that_count spread_mask visit_fields warn_if_mode_unsaid weight_beside without_mask",
+    "ops": "MaskedRows choose_rows WithPullback as_argument as_arguments as_indices broadcasts_to conv element_count "
             "element_positions extent fill fill_like flat_positions gather_elements iota iota_along "
             "joined_rows masked_rows numpy_matmul recomputed repeat_rows require_not_negative scalar_like "
             "slice_axis slice_within sum_to with_gradient wrapped_indices",

@@ -49,6 +49,12 @@ ExecutableReport PartedProgram::report(std::span<const std::int64_t> symbols) co
   return all;
 }
 
+std::int64_t PartedProgram::temporary_bytes(std::span<const std::int64_t> symbols) const {
+  std::int64_t bytes = 0;
+  for (const CompiledPart& part : parts_) bytes += part.executable->temporary_bytes(symbols);
+  return bytes;
+}
+
 std::size_t PartedProgram::footprint() const {
   std::size_t bytes = 0;
   for (const CompiledPart& part : parts_) bytes += part.executable->footprint();

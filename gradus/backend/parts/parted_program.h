@@ -21,6 +21,7 @@ class PartedProgram : public Executable {
   const Graph& graph() const override { return graph_; }
   const std::vector<int>& may_overwrite() const override { return may_overwrite_; }
   ExecutableReport report(std::span<const std::int64_t> symbols) const override;
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override;
   std::size_t footprint() const override;
 
  protected:

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <limits>
-#include <map>
 #include <unordered_map>
 #include <utility>
 #include "gradus/backend/divided_value.h"
@@ -44,11 +43,9 @@ class ShardedProgram final : public PartedProgram {
     last_reads_ = PerValue<int>(graph_);
     for (const CompiledPart& part : parts_)
       for (const int input : part.inputs) last_reads_[input] = part.key.stage;
-    std::map<std::string, int> named;  // how many sums have a name
     for (const ShardSum& sum : sums_) {
-      const std::string scope = scope_path(graph_[sum.value].scope), name = scope.empty() ? "sum" : scope;
-      const int count = ++named[name];
-      names_.push_back(count == 1 ? name : text(name, " #", count));
+      const std::string scope = scope_path(graph_[sum.value].scope);
+      names_.push_back(scope.empty() ? "sum" : scope);
       for (const int part : sum.parts) last_reads_[part] = std::max(last_reads_[part], sum.stage);
     }
     for (const int source : sources_) last_reads_[source] = std::numeric_limits<int>::max();
@@ -86,7 +83,7 @@ class ShardedProgram final : public PartedProgram {
   const DividedGraph divided_;  // without its graph
   const DeviceKind kind_;       // of the device of values that all shards share
   std::vector<ShardSum> sums_;
-  std::vector<std::string> names_;  // of the sums: the scope of each, where later ones of a name are numbered
+  std::vector<std::string> names_;  // of the sums: the scopes that ShardSums gave them
   int last_sum_ = -1;
   PerValue<int> last_reads_;  // the stage after which no part reads a value
   mutable std::atomic<bool> has_run_ = false;

@@ -21,6 +21,7 @@ class CpuProgram final : public Executable {
   const Graph& graph() const override;
   const std::vector<int>& may_overwrite() const override;
   ExecutableReport report(std::span<const std::int64_t> symbols = {}) const override;
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const override;
   std::size_t footprint() const override;
 
   // For programs that run this one as a part of them (nested.h).
