@@ -29,7 +29,7 @@ using Input = ReplicatedGraph::Input;
 class Replication {
  public:
   Replication(const Graph& whole, const ReplicaSlots& slots)
-      : whole_(whole), slots_(slots), cut_(whole, no_exchanges_), common_(whole, -1), own_(at(slots.slots())) {
+      : whole_(whole), slots_(slots), cut_(whole, no_exchanges_), common_(whole, made_.graph), own_(at(slots.slots())) {
     for (std::size_t k = 0; k < whole.inputs.size(); ++k) place_of_input_.emplace(whole.inputs[k], static_cast<int>(k));
   }
 
@@ -74,8 +74,8 @@ class Replication {
   }
   int common(int i) {
     if (common_[i] < 0 && whole_[i].is_input())
-      common_[i] = input({Input::Kind::whole, place_of_input_.at(i)}, whole_[i].spec);
-    if (common_[i] < 0 && whole_[i].is_constant) common_[i] = graph().add(whole_[i]);
+      common_.set(i, input({Input::Kind::whole, place_of_input_.at(i)}, whole_[i].spec));
+    if (common_[i] < 0 && whole_[i].is_constant) common_.keep(i);
     internal_check(common_[i] >= 0, "a value for all replicas is read before it is there");
     return common_[i];
   }
@@ -93,7 +93,7 @@ class Replication {
       std::vector<int> given;
       for (const int i : part.inputs) given.push_back(common(i));
       const std::vector<int> results = in_place(part.graph, given);
-      for (std::size_t k = 0; k < results.size(); ++k) common_[part.outputs[k]] = results[k];
+      for (std::size_t k = 0; k < results.size(); ++k) common_.set(part.outputs[k], results[k]);
       return;
     }
     for (int slot = 0; slot < slots_.slots(); ++slot) {
@@ -135,9 +135,9 @@ class Replication {
 
   void join(const ShardSum& sum) {
     const AnyOp& op = whole_[sum.value].op;
-    if (const AllReduce* reduce = op.as<AllReduce>()) common_[sum.value] = sum_of(sum, *reduce);
-    else if (const FromShard* from = op.as<FromShard>()) common_[sum.value] = from_shard(sum, *from);
-    else common_[sum.value] = gathered(sum);
+    if (const AllReduce* reduce = op.as<AllReduce>()) common_.set(sum.value, sum_of(sum, *reduce));
+    else if (const FromShard* from = op.as<FromShard>()) common_.set(sum.value, from_shard(sum, *from));
+    else common_.set(sum.value, gathered(sum));
   }
 
   int sum_of(const ShardSum& sum, const AllReduce& reduce) {
@@ -261,7 +261,7 @@ class Replication {
   ShardCut cut_;
   ReplicatedGraph made_;
   std::map<int, int> place_of_input_;              // by value of the whole
-  PerValue<int> common_;                           // values of the graph; -1: not there yet
+  GraphRewriter common_;                           // values that all replicas share
   std::vector<std::unordered_map<int, int>> own_;  // by slot
 };
 
