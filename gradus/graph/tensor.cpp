@@ -6,6 +6,7 @@
 #include "gradus/graph/known_value.h"
 #include "gradus/graph/mask.h"
 #include "gradus/graph/scope.h"
+#include "gradus/graph/unknown_value.h"
 
 namespace gradus {
 
@@ -38,9 +39,10 @@ Buffer& Tensor::observed() const {
       require(Context::is_active(node_->trace), "this tensor, ", known,
               ", is symbolic: it was made while a function was traced, and that call is over; return it from the "
               "function or assign it to a Variable");
-      require(compute_known(*node_), "the value of ", known,
-              " is not known while its function is traced, since it does not follow from constants alone; return the "
-              "tensor and look at it outside");
+      require<detail::UnknownValue>(
+          compute_known(*node_), "the value of ", known,
+          " is not known while its function is traced, since it does not follow from constants alone; return the "
+          "tensor and look at it outside");
     } else {
       LazyEvaluation::observe(*node_);
     }

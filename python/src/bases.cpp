@@ -43,7 +43,9 @@ void bind_function_values(nb::module_& nn) {
             return without_gil([&] { return regularizer(given); });
           },
           "x"_a, "The penalty.");
-  nb::class_<Callback>(nn, "Callback", "Functions that are called before, during and after a training.")
+  nb::class_<Callback>(nn, "_Callback", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                       "Functions that are called before, during and after a training.")
+      .def(nb::init<>())
       .def_rw("name", &Callback::name, "Its name in checkpoints.");
 }
 

@@ -20,7 +20,9 @@
 // The binding hides its own names. Those of the library's headers are compared by address (newaxis, ellipsis), so that
 // they have to be one in both.
 #pragma GCC visibility push(default)
+#include "gradus/erased/erased.h"
 #include "gradus/gradus.h"
+#include "gradus/graph/unknown_value.h"
 #pragma GCC visibility pop
 #include "python/src/interpreter.h"
 

@@ -68,8 +68,11 @@ NB_MODULE(_native, module) {
   bind_function(module);
   bind_transforms(module);
   bind_pipeline(module);
-  bind_data(module);
   bind_generated(module);
+  bind_models(module);
+  bind_training(module);
+  bind_strategies(module);
+  bind_summaries(module);
   module.def("version", [] { return std::string(gradus::version()); }, "The version of the library.");
   module.def("set_num_threads", gradus::set_num_threads, "n"_a,
              "Sets the number of threads that compute. It changes no result.");
@@ -77,6 +80,8 @@ NB_MODULE(_native, module) {
   module.def("set_seed", gradus::set_seed, "seed"_a, "Sets the state of random ops without a seed of their own.");
   module.def(
       "_is_traced", [] { return gradus::CallContext::here().trace != nullptr; }, "True while a function is traced.");
+  module.def(
+      "_is_training", [] { return gradus::is_training(); }, "True in the mode of training.");
   module.def("_notice", [](const std::string& message) { gradus::notice(message); });
   gradus::set_notice_sink(leave_notice);
   give_up_gil_for_long_work();
