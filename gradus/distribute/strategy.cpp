@@ -52,6 +52,12 @@ void detail::StepResults::give_masks(std::size_t count) const {
 Strategy::Strategy(std::vector<Device> devices, Reducer all_reduce)
     : group_(std::make_shared<detail::ReplicaGroup>(std::move(devices), 0, ShardOptions(), 0, 1,
                                                     std::make_unique<OwnSums>(std::move(all_reduce)))) {}
+Strategy::Strategy(std::vector<Device> devices, ReducerOfParts all_reduce)
+    : Strategy(std::move(devices),
+               all_reduce ? Reducer([add = std::move(all_reduce)](const ReplicaSum&, const std::vector<Tensor>& parts) {
+                 return add(parts);
+               })
+                          : Reducer()) {}
 
 int Strategy::num_replicas_in_sync() const { return group_->replicas(); }
 int Strategy::micro_shards() const { return group_->shards(); }

@@ -91,11 +91,12 @@ struct ReplicaSum {
 /// arrives as the sum over a shard's examples, to be divided by the sum of weights later. A step whose C++ branches on
 /// a sum may ask for it again.
 using Reducer = std::function<std::vector<Tensor>(const ReplicaSum& sum, const std::vector<Tensor>& parts)>;
+/// A Reducer that adds all sums alike.
+using ReducerOfParts = std::function<std::vector<Tensor>(const std::vector<Tensor>& parts)>;
 
 namespace detail {
 
 class ReplicaGroup;
-using ReducerOfParts = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// One tensor of a step's results.
 struct StepResult {
@@ -160,9 +161,7 @@ class Strategy {
   /// One of one's own: one shard a replica, and sums by `all_reduce`, which decides on bits. InvalidArgument without
   /// devices, or for one twice; Unavailable for one that is not there.
   Strategy(std::vector<Device> devices, Reducer all_reduce);
-
-  // Mistake: compilers quote the line.
-  Strategy(std::vector<Device>, detail::ReducerOfParts) = delete;  // a Reducer takes the sum first: (sum, parts)
+  Strategy(std::vector<Device> devices, ReducerOfParts all_reduce);
 
   /// How many replicas compute a step together, on all machines.
   int num_replicas_in_sync() const;

@@ -380,9 +380,6 @@ int main() {
   // says: one of strings is mapped to numbers before
   fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(Strings{"a"}, x));
 #elif CASE == 104
-  // says: a Reducer takes the sum first
-  Strategy({cpu(0), cpu(1)}, [](const std::vector<Tensor>& parts) { return parts; });
-#elif CASE == 105
   // says: an aggregate of more than 32 fields: group some of them in a struct of their own
   struct Wide {
     Tensor a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag;

@@ -150,7 +150,8 @@ TEST_F(CodeOfSizes, KeepsThoseThatWereUsedLast) {
     Ref<Buffer> host = Buffer::allocate(bytes_of(spec));
     std::fill_n(static_cast<float*>(host->data()), 3 * rows, 3.0f);
     std::vector<Ref<Buffer>> in{backend_of(there).from_host(there, std::move(host), spec)}, out(1);
-    program.run(in, out, std::vector<std::int64_t>{rows}, there);
+    const std::vector<std::int64_t> symbols{rows};
+    program.run(in, out, {.symbols = symbols, .device = there});
     EXPECT_EQ(Tensor::of_buffer(spec, Buffer::on_host(out[0])).to_vector<float>(),
               std::vector<float>(static_cast<std::size_t>(3 * rows), 9.0f));
   };

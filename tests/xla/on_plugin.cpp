@@ -14,7 +14,7 @@ Tensors computed_there(const Graph& graph, const Tensors& inputs, const Device& 
     if (bytes_of(x.spec()) > 0) std::memcpy(host->data(), x.host(), static_cast<std::size_t>(bytes_of(x.spec())));
     in.push_back(backend.from_host(device, std::move(host), {x.dtype(), x.shape()}));
   }
-  program.run(in, out, {}, device);
+  program.run(in, out, {.device = device});
   program.wait(out);
   Tensors results;
   for (std::size_t k = 0; k < out.size(); ++k) {
