@@ -48,6 +48,13 @@ ElementFunction untraced(const FunctionArg& f) {
   };
 }
 
+/// The functions of a stage: compiled, or run in Python for each element.
+struct Both {
+  Both(const FunctionArg& f, const char* name, bool in_python)
+      : trace(in_python ? untraced(f) : traced(f)), run(in_python ? traced(f) : compiled(f, name)) {}
+  ElementFunction trace, run;
+};
+
 /// A function of Python that gives a data set, and is called for each element.
 PipelineFunction pipeline_function(const FunctionArg& f) {
   return [held = f.held](In in) {
@@ -188,22 +195,19 @@ void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
 void bind_functions(nb::class_<PythonPipeline>& type) {
   type.def(
           "map",
-          [](const PythonPipeline& self, const FunctionArg& f, int calls) {
-            return made([&] { return self.stages->map(traced(f), compiled(f, "map"), {.num_parallel_calls = calls}); });
+          [](const PythonPipeline& self, const FunctionArg& f, int calls, bool in_python) {
+            const Both both(f, "map", in_python);
+            return made([&] { return self.stages->map(both.trace, both.run, {.num_parallel_calls = calls}); });
           })
-      .def(
-          "map_in_python",
-          [](const PythonPipeline& self, const FunctionArg& f) {
-            return made([&] { return self.stages->map(untraced(f), traced(f), {}); });
-          },
-          "f"_a, "As map, of a function that cannot be traced.")
       .def("filter",
-           [](const PythonPipeline& self, const FunctionArg& f) {
-             return made([&] { return self.stages->filter(traced(f), compiled(f, "filter")); });
+           [](const PythonPipeline& self, const FunctionArg& f, bool in_python) {
+             const Both both(f, "filter", in_python);
+             return made([&] { return self.stages->filter(both.trace, both.run); });
            })
       .def("take_while",
-           [](const PythonPipeline& self, const FunctionArg& f) {
-             return made([&] { return self.stages->take_while(traced(f), compiled(f, "take_while")); });
+           [](const PythonPipeline& self, const FunctionArg& f, bool in_python) {
+             const Both both(f, "take_while", in_python);
+             return made([&] { return self.stages->take_while(both.trace, both.run); });
            })
       .def("scan",
            [](const PythonPipeline& self, const TensorsArg& state, const FunctionArg& f) {

@@ -345,6 +345,22 @@ Gradients gradients_of_pairs(nb::handle pairs) {
   return erased::gradients_of(std::move(variables), std::move(means), constant(1.0f));
 }
 
+// ---- files of weights
+
+bool is_npz(const std::string& file) { return file.ends_with(".npz"); }
+
+void save_weights(const Module& model, const std::string& file) {
+  without_gil([&] { is_npz(file) ? save_npz(file, model) : save_safetensors(file, model); });
+}
+
+std::string load_weights(Module& model, const std::string& file, bool strict) {
+  const LoadWeightsOptions options{.strict = strict};
+  return text(without_gil(
+      [&] { return is_npz(file) ? load_npz(file, model, options) : load_safetensors(file, model, options); }));
+}
+
+// ---- progress
+
 void show_in_python(std::string_view message) {
   in_python([&] {
     const nb::object stream = nb::module_::import_("sys").attr("stderr");
@@ -366,6 +382,8 @@ void bind_training(nb::module_& module) {
   module.def("_fit", fit_model, "model"_a, "optimizer"_a, "plan"_a, "data"_a, "options"_a);
   module.def("_evaluate", evaluate_model, "model"_a, "plan"_a, "data"_a, "options"_a);
   module.def("_predict", predict_with, "model"_a, "plan"_a, "data"_a, "options"_a);
+  module.def("_save_weights", save_weights, "model"_a, "file"_a);
+  module.def("_load_weights", load_weights, "model"_a, "file"_a, "strict"_a);
   module.def(
       "_show_progress", [] { set_progress_sink(stderr_is_of_process() ? MessageSink() : show_in_python); },
       "Progress goes to Python's stderr.");
