@@ -100,20 +100,6 @@ class History:
 
 # ---- callbacks
 
-class Callback(nn._Callback):
-    """A callback of one's own: methods of these names are called. `self.model` and `self.optimizer` are those of the
-    training, which ends if a method sets `self.stop_training` or the model's to True.
-
-        on_train_begin(logs), on_train_end(logs), on_epoch_begin(epoch, logs), on_epoch_end(epoch, logs),
-        on_train_batch_end(batch, logs), on_test_begin(logs), on_test_end(logs)
-
-    on_train_batch_end waits for the loss of each step if it looks at logs["loss"]. Variables in a list `variables` are
-    saved with checkpoints.
-    """
-    model = optimizer = None
-    stop_training = False
-
-
 class _StepLogs(dict):
     """The loss of a step, which is waited for when it is asked for."""
 
@@ -134,9 +120,9 @@ class _StepLogs(dict):
 
 def _hooks(callback, model, optimizer):
     """The methods of a callback as the engine calls them; others of Python's are functions of theirs."""
-    if not isinstance(callback, Callback):
-        if isinstance(callback, nn._Callback):
-            return callback
+    if type(callback) is nn.Callback:
+        return callback
+    if not isinstance(callback, nn.Callback):
         raise TypeError(f"fit: a callback is a nn.Callback, not a {type(callback).__name__}")
     callback.model, callback.optimizer, callback.stop_training = model, optimizer, False
     first = [None]
@@ -412,7 +398,8 @@ def apply_gradients(self, gradients, variables=None):
 
 def extend():
     """Adds what stands here to gradus.nn."""
-    nn.Model, nn.Callback, nn.History = Model, Callback, History
+    nn.Model, nn.History = Model, History
+    nn.Callback.model, nn.Callback.optimizer, nn.Callback.stop_training = None, None, False
     nn.Module.compile, nn.Module.fit, nn.Module.evaluate, nn.Module.predict = compile_, fit, evaluate, predict
     nn.Module.save_weights, nn.Module.load_weights = save_weights, load_weights
     compile_.__name__ = "compile"

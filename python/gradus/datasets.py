@@ -1,12 +1,12 @@
 """Data sets over the engine's pipelines, with the methods of tf.data. Functions are traced once and run compiled; one that
 cannot be traced runs in Python for each element, which a warning says once."""
 import types
-import warnings
 
 import numpy as np
 
 from . import _native, nest
 from ._native import TensorSpec, constant, int64
+from ._warnings import warn
 from .errors import UnknownValueError
 
 AUTOTUNE = -1
@@ -88,8 +88,8 @@ def _tell_of_python(stage, f, error):
     if isinstance(error, CallsPython) or code in _told:
         return
     _told.add(code)
-    warnings.warn(f"{stage}: {getattr(f, '__name__', 'the function')} cannot be traced, so that it runs in Python for each "
-                  f"element: {error}", RuntimeWarning, stacklevel=5)
+    warn(f"{stage}: {getattr(f, '__name__', 'the function')} cannot be traced, so that it runs in Python for each element: "
+         f"{error}")
 
 
 class Dataset:

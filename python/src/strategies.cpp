@@ -10,19 +10,6 @@ namespace {
 
 const char step_types = 0;
 
-/// True while this thread runs a step's Python.
-thread_local bool is_within_step = false;
-
-class WithinStep {
- public:
-  WithinStep() : before_(std::exchange(is_within_step, true)) {}
-  ~WithinStep() { is_within_step = before_; }
-  WithinStep(const WithinStep&) = delete;
-
- private:
-  const bool before_;
-};
-
 /// The identity of a step of this key. Steps of one key are one step.
 std::shared_ptr<const void> identity_of(const std::string& key) {
   static auto* const known = new std::unordered_map<std::string, std::shared_ptr<const void>>;  // under the GIL
@@ -32,11 +19,11 @@ std::shared_ptr<const void> identity_of(const std::string& key) {
 }
 
 /// Spells what a function of Python encloses: its code, its defaults and the values of its cells. Empty if one of them
-/// is a tensor, whose values a program would keep.
+/// is a tensor or an array, whose values a program would keep. Lists and dicts count by identity.
 std::optional<std::string> key_of_step(nb::handle step) {
   Call call;
   const auto spell = [&](nb::handle value) {
-    if (is_traced(value)) return false;
+    if (is_traced(value) && !is_sequence(value)) return false;
     call.spell(value);
     call.key += ',';
     return true;
@@ -72,21 +59,19 @@ nb::object results_of(const Strategy& strategy, const erased::StepResults& found
   });
 }
 
-nb::object run(const Strategy& strategy, const nb::object& step, const nb::args& args, const nb::kwargs& kwargs,
-               const nb::object& per_replica) {
-  const bool is_function = nb::isinstance(step, nb::handle(nb::module_::import_("gradus._native").attr("Function")));
-  const nb::object function = is_function ? nb::object(step.attr("python_function")) : step;
+/// The step is known by `of`, the user's function, which `step` calls.
+nb::object run(const Strategy& strategy, const nb::object& of, const nb::object& step, const nb::object& per_replica,
+               const nb::tuple& args, const nb::dict& kwargs) {
   Call call = call_of(args, kwargs);
-  erased::StepIdentity identity{.options = {.name = nb::hasattr(function, "__name__")
-                                                        ? nb::cast<std::string>(function.attr("__name__"))
-                                                        : class_of(function)}};
-  if (const std::optional<std::string> key = key_of_step(function)) identity.step = identity_of(*key);
+  erased::StepIdentity identity{.options = {.name = nb::hasattr(of, "__name__")
+                                                        ? nb::cast<std::string>(of.attr("__name__"))
+                                                        : class_of(of)}};
+  if (const std::optional<std::string> key = key_of_step(of)) identity.step = identity_of(*key);
   StaticArguments statics{.values = call.key, .types = &step_types};
   const gradus::detail::MaskedArguments masked(call.tensors, statics);
   const Body body = [&](In all) {
     return in_python([&] {
-      const WithinStep within;
-      Called called = called_with(call.apply(function, masked.take(all)));
+      Called called = called_with(call.apply(step, masked.take(all)));
       SequenceMask::append_all(called.tensors);
       return called;
     });
@@ -128,9 +113,7 @@ void bind_strategies(nb::module_& module) {
       .def_prop_ro("rank", &Strategy::own_rank)
       .def(
           "run",
-          [](const Strategy& self, const nb::object& step, const nb::object& per_replica, const nb::args& args,
-             const nb::kwargs& kwargs) { return run(self, step, args, kwargs, per_replica); },
-          "step"_a, "per_replica"_a, "args"_a, "kwargs"_a,
+          run, "of"_a, "step"_a, "per_replica"_a, "args"_a, "kwargs"_a,
           "The step on the shards of its tensors. per_replica(list) is given for each tensor that it gives.")
       .def(
           "distribute",
@@ -138,8 +121,6 @@ void bind_strategies(nb::module_& module) {
             return PythonPipeline(without_gil([&] { return self.distributed(*data.stages, true); }));
           },
           "data"_a, "The rows of each element that this process computes with.");
-  module.def(
-      "_is_within_step", [] { return is_within_step; }, "True while the Python of a strategy's step runs.");
 }
 
 }  // namespace gradus::python

@@ -382,6 +382,9 @@ void bind_training(nb::module_& module) {
   module.def("_fit", fit_model, "model"_a, "optimizer"_a, "plan"_a, "data"_a, "options"_a);
   module.def("_evaluate", evaluate_model, "model"_a, "plan"_a, "data"_a, "options"_a);
   module.def("_predict", predict_with, "model"_a, "plan"_a, "data"_a, "options"_a);
+  module.def(
+      "_notice_repeated_softmax", [] { set_repeated_softmax(RepeatedSoftmax::noticed); },
+      "from_logits with the output of a softmax is a notice, not an error.");
   module.def("_save_weights", save_weights, "model"_a, "file"_a);
   module.def("_load_weights", load_weights, "model"_a, "file"_a, "strict"_a);
   module.def(

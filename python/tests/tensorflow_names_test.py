@@ -28,7 +28,7 @@ class Names(unittest.TestCase):
                     self.assertIn(name, STORED[module])
                     theirs = [parameter.rstrip("=") for parameter in STORED[module][name]]
                     ours = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
-                    if ours[-1] == "name":  # the last one, taken and ignored, also where TensorFlow has others before it
+                    if ours[-1:] == ["name"]:  # the last one, taken and ignored, also where TensorFlow has others before it
                         ours.pop()
                     self.assertEqual(ours, theirs[:len(ours)])
 
