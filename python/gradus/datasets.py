@@ -97,6 +97,7 @@ class Dataset:
     number of threads. Tuples and dicts are nests; a list is a tensor."""
 
     _spec = TensorSpec  # the class of element_spec
+    _of_texts = _zipped = staticmethod(lambda given: None)  # data sets of strings, where there are
 
     def __init__(self, stages, structure):
         self._known, self._later = (stages, structure), None
@@ -130,6 +131,9 @@ class Dataset:
     @staticmethod
     def from_tensor_slices(tensors, name=None):
         """The rows of tensors, arrays or lists, in their nest."""
+        texts = Dataset._of_texts(tensors)
+        if texts is not None:
+            return texts
         structure, fields = _fields(tensors)
         return Dataset(_native._Pipeline.slices(fields), structure)
 
@@ -170,6 +174,9 @@ class Dataset:
         leaves = nest.flatten(parts)
         if not leaves or not all(isinstance(each, Dataset) for each in leaves):
             raise TypeError("zip: takes data sets, or a tuple or dict of them")
+        texts = Dataset._zipped(parts)
+        if texts is not None:
+            return texts
         return Dataset._deferred(lambda: (_native._Pipeline.zip([each._stages for each in leaves]),
                                           nest.pack_sequence_as(parts, [each._structure for each in leaves])))
 
@@ -217,6 +224,10 @@ class Dataset:
         """The elements for which the predicate is true."""
         return self._then(lambda stages: self._traced(
             "filter", predicate, lambda in_python: stages.filter(self._call(predicate), in_python)))
+
+    def _filter_in_python(self, predicate):
+        f = _Function(predicate, self._structure, spreads=False)
+        return self._then(lambda stages: stages.filter(f, True))
 
     def take_while(self, predicate, name=None):
         """The elements before the first one for which the predicate is false."""
@@ -442,6 +453,10 @@ class Dataset:
         specs = [Dataset._spec(spec.shape, spec.dtype) for spec in self._stages.specs()]
         return nest.pack_sequence_as(self._structure, specs)
 
+    def assert_cardinality(self, cardinality):
+        """The data set."""
+        return self
+
     def _count(self):
         return INFINITE_CARDINALITY if self._stages.is_endless() else self._stages.cardinality()
 
@@ -483,6 +498,10 @@ class Iterator:
     def __next__(self):
         fields = next(self._reading)
         return fields[0] if self._structure is None else nest.pack_sequence_as(self._structure, fields)
+
+    def _go_to(self, epoch, index):
+        self._reading.close()
+        self._reading = self._dataset._stages.begin_at(epoch, index)
 
     def close(self):
         """Ends the pass, and the threads that make elements for it."""

@@ -1,5 +1,6 @@
 // The module gradus._native.
 #include <mutex>
+#include "gradus/ops/random_state.h"
 #include "python/src/binding.h"
 
 namespace gradus::python {
@@ -73,6 +74,7 @@ NB_MODULE(_native, module) {
   bind_training(module);
   bind_strategies(module);
   bind_summaries(module);
+  bind_files(module);
   module.def("version", [] { return std::string(gradus::version()); }, "The version of the library.");
   module.def("set_num_threads", gradus::set_num_threads, "n"_a,
              "Sets the number of threads that compute. It changes no result.");
@@ -82,6 +84,8 @@ NB_MODULE(_native, module) {
       "_is_traced", [] { return gradus::CallContext::here().trace != nullptr; }, "True while a function is traced.");
   module.def(
       "_is_training", [] { return gradus::is_training(); }, "True in the mode of training.");
+  module.def("_random_state", gradus::random_state, "The state of random ops without a seed of their own.");
+  module.def("_set_random_state", gradus::set_random_state, "state"_a);
   module.def("_notice", [](const std::string& message) { gradus::notice(message); });
   gradus::set_notice_sink(leave_notice);
   give_up_gil_for_long_work();

@@ -89,6 +89,13 @@ class Pass {
     reading_.reset();
     return {};
   }
+  /// Epoch and index of the element that comes next.
+  Position position() {
+    const std::lock_guard lock(turn_);
+    require(static_cast<bool>(reading_), "position: the pass has ended");
+    const Position at = reading_->position();
+    return has_begun_ ? Position{at.epoch, at.index + 1} : at;
+  }
   /// Ends it, and joins its threads, which may wait for the GIL.
   void close() {
     const std::lock_guard lock(turn_);
@@ -187,6 +194,13 @@ void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
   nb::class_<PipelinePass>(module, "_Pass", nb::is_weak_referenceable(), "One pass over a data set.")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", next_of)
+      .def(
+          "position",
+          [](const PipelinePass& self) {
+            const Position at = without_gil([&] { return self.pass->position(); });
+            return nb::make_tuple(at.epoch, at.index);
+          },
+          "Epoch and index of the element that comes next.")
       .def("close", &PipelinePass::close, "Ends the pass and its threads.");
 }
 
@@ -343,6 +357,12 @@ void bind_pipeline(nb::module_& module) {
       .def("specs", [](const PythonPipeline& self) { return self.stages->specs(); })
       .def("explain",
            [](const PythonPipeline& self) { return text(without_gil([&] { return self.stages->explain(); })); })
+      .def(
+          "begin_at",
+          [](const PythonPipeline& self, std::int64_t epoch, std::int64_t index) {
+            return PipelinePass(without_gil([&] { return self.stages->from(Position{epoch, index}).begin(); }));
+          },
+          "epoch"_a, "index"_a)
       .def("begin",
            [](const PythonPipeline& self) { return PipelinePass(without_gil([&] { return self.stages->begin(); })); });
 }

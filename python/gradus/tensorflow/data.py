@@ -1,12 +1,43 @@
-"""tf.data: gradus' data sets, which have the methods of TensorFlow's."""
+"""tf.data: gradus' data sets, which have the methods of TensorFlow's, and those of strings."""
 import types
 
+from .. import nest
 from ..datasets import (AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, AutoShardPolicy, Dataset,  # noqa: F401
                         Iterator, Options)
 from .shapes import TensorSpec
+from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_texts, zipped
 
 Dataset._spec = TensorSpec
+Dataset._of_texts = staticmethod(of_texts)
+Dataset._zipped = staticmethod(
+    lambda parts: zipped(parts) if any(isinstance(each, TextDataset) for each in nest.flatten(parts)) else None)
+Dataset.list_files = staticmethod(list_files)
 
-experimental = types.SimpleNamespace(AUTOTUNE=AUTOTUNE, AutoShardPolicy=AutoShardPolicy,
-                                     INFINITE_CARDINALITY=INFINITE_CARDINALITY, UNKNOWN_CARDINALITY=UNKNOWN_CARDINALITY,
-                                     cardinality=Dataset.cardinality)
+
+def _applied(name):
+    """A function for Dataset.apply, of the method of this name."""
+    def function(*args, **kwargs):
+        return lambda dataset: getattr(dataset, name)(*args, **kwargs)
+    function.__name__ = name
+    function.__doc__ = f"A function for Dataset.apply; Dataset.{name} is shorter."
+    return function
+
+
+def Counter(start=0, step=1, dtype="int64"):
+    """start, start + step ... without end."""
+    return Dataset.range(1).repeat().enumerate(0).map(lambda i, _: i * step + start)
+
+
+def _prefetch_to_device(device, buffer_size=None):
+    """A function for Dataset.apply; Dataset.prefetch is shorter."""
+    return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
+
+
+experimental = types.SimpleNamespace(
+    AUTOTUNE=AUTOTUNE, AutoShardPolicy=AutoShardPolicy, INFINITE_CARDINALITY=INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY=UNKNOWN_CARDINALITY, cardinality=Dataset.cardinality, Counter=Counter,
+    sample_from_datasets=Dataset.sample_from_datasets, choose_from_datasets=Dataset.choose_from_datasets,
+    prefetch_to_device=_prefetch_to_device, get_single_element=Dataset.get_single_element,
+    assert_cardinality=_applied("assert_cardinality"), ignore_errors=_applied("ignore_errors"), unbatch=_applied("unbatch"),
+    unique=_applied("unique"), group_by_window=_applied("group_by_window"), rejection_resample=_applied("rejection_resample"),
+    bucket_by_sequence_length=_applied("bucket_by_sequence_length"))

@@ -1,8 +1,10 @@
 """tf.function, and functions of functions: branches, loops, maps over rows."""
 import builtins
+import contextlib
 import functools
 import inspect
 import sys
+import time
 
 from .. import Function, _native, cond as _cond, function as _function, scan as _scan, vectorized_map as _vectorized
 from .. import while_loop as _while_loop
@@ -12,7 +14,7 @@ from . import nest
 from .shapes import TensorSpec
 from .tensors import convert_to_tensor, is_tensor
 
-__all__ = ["cond", "case", "executing_eagerly", "foldl", "foldr", "function", "group", "inside_function", "map_fn", "no_op",
+__all__ = ["ConcreteFunction", "cond", "case", "control_dependencies", "timestamp", "executing_eagerly", "foldl", "foldr", "function", "group", "inside_function", "map_fn", "no_op",
            "numpy_function", "print", "py_function", "scan", "switch_case", "vectorized_map", "while_loop"]
 
 
@@ -289,6 +291,19 @@ def print_(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=Non
 
 def group(*inputs, **kwargs):
     """Nothing: ops run in order."""
+
+
+@contextlib.contextmanager
+def control_dependencies(control_inputs):
+    """A `with` block of no effect: what changes state happens in the order in which it is written."""
+    yield
+
+
+def timestamp(name=None):
+    """Seconds since 1970, float64. In a traced function it is that of the trace."""
+    if _native._is_traced():
+        _tell_once("timestamp", "tf.timestamp in a traced function is the time when it is traced: call it outside")
+    return convert_to_tensor(time.time(), _native.float64)
 
 
 def no_op(name=None):
