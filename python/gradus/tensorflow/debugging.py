@@ -1,6 +1,5 @@
 """tf.debugging: assertions. In a traced function each decides at every call: the first call that breaks it raises."""
-import contextlib
-
+import ml_dtypes
 import numpy as np
 
 from .. import _native, nest, ops
@@ -32,11 +31,16 @@ def _comparison(name, compare, words):
 
 
 assert_equal = _comparison("assert_equal", ops.equal, "==")
-assert_none_equal = _comparison("assert_none_equal", ops.not_equal, "!=")
 assert_less = _comparison("assert_less", ops.less, "<")
 assert_less_equal = _comparison("assert_less_equal", ops.less_equal, "<=")
 assert_greater = _comparison("assert_greater", ops.greater, ">")
 assert_greater_equal = _comparison("assert_greater_equal", ops.greater_equal, ">=")
+
+
+def assert_none_equal(x, y, summarize=None, message=None, name=None):
+    """InvalidArgumentError unless x != y for all elements."""
+    x, y = _pair(x, y)
+    _require(ops.reduce_all(ops.not_equal(x, y)), "assert_none_equal", message or "x != y does not hold", summarize, x, y)
 
 
 def _sign(name, compare, words):
@@ -57,8 +61,7 @@ assert_non_positive = _sign("assert_non_positive", ops.less_equal, "<= 0")
 def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=None):
     """InvalidArgumentError unless |x - y| <= atol + rtol * |y| for all elements; by default 10 times the dtype's epsilon."""
     x, y = _pair(x, y)
-    epsilon = 10 * float(np.finfo(np.float32 if x.dtype.itemsize < 4 else x.numpy_dtype if hasattr(x, "numpy_dtype") else
-                                  x.dtype.numpy).eps)
+    epsilon = 10 * float(ml_dtypes.finfo(x.dtype.numpy).eps)
     bound = (epsilon if atol is None else atol) + (epsilon if rtol is None else rtol) * ops.abs(y)
     _require(ops.reduce_all(ops.less_equal(ops.abs(x - y), bound)), "assert_near", message or "x and y differ", summarize, x, y)
 
@@ -152,11 +155,6 @@ def is_numeric_tensor(tensor):
 
 def set_log_device_placement(enabled):
     """Nothing: tf.function's explain() shows where ops run."""
-
-
-@contextlib.contextmanager
-def _nothing():
-    yield
 
 
 def disable_traceback_filtering():

@@ -46,13 +46,13 @@ def matching_files(pattern, name=None):
     return StringTensor(found) if found else StringTensor(np.empty([0], object))
 
 
-def GFile(name, mode="r"):
+def _open(name, mode="r"):
     """A file, as Python's open() gives it."""
     return open(text_of(name), mode)
 
 
 gfile = types.SimpleNamespace(
-    GFile=GFile, Open=GFile, exists=lambda path: os.path.exists(text_of(path)), isdir=lambda path: os.path.isdir(text_of(path)),
+    GFile=_open, Open=_open, exists=lambda path: os.path.exists(text_of(path)), isdir=lambda path: os.path.isdir(text_of(path)),
     glob=lambda pattern: sorted(_glob.glob(text_of(pattern))), listdir=lambda path: sorted(os.listdir(text_of(path))),
     makedirs=lambda path: os.makedirs(text_of(path), exist_ok=True), mkdir=lambda path: os.mkdir(text_of(path)),
     remove=lambda path: os.remove(text_of(path)), rmtree=lambda path: shutil.rmtree(text_of(path)),

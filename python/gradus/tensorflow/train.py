@@ -93,7 +93,7 @@ def _read(prefix):
     """The arrays of a checkpoint, and its notes."""
     path = prefix if str(prefix).endswith(".npz") else f"{prefix}.npz"
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise _native.UnavailableError(f"Checkpoint: there is no file {path}") from None
