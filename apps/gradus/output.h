@@ -1,7 +1,6 @@
 /// Standard output of the command: a result that did not arrive is a failure.
 #pragma once
 #include <memory>
-#include "gradus/base/rooms.h"
 
 namespace gradus::command {
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <span>
 #include <vector>
-#include "gradus/base/rooms.h"
 #include "gradus/compiler/plan_memory.h"
 
 namespace gradus {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include "gradus/base/rooms.h"
 #include "gradus/text/prefix_table.h"
 #include "gradus/text/token_models.h"
 #include "gradus/text/unicode.h"

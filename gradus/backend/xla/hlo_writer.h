@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include "gradus/base/rooms.h"
 #include "gradus/tensor/shape.h"
 
 namespace gradus::xla {

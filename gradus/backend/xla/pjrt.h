@@ -8,7 +8,6 @@
 #include <vector>
 #include "gradus/backend/xla/pjrt_api.h"
 #include "gradus/base/error.h"
-#include "gradus/base/rooms.h"
 #include "gradus/tensor/shape.h"
 
 namespace gradus::pjrt {

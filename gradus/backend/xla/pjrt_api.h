@@ -4,7 +4,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include "gradus/base/rooms.h"
 
 namespace gradus::pjrt {
 

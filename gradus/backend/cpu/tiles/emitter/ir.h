@@ -2,7 +2,6 @@
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <vector>
-#include "gradus/base/rooms.h"
 
 namespace gradus::cpu_backend {
 
