@@ -82,8 +82,7 @@ NB_MODULE(_native, module) {
   module.def("set_seed", gradus::set_seed, "seed"_a, "Sets the state of random ops without a seed of their own.");
   module.def(
       "_is_traced", [] { return gradus::CallContext::here().trace != nullptr; }, "True while a function is traced.");
-  module.def(
-      "_is_training", [] { return gradus::is_training(); }, "True in the mode of training.");
+  module.def("_is_training", [] { return gradus::is_training(); }, "True in the mode of training.");
   module.def("_random_state", gradus::random_state, "The state of random ops without a seed of their own.");
   module.def("_set_random_state", gradus::set_random_state, "state"_a);
   module.def("_notice", [](const std::string& message) { gradus::notice(message); });

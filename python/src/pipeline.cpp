@@ -207,12 +207,11 @@ void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
 // ---- stages
 
 void bind_functions(nb::class_<PythonPipeline>& type) {
-  type.def(
-          "map",
-          [](const PythonPipeline& self, const FunctionArg& f, int calls, bool in_python) {
-            const Both both(f, "map", in_python);
-            return made([&] { return self.stages->map(both.trace, both.run, {.num_parallel_calls = calls}); });
-          })
+  type.def("map",
+           [](const PythonPipeline& self, const FunctionArg& f, int calls, bool in_python) {
+             const Both both(f, "map", in_python);
+             return made([&] { return self.stages->map(both.trace, both.run, {.num_parallel_calls = calls}); });
+           })
       .def("filter",
            [](const PythonPipeline& self, const FunctionArg& f, bool in_python) {
              const Both both(f, "filter", in_python);

@@ -63,9 +63,8 @@ nb::object results_of(const Strategy& strategy, const erased::StepResults& found
 nb::object run(const Strategy& strategy, const nb::object& of, const nb::object& step, const nb::object& per_replica,
                const nb::tuple& args, const nb::dict& kwargs) {
   Call call = call_of(args, kwargs);
-  erased::StepIdentity identity{.options = {.name = nb::hasattr(of, "__name__")
-                                                        ? nb::cast<std::string>(of.attr("__name__"))
-                                                        : class_of(of)}};
+  erased::StepIdentity identity{
+      .options = {.name = nb::hasattr(of, "__name__") ? nb::cast<std::string>(of.attr("__name__")) : class_of(of)}};
   if (const std::optional<std::string> key = key_of_step(of)) identity.step = identity_of(*key);
   StaticArguments statics{.values = call.key, .types = &step_types};
   const gradus::detail::MaskedArguments masked(call.tensors, statics);
@@ -111,10 +110,8 @@ void bind_strategies(nb::module_& module) {
       .def_static("default", []() -> Strategy { return DefaultStrategy(); })
       .def_prop_ro("num_replicas_in_sync", &Strategy::num_replicas_in_sync)
       .def_prop_ro("rank", &Strategy::own_rank)
-      .def(
-          "run",
-          run, "of"_a, "step"_a, "per_replica"_a, "args"_a, "kwargs"_a,
-          "The step on the shards of its tensors. per_replica(list) is given for each tensor that it gives.")
+      .def("run", run, "of"_a, "step"_a, "per_replica"_a, "args"_a, "kwargs"_a,
+           "The step on the shards of its tensors. per_replica(list) is given for each tensor that it gives.")
       .def(
           "distribute",
           [](const Strategy& self, const PythonPipeline& data) {

@@ -6,8 +6,7 @@ namespace gradus::python {
 void bind_summaries(nb::module_& module) {
   nb::class_<SummaryWriter>(module, "_SummaryWriter")
       .def(
-          "__init__",
-          [](SummaryWriter* self, const std::string& directory) { new (self) SummaryWriter(directory); },
+          "__init__", [](SummaryWriter* self, const std::string& directory) { new (self) SummaryWriter(directory); },
           "directory"_a)
       .def("scalar", &SummaryWriter::scalar, "tag"_a, "step"_a, "value"_a)
       .def(

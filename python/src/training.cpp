@@ -69,7 +69,8 @@ Examined examined(const Module& model, const Plan& plan, In fields) {
   result.sample_weight = weights.joint;
   if (!plan.class_weights.empty() && is_training())
     weights = detail::ExampleWeights::of(
-        detail::weights_of_examples(plan.class_weights, result.y, result.prediction, weights.mask), weights.mask, dtype);
+        detail::weights_of_examples(plan.class_weights, result.y, result.prediction, weights.mask), weights.mask,
+        dtype);
   result.loss_weight = weights.joint;
   result.loss = plan.loss->weighed(result.y, result.prediction, weights);
   erased::add_penalties(result, model.layer_behind());
@@ -282,8 +283,7 @@ nb::dict fit_model(Module& model, Optimizer& optimizer, const nb::dict& given, c
   const Plan plan = plan_of(given);
   const Task task = task_of(model, plan);
   FitOptions chosen = fit_options_of(options);
-  return dict_of(
-      without_gil([&] { return erased::fit(model, optimizer, task, *data.stages, std::move(chosen)); }));
+  return dict_of(without_gil([&] { return erased::fit(model, optimizer, task, *data.stages, std::move(chosen)); }));
 }
 
 nb::dict evaluate_model(Module& model, const nb::dict& given, const PythonPipeline& data, const nb::dict& options) {
@@ -307,8 +307,7 @@ Tensor predict_with(Module& model, const nb::dict& given, const PythonPipeline& 
   take(options, "unbatched", chosen.unbatched);
   take_strategy(options, chosen.strategy);
   return without_gil([&] {
-    return erased::predict(
-        model, [&plan](In in) { return outputs_of(plan, in); }, *data.stages, chosen, plan.inputs);
+    return erased::predict(model, [&plan](In in) { return outputs_of(plan, in); }, *data.stages, chosen, plan.inputs);
   });
 }
 
@@ -391,8 +390,8 @@ void bind_training(nb::module_& module) {
       "_show_progress", [] { set_progress_sink(stderr_is_of_process() ? MessageSink() : show_in_python); },
       "Progress goes to Python's stderr.");
   module.def(
-      "_gradients_of_pairs",
-      [](nb::handle pairs) { return object_of_gradients(gradients_of_pairs(pairs)); }, "pairs"_a);
+      "_gradients_of_pairs", [](nb::handle pairs) { return object_of_gradients(gradients_of_pairs(pairs)); },
+      "pairs"_a);
 }
 
 }  // namespace gradus::python

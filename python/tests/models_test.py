@@ -1,8 +1,12 @@
 """Models in Python: layers as attributes, copies, collection, errors; and trainings of them."""
+import contextlib
 import copy
 import gc
+import io
 import os
+import signal
 import tempfile
+import threading
 import unittest
 import warnings
 import weakref
@@ -233,6 +237,34 @@ class Training(unittest.TestCase):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it says from where it goes on
                 np.testing.assert_array_equal(trained([4], "whole"), trained([2, 4], "parts"))
+
+    def test_an_interrupt_ends_the_training_and_the_model_trains_on(self):
+        class Interrupts(nn.Callback):
+            def on_epoch_end(self, epoch, logs):
+                if epoch == 3:
+                    os.kill(os.getpid(), signal.SIGINT)
+        with self.assertRaises(KeyboardInterrupt):
+            self.net.fit(X, Y, epochs=1_000_000, verbose=False, callbacks=[Interrupts()])
+        self.assertEqual(len(self.net.fit(X, Y, epochs=2, verbose=False)["loss"]), 2)
+
+    def test_progress_goes_to_pythons_stderr(self):
+        with contextlib.redirect_stderr(io.StringIO()) as written:
+            self.net.fit(X, Y, epochs=2)
+        self.assertIn("epoch 2/2", written.getvalue())
+
+    def test_models_belong_to_threads_that_use_them(self):
+        found = []
+
+        def train():
+            net = Net()
+            net.compile("adam", crossentropy())
+            found.append(net.fit(X, Y, epochs=2, verbose=False)["loss"][-1])
+        threads = [threading.Thread(target=train) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(len(found), 3)
 
     def test_pairs_and_lists_of_gradients(self):
         v, w = gradus.Variable([1.0, 2.0]), gradus.Variable(1.0)
