@@ -41,7 +41,8 @@ ExecutableReport PartedProgram::report(std::span<const std::int64_t> symbols) co
   ExecutableReport all;
   int stage = 0;  // of the first kernels of parts side by side
   for (std::size_t p = 0; p < parts_.size(); ++p) {
-    if (p > 0 && parts_[p].key.stage != parts_[p - 1].key.stage) stage = all.stages();
+    if (p > 0 && (parts_[p].key.stage != parts_[p - 1].key.stage || !runs_side_by_side(parts_[p])))
+      stage = all.stages();
     ExecutableReport part = parts_[p].executable->report(symbols);
     for (Kernel& kernel : part.kernels) kernel.device = parts_[p].device;
     all.add(std::move(part), stage);

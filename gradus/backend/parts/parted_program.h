@@ -1,4 +1,4 @@
-/// PartedProgram: the parts of a graph, compiled. A PartsRun runs them stage by stage, those of a stage side by side.
+/// PartedProgram: the parts of a graph, compiled. A PartsRun runs them stage by stage.
 #pragma once
 #include <functional>
 #include <memory>
@@ -30,6 +30,9 @@ class PartedProgram : public Executable {
   /// Compiles the parts for the devices of their places.
   void compile_parts_of(Partition& partition, CompileOptions options, const std::function<Device(int place)>& device_of,
                         int last_exchange = -1);
+
+  /// False if the other parts of its stage are not run at the same time.
+  virtual bool runs_side_by_side(const CompiledPart& /*part*/) const { return true; }
 
   const Graph graph_;
   CompileOptions options_;           // of the parts

@@ -69,8 +69,10 @@ void Partition::emit(GraphPart& part, GraphRewriter& to, int asked) const {
   to.set(asked, to[i]);
 }
 
-/// The last part that reads an input may overwrite it where it is, if no other part reads it at that stage, and nothing
-/// else may fail then or later: a call that fails changes nothing.
+/// The last part that reads an input may overwrite it where it is, if no other part reads it at that stage, it stands
+/// behind `last_exchange`, and no op of another part may fail then or later: a call that fails changes nothing. The
+/// part itself writes in place when nothing of it can fail any more. (Memory that runs short on another device at the
+/// same stage is not foreseen.)
 void Partition::let_die(int input, std::vector<GraphPart>& parts, int last_exchange) const {
   const auto place_in = [&](const GraphPart& part) { return std::ranges::find(part.inputs, input); };
   GraphPart* last = nullptr;

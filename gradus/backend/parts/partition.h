@@ -64,7 +64,7 @@ class Partition {
     }
   }
 
-  /// The parts, by stage and place. Behind stage `last_exchange` nothing but parts may fail.
+  /// The parts, by stage and place. Behind stage `last_exchange` nothing fails but ops that may.
   std::vector<GraphPart> parts(int last_exchange = -1);
 
  protected:

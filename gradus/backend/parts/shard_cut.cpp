@@ -33,6 +33,13 @@ int ShardCut::last_sum() const {
   return last;
 }
 
+int ShardCut::last_on_shards() const {
+  int last = last_sum();
+  for (int i = 0; i < graph_.size(); ++i)
+    if (length_of(i) != for_all && (*this)[i].is_computed) last = std::max(last, (*this)[i].key.stage);
+  return last;
+}
+
 void ShardCut::place(int i, const Exchanges& exchanges) {
   const Value& v = graph_[i];
   Place& here = (*this)[i];

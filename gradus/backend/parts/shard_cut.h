@@ -38,6 +38,8 @@ class ShardCut final : public Partition {
   std::vector<ShardSum> sums() const;
   /// The last stage after which a sum is made; -1: there is none.
   int last_sum() const;
+  /// The last stage of a sum or of a part on shards, whose memory may run short; -1: there is none.
+  int last_on_shards() const;
   /// The length of the shards that value i differs on, or for_all.
   int length_of(int i) const { return (*this)[i].key.place; }
 

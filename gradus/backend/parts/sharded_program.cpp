@@ -38,7 +38,7 @@ class ShardedProgram final : public PartedProgram {
     sums_ = cut.sums();
     last_sum_ = cut.last_sum();
     options.device = common_device;
-    compile_parts_of(cut, std::move(options), [&](int) { return common_device; }, last_sum_);
+    compile_parts_of(cut, std::move(options), [&](int) { return common_device; }, cut.last_on_shards());
     last_stage_ = std::max(last_stage_, last_sum_);  // of arguments, perhaps
     last_reads_ = PerValue<int>(graph_);
     for (const CompiledPart& part : parts_)
@@ -74,6 +74,8 @@ class ShardedProgram final : public PartedProgram {
     const bool is_on_host = own && !own->device_memory();
     return own && is_on_host == (kind_ == DeviceKind::cpu) && !ReplicatedValue::of(*own) ? own : nullptr;
   }
+  /// A shard runs one of them, and a replica its shards in sequence.
+  bool runs_side_by_side(const CompiledPart& part) const override { return part.key.place == for_all; }
   bool is_sum(int value) const { return op_as<AllReduce>(graph_[value]) && !is_gathered(divided_.exchanges, value); }
 
   class Run;
@@ -129,7 +131,9 @@ class ShardedProgram::Run final : public PartsRun {
 
   /// Replicas side by side, each with its shards in sequence.
   std::vector<LaneWork> work_of(std::span<const CompiledPart> parts) override {
-    if (parts.empty() || parts[0].key.place == for_all) return PartsRun::work_of(parts);
+    if (parts.empty()) return {};
+    if (parts[0].key.place == for_all)  // the only one of its stage; the default device may be another one by now
+      return {{shards_.common_device, [=, this] { run_task({parts[0], shards_.common_device}); }}};
     const bool begins_early = shards_.replicas.size() == 1 && shards_.exchange->begins_early() && !sums_.empty();
     if (begins_early) shards_.exchange->expect(wanted_);
     std::vector<LaneWork> all;

@@ -42,9 +42,7 @@ std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const Graph& graph, std::span
 }
 
 Ref<Buffer> own_output(const Cuts& cuts, const Ref<Buffer>& place) {
-  const DividedValue* const value = DividedValue::of(*place);
-  if (value && value->cuts() == cuts) return value->part();
-  return value || RepeatedValue::of(*place) || !cuts.empty() ? nullptr : place;
+  return !cuts.empty() || DividedValue::of(*place) || RepeatedValue::of(*place) ? nullptr : place;
 }
 
 ShardRun::Gathered values_of_shards(const ShardRun& run, DType dtype, const std::array<std::int64_t, 2>& elements,

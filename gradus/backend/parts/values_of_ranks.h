@@ -11,7 +11,7 @@ namespace gradus {
 std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const Graph& graph, std::span<const Cuts> cuts,
                                     std::span<const Ref<Buffer>> inputs);
 
-/// The memory for an output with these cuts, if the caller gives `place`: this rank's part of it; null: new memory.
+/// The memory for an output with these cuts, if the caller gives `place`: null, so new memory, for one that is divided.
 Ref<Buffer> own_output(const Cuts& cuts, const Ref<Buffer>& place);
 
 /// Values of all shards, to be contiguous, or that of the shard at `root` among those that have rows; -1: all.
