@@ -36,7 +36,7 @@ void name_trace(std::uint32_t id, std::string_view name) {
 std::string origin_of(const detail::Node& node) {
   const std::string layer = scope_path(node.scope);
   return text(", is symbolic: it was made while ", name_of_trace(node.trace), " was traced",
-              layer.empty() ? "" : ", in " + layer + ",", " and that call is over");
+              layer.empty() ? "," : ", in " + layer + ",", " and that call is over");
 }
 
 }  // namespace gradus
