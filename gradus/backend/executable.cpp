@@ -25,16 +25,4 @@ void ExecutableReport::add(ExecutableReport part, int stage) {
     if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
 }
 
-std::int64_t ExecutableOfParts::temporary_bytes(std::span<const std::int64_t> symbols) const {
-  std::int64_t bytes = 0;
-  for (const auto& each : executables_) bytes += each->temporary_bytes(symbols);
-  return bytes;
-}
-
-std::size_t ExecutableOfParts::footprint() const {
-  std::size_t bytes = 0;
-  for (const auto& each : executables_) bytes += each->footprint();
-  return bytes;
-}
-
 }  // namespace gradus

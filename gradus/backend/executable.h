@@ -90,14 +90,4 @@ class ForwardingExecutable : public Executable {
   const std::shared_ptr<const Executable> inner_;
 };
 
-/// A program of several others.
-class ExecutableOfParts : public Executable {
- public:
-  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override;
-  std::size_t footprint() const override;
-
- protected:
-  std::vector<std::shared_ptr<const Executable>> executables_;
-};
-
 }  // namespace gradus

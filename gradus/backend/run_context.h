@@ -1,5 +1,5 @@
-/// RunContext: the conditions of one run of an Executable, beside its inputs and outputs. An executable reads no state
-/// of the thread that compiles or runs it: what it needs stands here or in CompileOptions.
+/// RunContext: the conditions of one run of an Executable, beside its inputs and outputs. No other state of the thread
+/// that compiles or runs it decides on a result: an executable asks it for its team and the log of a profile alone.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -67,7 +67,7 @@ class ShardRun {
   std::vector<Device> replicas;         // where those of this process compute
   Device common_device = {};            // where values that all shards share are computed
   int rank = 0, ranks = 1;              // of processes that run together
-  bool divides_state = false;           // each rank keeps a part of the state of optimizers (divided_state.h)
+  bool divides_state = false;           // each rank keeps a part of the state of optimizers (parts/divided_state.h)
   std::int64_t step = 0;                // how many calls the strategy has run before
   ShardExchange* exchange = nullptr;    // never null while a program runs
   /// Results that differ from shard to shard: those of all shards of this process, by number, under that of the first.

@@ -30,6 +30,7 @@ void LimitedMemory::add_pair(Vector s, Vector y, double product, bool compact) {
       }
   }
   if (compact) make_compact();
+  if (compact && middle_factors_.is_singular) clear();
 }
 
 void LimitedMemory::make_compact() {

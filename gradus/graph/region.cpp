@@ -1,12 +1,13 @@
 /// Regions: their attributes, their making, their replay.
 #include "gradus/graph/region.h"
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/nesting.h"
-#include "gradus/graph/context.h"
 #include "gradus/graph/rewriter.h"
 #include "gradus/graph/scope.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/graph/trace_names.h"
 
 namespace gradus {
@@ -86,27 +87,38 @@ std::uint64_t hash_field(const Region& value) { return value.hash(); }
 
 namespace {
 
+/// Within a body nothing is known of other shards.
+class ShardsOfRegion final : public ShardContext {
+ public:
+  ShardsOfRegion(const ShardContext& around, std::string_view construct) : ShardContext(around), construct_(construct) {
+    place = nullptr;
+    count = 0;
+  }
+  Tensor sum(const Tensor& part) override {
+    throw InvalidArgument(text(construct_, ": shards of a batch cannot be added up inside of it; return ", part.spec(),
+                               " from it, and read, clip or apply it after the call"));
+  }
+  Tensor over(const AnyOp& op, const Tensor& part) override {
+    throw InvalidArgument(text(op->name, " inside ", construct_,
+                               ": shards of a batch cannot meet inside of it; return ", part.spec(),
+                               " from it, and do it after the call"));
+  }
+
+ private:
+  const std::string_view construct_;
+};
+
 /// The context of a region's trace: without assignments, and without sums over shards.
 class RegionContext final : public Context {
  public:
   explicit RegionContext(std::string_view construct)
       : construct_(construct),
         why_no_assignment_(
-            text("it happens inside ", construct, "; return the new value from it, and assign it after the call")) {}
+            text("it happens inside ", construct, "; return the new value from it, and assign it after the call")) {
+    if (const ShardContext* const around = Context::shards()) shards_.emplace(*around, construct);
+  }
   std::string_view why_no_assignment() const override { return why_no_assignment_; }
-  /// Within a body nothing is known of other shards.
-  int shards() const override { return 0; }
-  Tensor sum_over_shards(const Tensor& part) override {
-    require(!is_within_shard(), construct_, ": shards of a batch cannot be added up inside of it; return ", part.spec(),
-            " from it, and read, clip or apply it after the call");
-    return part;
-  }
-  Tensor over_shards(const AnyOp& op, const Tensor& part) override {
-    require(!is_within_shard(), op->name, " inside ", construct_,
-            ": shards of a batch cannot meet inside of it; return ", part.spec(), " from it, and do it after the call");
-    return part;
-  }
-  const ShardPlace* shard_place() const override { return nullptr; }
+  ShardContext* shards() override { return shards_ ? &*shards_ : nullptr; }
   bool decide(const Tensor& predicate) override {
     throw InvalidArgument(text("if (tensor) inside ", construct_, ": ", predicate.spec(),
                                " is not known while its body is traced, so C++ cannot branch on it; use "
@@ -116,6 +128,7 @@ class RegionContext final : public Context {
  private:
   const std::string_view construct_;
   const std::string why_no_assignment_;
+  std::optional<ShardsOfRegion> shards_;
 };
 
 }  // namespace
@@ -128,7 +141,7 @@ RegionTrace::RegionTrace(std::string_view construct, Specs specs, const std::fun
   id_ = context.id();
   for (const Spec& spec : specs) {
     symbols_.push_back(Tensor::parameter(spec, id_));
-    symbols_.back().node()->varies = context.is_within_shard();
+    symbols_.back().node()->varies = context.shards() != nullptr;
   }
   results_ = f(symbols_);
   for (const Tensor& result : results_) {

@@ -7,6 +7,7 @@
 #include "gradus/graph/mask.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/trace_names.h"
+#include "gradus/graph/unknown_value.h"
 
 namespace gradus {
 
@@ -39,9 +40,10 @@ Buffer& Tensor::observed() const {
       if (!Context::is_active(node_->trace))
         throw InvalidArgument(text("this tensor, ", known, origin_of(*node_),
                                    "; return it from the function or assign it to a Variable"));
-      require(compute_known(*node_), "the value of ", known,
-              " is not known while its function is traced, since it does not follow from constants alone; return the "
-              "tensor and look at it outside");
+      require<detail::UnknownValue>(
+          compute_known(*node_), "the value of ", known,
+          " is not known while its function is traced, since it does not follow from constants alone; return the "
+          "tensor and look at it outside");
     } else {
       LazyEvaluation::observe(*node_);
     }

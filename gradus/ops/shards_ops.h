@@ -53,7 +53,7 @@ struct JoinIn {
 };
 
 /// A value that a step assigns to the state of an optimizer, which ranks may divide among themselves
-/// (backend/divided_state.h).
+/// (backend/parts/divided_state.h).
 struct Divisible {
   static constexpr auto name = "divisible";
   static constexpr auto takes = Takes::anything;

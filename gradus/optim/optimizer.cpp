@@ -8,7 +8,7 @@
 #include "gradus/base/launcher_note.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/optim/optimizer_state.h"

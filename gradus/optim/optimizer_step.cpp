@@ -7,7 +7,7 @@
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"

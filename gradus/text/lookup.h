@@ -30,8 +30,8 @@ struct StringLookupOptions {
   OutputMode output_mode = OutputMode::ids;     // the form of results
   bool pad_to_max_tokens = false;               // rows are max_tokens wide
   static constexpr auto ranges() {
-    return std::array{Allowed::at_least(2, "max_tokens"), Allowed::within(0, 1 << 30, "num_oov_indices"),
-                      Allowed::finite("idf_weights")};
+    return std::array{Allowed::within(2, std::int64_t{1} << 31, "max_tokens"),
+                      Allowed::within(0, 1 << 30, "num_oov_indices"), Allowed::finite("idf_weights")};
   }
 };
 
@@ -104,8 +104,9 @@ struct IntegerLookupOptions {
   OutputMode output_mode = OutputMode::ids;     // the form of results
   bool pad_to_max_tokens = false;               // rows are max_tokens wide
   static constexpr auto ranges() {
-    return std::array{Allowed::at_least(2, "max_tokens"), Allowed::within(0, 1 << 30, "num_oov_indices"),
-                      Allowed::any("mask_token oov_token vocabulary"), Allowed::finite("idf_weights")};
+    return std::array{Allowed::within(2, std::int64_t{1} << 31, "max_tokens"),
+                      Allowed::within(0, 1 << 30, "num_oov_indices"), Allowed::any("mask_token oov_token vocabulary"),
+                      Allowed::finite("idf_weights")};
   }
 };
 
@@ -152,7 +153,7 @@ class IntegerLookup : public detail::SavedText {
   // Of the table, made once for all calls.
   Tensor sorted_terms_, ids_of_sorted_;  // i64 [terms]
   Tensor terms_by_id_;                   // with invert: i64 [ids + 1], the last for ids without a term
-  Tensor weights_;                       // with tf_idf: f32 [depth]
+  Tensor weights_;                       // with tf_idf: f32, of the ids without padding
 };
 
 /// Options of Hashing.

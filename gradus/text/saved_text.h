@@ -18,6 +18,8 @@ class SavedText {
   virtual std::string_view saved_as() const = 0;
   /// The text that a file keeps; empty: there is nothing to keep yet.
   virtual std::string saved_text() const = 0;
+  /// True if a file of this model may hold no text of it.
+  virtual bool may_be_absent() const { return false; }
   /// A text that was read and checked.
   struct Loading {
     std::string unlike;          // how the options in the file differ; empty: take() may be called

@@ -49,7 +49,7 @@ class Bound:
         """Statements that add the class to `nn`."""
         bases = f"gradus::{self.name}" + (f", gradus::{self.parent}" if self.parent else "")
         init = f"nb::type_slots(init_{self.name}), " if self.forms else ""
-        lines = [f'  {{ nb::class_<{bases}> type(nn, "{self.name}", {init}nb::dynamic_attr(), {emit.raw(self.docs)});']
+        lines = [f'  {{ nb::class_<{bases}> type(nn, "{self.name}", {init}nb::dynamic_attr(), nb::is_weak_referenceable(), {emit.raw(self.docs)});']
         for is_attribute, add in ((False, "add_methods"), (True, "add_attributes")):
             chosen = [m for m in self.methods if m.is_attribute == is_attribute]
             if chosen:

@@ -11,7 +11,8 @@
         w.assign_sub(0.1 * tape.gradient(loss, w))
         return loss
 """
-from . import _native, data, errors
+from . import _native, _training, data, errors, nest
+from .datasets import Dataset
 from ._native import (DType, Device, Extent, Function, GradientTape, Gradients, Loss, Tensor, TensorSpec, Variable,
                       batch_jacobian, bfloat16, bool_, clip_by_global_norm, cond, constant, default_device, device, devices,
                       float16, float32, float64, from_dlpack, hessian, hessian_vector_product, int8, int16, int32, int64,
@@ -31,6 +32,7 @@ for _part in ("ops", "nn", "random"):
     if hasattr(_native, _part):
         globals()[_part] = getattr(_native, _part)
         __all__.append(_part)
+_training.extend()
 
 
 def __getattr__(name):

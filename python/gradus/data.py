@@ -1,9 +1,14 @@
 """Data sets: elements are nests of tensors, and functions of them are traced once and compiled."""
-from ._native import Dataset
+from .datasets import AUTOTUNE, Dataset, Iterator
 
-__all__ = ["Dataset", "from_generator", "from_tensor_slices", "range", "zip"]
+__all__ = ["AUTOTUNE", "Dataset", "Iterator", "from_generator", "from_tensor_slices", "range", "zip"]
 
-from_generator = Dataset.from_generator
 from_tensor_slices = Dataset.from_tensor_slices
 range = Dataset.range
 zip = Dataset.zip
+
+
+def from_generator(generator, output_signature, args=()):
+    """The elements of the iterable that generator(*args) gives, for each pass anew: nests as `output_signature`, of
+    TensorSpecs."""
+    return Dataset.from_generator(generator, args=args, output_signature=output_signature)

@@ -43,7 +43,17 @@ void bind_function_values(nb::module_& nn) {
             return without_gil([&] { return regularizer(given); });
           },
           "x"_a, "The penalty.");
-  nb::class_<Callback>(nn, "Callback", "Functions that are called before, during and after a training.")
+  nb::class_<Callback>(
+      nn, "Callback", nb::dynamic_attr(), nb::is_weak_referenceable(),
+      "Functions that are called before, during and after a training.\n\nOne of your own derives from it, and has "
+      "methods of these names: on_train_begin(logs), on_train_end(logs), on_epoch_begin(epoch, logs), "
+      "on_epoch_end(epoch, logs), on_train_batch_end(batch, logs), on_test_begin(logs), on_test_end(logs). "
+      "`self.model` "
+      "and `self.optimizer` are those of the training, which ends if a method sets `self.stop_training` or the model's "
+      "to True. on_train_batch_end waits for a step only if it looks at logs[\"loss\"]. Variables in a list "
+      "`variables` "
+      "are saved with checkpoints.")
+      .def(nb::init<>())
       .def_rw("name", &Callback::name, "Its name in checkpoints.");
 }
 

@@ -21,7 +21,11 @@ void bind_tape(nb::module_& module);
 void bind_function(nb::module_& module);
 void bind_transforms(nb::module_& module);
 void bind_pipeline(nb::module_& module);
-void bind_data(nb::module_& module);
+void bind_models(nb::module_& module);
+void bind_training(nb::module_& module);
+void bind_strategies(nb::module_& module);
+void bind_summaries(nb::module_& module);
+void bind_files(nb::module_& module);
 /// Adds every public op, layer, loss, optimizer and metric. Its sources are generated.
 void bind_generated(nb::module_& module);
 

@@ -18,7 +18,9 @@
 #include <string>
 #include <vector>
 #include "gradus/base/rooms.h"
+#include "gradus/erased/erased.h"
 #include "gradus/gradus.h"
+#include "gradus/graph/unknown_value.h"
 #include "python/src/interpreter.h"
 
 namespace gradus::python {

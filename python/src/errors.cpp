@@ -29,11 +29,13 @@ template <class E> ErrorClass error_class(const char* name, PyObject** also, con
 }
 
 /// The base first.
-std::array<ErrorClass, 8>& error_classes() {
-  static std::array<ErrorClass, 8> all{
+std::array<ErrorClass, 9>& error_classes() {
+  static std::array<ErrorClass, 9> all{
       error_class<Error>("OpError", &PyExc_RuntimeError, "A mistake that the program can mend."),
       error_class<InvalidArgument>("InvalidArgumentError", &PyExc_ValueError,
                                    "An argument that does not fit: shape, dtype, option."),
+      error_class<detail::UnknownValue>("UnknownValueError", &PyExc_ValueError,
+                                        "A value was asked for while its function is traced, when it is not known."),
       error_class<OutOfRange>("OutOfRangeError", &PyExc_IndexError, "An index, axis or number outside its range."),
       error_class<DataError>("DataLossError", &PyExc_ValueError, "A file or data set whose contents are wrong."),
       error_class<ResourceExhausted>("ResourceExhaustedError", &PyExc_MemoryError,
@@ -46,7 +48,7 @@ std::array<ErrorClass, 8>& error_classes() {
 }
 
 PyObject* class_of_error(const std::exception& error) {
-  std::array<ErrorClass, 8>& all = error_classes();
+  std::array<ErrorClass, 9>& all = error_classes();
   for (std::size_t i = all.size(); i-- > 1;)
     if (all[i].is_of(error)) return all[i].type;
   return all[0].type;
@@ -74,7 +76,7 @@ void add_class(nb::module_& module, ErrorClass& kind, PyObject* base) {
 }  // namespace
 
 void throw_raised(nb::python_error& raised) {
-  std::array<ErrorClass, 8>& all = error_classes();
+  std::array<ErrorClass, 9>& all = error_classes();
   for (std::size_t i = all.size(); i-- > 0;)
     if (raised.matches(all[i].type)) {
       Held exception{nb::borrow(raised.value())};
@@ -84,10 +86,11 @@ void throw_raised(nb::python_error& raised) {
 }
 
 void bind_errors(nb::module_& module) {
-  std::array<ErrorClass, 8>& all = error_classes();
+  std::array<ErrorClass, 9>& all = error_classes();
   for (ErrorClass& kind : all) {
     const bool is_base = &kind == &all.front() || &kind == &all.back();  // a fault of the library is no OpError
-    add_class(module, kind, is_base ? nullptr : all.front().type);
+    const bool is_of_argument = &kind == &all[2];
+    add_class(module, kind, is_base ? nullptr : is_of_argument ? all[1].type : all.front().type);
   }
   nb::register_exception_translator(translate);
 }

@@ -4,10 +4,8 @@
 // Numbers, texts and None count by value, Variables and other objects by identity. The nest that the function gives
 // stays with the program, its tensors taken out.
 #include <set>
-#include <unordered_map>
-#include "gradus/function/traced_function.h"
 #include "python/src/binding.h"
-#include "python/src/nest.h"
+#include "python/src/calls.h"
 
 namespace gradus::python {
 namespace {
@@ -16,151 +14,6 @@ namespace {
 constexpr int most_variants = 64;
 /// Values of Python's numbers for which a function is traced before it is said that each has a program.
 constexpr std::size_t most_numbers = 8;
-
-// ---- objects by identity
-
-/// Numbers that tell objects apart, as addresses do not: an object may die, and another one get its address.
-class Identities {
- public:
-  std::uint64_t of(nb::handle object) {
-    if (seen_.size() >= next_sweep_) sweep();
-    Known& known = seen_[object.ptr()];
-    if (known.reference.is_valid() && is_it(known, object)) return known.number;
-    known = {nb::steal(PyWeakref_NewRef(object.ptr(), nullptr)), next_++};
-    if (!known.reference.is_valid()) {  // it has no weak references: kept for ever, so that its address stays its own
-      PyErr_Clear();
-      known.reference = nb::borrow(object);
-    }
-    return known.number;
-  }
-
- private:
-  struct Known {
-    nb::object reference;
-    std::uint64_t number = 0;
-  };
-  static bool is_it(const Known& known, nb::handle object) {
-    return known.reference.ptr() == object.ptr() || nb::object(known.reference()).ptr() == object.ptr();
-  }
-  void sweep() {
-    std::erase_if(seen_, [](const auto& entry) {
-      const nb::object& reference = entry.second.reference;
-      return PyWeakref_CheckRef(reference.ptr()) && nb::object(reference()).is_none();
-    });
-    next_sweep_ = 2 * seen_.size() + 64;
-  }
-  std::unordered_map<const PyObject*, Known> seen_;
-  std::uint64_t next_ = 1;
-  std::size_t next_sweep_ = 64;
-};
-
-/// The identities that all functions share; under the GIL.
-Identities& identities() {
-  static auto* const all = new Identities;
-  return *all;
-}
-
-// ---- arguments
-
-bool is_array(nb::handle object) {
-  return !is_number(object) &&
-         (nb::isinstance<Loss>(object) || (may_be_tensor(object) && !PyRange_Check(object.ptr())));
-}
-
-/// A tensor, an array or what has one: an argument of the program.
-bool is_traced(nb::handle leaf) {
-  if (nb::isinstance<Tensor>(leaf)) return true;
-  return !nb::isinstance<Variable>(leaf) && is_array(leaf);
-}
-
-bool is_by_value(nb::handle leaf) {
-  PyObject* const o = leaf.ptr();
-  return leaf.is_none() || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) ||
-         PyComplex_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) ||
-         PySlice_Check(o) || nb::isinstance<Extent>(leaf);
-}
-
-std::string spelled(nb::handle object) {
-  const nb::object shown = nb::steal(PyObject_Repr(object.ptr()));
-  if (!shown.is_valid()) throw nb::python_error();
-  return nb::cast<std::string>(shown);
-}
-
-/// A call of a function of Python, taken apart.
-struct Call {
-  nb::object arguments;  // (args, kwargs)
-  Tensors tensors = {};
-  std::string key = {};      // all that is no tensor
-  std::string numbers = {};  // Python's numbers among that
-
-  void spell(nb::handle leaf) {
-    if (nb::isinstance<Variable>(leaf)) {
-      key += text('V', reinterpret_cast<std::uintptr_t>(nb::cast<Variable&>(leaf).cell().get()));
-    } else if (PyMethod_Check(leaf.ptr())) {  // made anew each time that it is named
-      spell(leaf.attr("__func__"));
-      key += '.';
-      spell(leaf.attr("__self__"));
-    } else if (is_by_value(leaf)) {
-      const std::string value = spelled(leaf);
-      key += value;
-      if (is_number(leaf) && !PyBool_Check(leaf.ptr())) numbers += value + ' ';
-    } else {
-      key += text(class_of(leaf), '#', identities().of(leaf));
-    }
-  }
-};
-
-Call call_of(const nb::args& args, const nb::kwargs& kwargs) {
-  Call call{.arguments = nb::make_tuple(args, kwargs)};
-  for_each_leaf(call.arguments, &call.key, [&](nb::handle leaf) {
-    if (!is_traced(leaf)) return call.spell(leaf);
-    call.key += 'T';
-    call.tensors.push_back(tensor_of(leaf));
-  });
-  return call;
-}
-
-// ---- results
-
-/// Stands for a tensor in the nest that stays with a program.
-PyObject* place_of_tensor = nullptr;
-
-/// A leaf of a result is a tensor if it is one, or a number, as in TensorFlow.
-bool is_result(nb::handle leaf) { return is_tensor(leaf) || is_number(leaf) || may_be_tensor(leaf); }
-
-/// The tensors of a result, and its nest without them.
-Called called_with(nb::handle result) {
-  Called called;
-  std::string structure;
-  const auto take = [&](nb::handle leaf) -> nb::object {
-    if (is_gradients(leaf)) {
-      return map_leaves(list_of_gradients(leaf), [&](nb::handle each) -> nb::object {
-        if (each.is_none()) return nb::none();
-        called.tensors.push_back(tensor_of(each));
-        return nb::borrow(place_of_tensor);
-      });
-    }
-    if (!is_result(leaf)) return nb::borrow(leaf);
-    called.tensors.push_back(tensor_of(leaf));
-    return nb::borrow(place_of_tensor);
-  };
-  const nb::object nest = map_leaves(result, take);
-  for_each_leaf(nest, &called.lengths, [](nb::handle) {});
-  called.structure = std::make_shared<const Held>(nest);
-  return called;
-}
-
-nb::object result_of(const Called& called) {
-  std::size_t next = 0;
-  Tensors tensors = called.tensors;
-  nb::object result =
-      map_leaves(static_cast<const Held*>(called.structure.get())->get(), [&](nb::handle leaf) -> nb::object {
-        if (leaf.ptr() != place_of_tensor) return nb::borrow(leaf);
-        return nb::cast(tensors[next++]);
-      });
-  for (std::size_t i = 0; next < tensors.size(); ++i) SequenceMask::give(tensors[i], tensors[next++]);
-  return result;
-}
 
 // ---- the function
 
@@ -195,6 +48,14 @@ void PythonFunction::note_trace(const Call& call) {
   if (PyErr_WarnEx(PyExc_RuntimeWarning, message.c_str(), 1) != 0) throw nb::python_error();
 }
 
+nb::object result_of(const Called& called) {
+  Tensors tensors = called.tensors;
+  std::size_t count = 0;
+  nb::object result = nest_of_results(called.structure, [&](std::size_t) { return nb::cast(tensors[count++]); });
+  for (std::size_t i = 0, next = count; next < tensors.size(); ++i) SequenceMask::give(tensors[i], tensors[next++]);
+  return result;
+}
+
 nb::object PythonFunction::operator()(const nb::args& args, const nb::kwargs& kwargs) {
   Call call = call_of(args, kwargs);
   StaticArguments statics{.values = call.key, .types = &static_types};
@@ -203,12 +64,7 @@ nb::object PythonFunction::operator()(const nb::args& args, const nb::kwargs& kw
     return in_python([&] {
       const In in = masked.take(all);
       note_trace(call);
-      std::size_t next = 0;
-      const nb::object traced_arguments = map_leaves(call.arguments, [&](nb::handle leaf) -> nb::object {
-        return is_traced(leaf) ? nb::cast(in[next++]) : nb::borrow(leaf);
-      });
-      const nb::object result =
-          function(*nb::borrow<nb::tuple>(traced_arguments[0]), **nb::borrow<nb::dict>(traced_arguments[1]));
+      const nb::object result = call.apply(function, in);
       Called called = called_with(result);
       SequenceMask::append_all(called.tensors);
       return called;
@@ -299,8 +155,6 @@ void bind_function(nb::module_& module) {
   module.def("_function", make_function, "f"_a, "name"_a.none(), "input_signature"_a, "max_variants"_a, "open_sizes"_a,
              "run_eagerly"_a, "profile"_a, "max_bytes"_a, "disable"_a);
   module.attr("most_variants") = most_variants;
-  nb::object place = nb::module_::import_("builtins").attr("object")();
-  place_of_tensor = place.release().ptr();
 }
 
 }  // namespace gradus::python

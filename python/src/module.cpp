@@ -1,5 +1,6 @@
 // The module gradus._native.
 #include <mutex>
+#include "gradus/ops/random_state.h"
 #include "python/src/binding.h"
 
 namespace gradus::python {
@@ -68,8 +69,12 @@ NB_MODULE(_native, module) {
   bind_function(module);
   bind_transforms(module);
   bind_pipeline(module);
-  bind_data(module);
   bind_generated(module);
+  bind_models(module);
+  bind_training(module);
+  bind_strategies(module);
+  bind_summaries(module);
+  bind_files(module);
   module.def("version", [] { return std::string(gradus::version()); }, "The version of the library.");
   module.def("set_num_threads", gradus::set_num_threads, "n"_a,
              "Sets the number of threads that compute. It changes no result.");
@@ -77,6 +82,9 @@ NB_MODULE(_native, module) {
   module.def("set_seed", gradus::set_seed, "seed"_a, "Sets the state of random ops without a seed of their own.");
   module.def(
       "_is_traced", [] { return gradus::CallContext::here().trace != nullptr; }, "True while a function is traced.");
+  module.def("_is_training", [] { return gradus::is_training(); }, "True in the mode of training.");
+  module.def("_random_state", gradus::random_state, "The state of random ops without a seed of their own.");
+  module.def("_set_random_state", gradus::set_random_state, "state"_a);
   module.def("_notice", [](const std::string& message) { gradus::notice(message); });
   gradus::set_notice_sink(leave_notice);
   give_up_gil_for_long_work();

@@ -1,25 +1,12 @@
 // Data sets: chains of stages, and passes over them. Functions of Python take and give lists of tensors, the fields of
 // an element; nests are the package's matter. They are traced and run compiled, so that Python is asked no more while
 // elements are made, but for generators, interleave and reduce_func of group_by_window.
+#include "python/src/pipeline.h"
 #include <mutex>
+#include <set>
 #include "python/src/binding.h"
 
 namespace gradus::python {
-namespace {
-
-/// Stages under Python. Their end may join threads that wait for the GIL.
-struct PythonPipeline {
-  std::unique_ptr<const Pipeline> stages;
-
-  explicit PythonPipeline(const Pipeline& made) : stages(std::make_unique<const Pipeline>(made)) {}
-  PythonPipeline(PythonPipeline&&) = default;
-  ~PythonPipeline() {
-    if (stages) without_gil([this] { stages.reset(); });
-  }
-};
-
-/// The pipeline that make() gives without the GIL.
-template <class Make> PythonPipeline made(const Make& make) { return PythonPipeline(without_gil(make)); }
 
 nb::list list_of(In fields) {
   nb::list all;
@@ -33,6 +20,15 @@ Tensors fields_of(nb::handle given) {
   return all;
 }
 
+namespace {
+
+using erased::ElementFunction;
+using erased::Pipeline;
+using erased::PipelineFunction;
+
+/// The pipeline that make() gives without the GIL.
+template <class Make> PythonPipeline made(const Make& make) { return PythonPipeline(without_gil(make)); }
+
 ElementFunction traced(const FunctionArg& f) {
   return [held = f.held](In in) { return in_python([&] { return fields_of(held.get()(list_of(in))); }); };
 }
@@ -41,6 +37,23 @@ ElementFunction compiled(const FunctionArg& f, const char* name) {
   const auto body = [run = traced(f)](const Tensors& fields) -> Tensors { return run(fields); };
   return [g = function(body, {.name = name})](In in) { return g(Tensors(in.begin(), in.end())); };
 }
+
+/// A function that runs in Python for each element. A trace of it takes a branch, which makes the engine run it for the
+/// first element, whose results tell the specs.
+ElementFunction untraced(const FunctionArg& f) {
+  return [run = traced(f)](In in) {
+    for (const Tensor& field : in)
+      if (field.is_symbolic()) static_cast<void>(static_cast<bool>(reduce_all(equal(field, field))));
+    return run(in);
+  };
+}
+
+/// The functions of a stage: compiled, or run in Python for each element.
+struct Both {
+  Both(const FunctionArg& f, const char* name, bool in_python)
+      : trace(in_python ? untraced(f) : traced(f)), run(in_python ? traced(f) : compiled(f, name)) {}
+  ElementFunction trace, run;
+};
 
 /// A function of Python that gives a data set, and is called for each element.
 PipelineFunction pipeline_function(const FunctionArg& f) {
@@ -63,35 +76,66 @@ std::vector<Pipeline> all_of(const nb::sequence& parts) {
 // ---- passes
 
 /// One pass. Threads of Python take elements by turns.
-struct PipelinePass {
-  std::unique_ptr<Reading> reading;
-  std::unique_ptr<std::mutex> turn = std::make_unique<std::mutex>();
-  bool has_begun = false;
-
-  explicit PipelinePass(std::unique_ptr<Reading> begun) : reading(std::move(begun)) {}
-  PipelinePass(PipelinePass&&) = default;
-  ~PipelinePass() { close(); }
-  void close() {
-    if (!turn) return;
-    without_gil([this] {
-      const std::lock_guard lock(*turn);
-      reading.reset();
-    });
-  }
+class Pass {
+ public:
+  explicit Pass(std::unique_ptr<erased::Reading> begun) : reading_(std::move(begun)) {}
   /// The next element; none at the end.
   std::optional<Tensors> take() {
-    const std::lock_guard lock(*turn);
-    if (!reading) return {};
-    if (has_begun) reading->advance();
-    has_begun = true;
-    if (reading->at_end()) return {};
-    return reading->element();
+    const std::lock_guard lock(turn_);
+    if (!reading_) return {};
+    if (has_begun_) reading_->advance();
+    has_begun_ = true;
+    if (!reading_->at_end()) return reading_->element();
+    reading_.reset();
+    return {};
+  }
+  /// Epoch and index of the element that comes next.
+  Position position() {
+    const std::lock_guard lock(turn_);
+    require(static_cast<bool>(reading_), "position: the pass has ended");
+    const Position at = reading_->position();
+    return has_begun_ ? Position{at.epoch, at.index + 1} : at;
+  }
+  /// Ends it, and joins its threads, which may wait for the GIL.
+  void close() {
+    const std::lock_guard lock(turn_);
+    reading_.reset();
+  }
+
+ private:
+  std::unique_ptr<erased::Reading> reading_;
+  std::mutex turn_;
+  bool has_begun_ = false;
+};
+
+/// All passes that Python has begun and keeps; under the GIL.
+std::set<std::shared_ptr<Pass>>& open_passes() {
+  static auto* const all = new std::set<std::shared_ptr<Pass>>;
+  return *all;
+}
+
+struct PipelinePass {
+  std::shared_ptr<Pass> pass;
+
+  explicit PipelinePass(std::unique_ptr<erased::Reading> begun) : pass(std::make_shared<Pass>(std::move(begun))) {
+    open_passes().insert(pass);
+  }
+  PipelinePass(PipelinePass&&) = default;
+  ~PipelinePass() {
+    if (pass) close();
+  }
+  void close() {
+    open_passes().erase(pass);
+    without_gil([this] { pass->close(); });
   }
 };
 
 nb::list next_of(PipelinePass& self) {
-  const std::optional<Tensors> fields = without_gil([&] { return self.take(); });
-  if (!fields) throw nb::stop_iteration();
+  const std::optional<Tensors> fields = without_gil([&] { return self.pass->take(); });
+  if (!fields) {
+    open_passes().erase(self.pass);
+    throw nb::stop_iteration();
+  }
   check_signals();
   return list_of(*fields);
 }
@@ -150,24 +194,33 @@ void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
   nb::class_<PipelinePass>(module, "_Pass", nb::is_weak_referenceable(), "One pass over a data set.")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", next_of)
+      .def(
+          "position",
+          [](const PipelinePass& self) {
+            const Position at = without_gil([&] { return self.pass->position(); });
+            return nb::make_tuple(at.epoch, at.index);
+          },
+          "Epoch and index of the element that comes next.")
       .def("close", &PipelinePass::close, "Ends the pass and its threads.");
 }
 
 // ---- stages
 
 void bind_functions(nb::class_<PythonPipeline>& type) {
-  type.def(
-          "map",
-          [](const PythonPipeline& self, const FunctionArg& f, int calls) {
-            return made([&] { return self.stages->map(traced(f), compiled(f, "map"), {.num_parallel_calls = calls}); });
-          })
+  type.def("map",
+           [](const PythonPipeline& self, const FunctionArg& f, int calls, bool in_python) {
+             const Both both(f, "map", in_python);
+             return made([&] { return self.stages->map(both.trace, both.run, {.num_parallel_calls = calls}); });
+           })
       .def("filter",
-           [](const PythonPipeline& self, const FunctionArg& f) {
-             return made([&] { return self.stages->filter(traced(f), compiled(f, "filter")); });
+           [](const PythonPipeline& self, const FunctionArg& f, bool in_python) {
+             const Both both(f, "filter", in_python);
+             return made([&] { return self.stages->filter(both.trace, both.run); });
            })
       .def("take_while",
-           [](const PythonPipeline& self, const FunctionArg& f) {
-             return made([&] { return self.stages->take_while(traced(f), compiled(f, "take_while")); });
+           [](const PythonPipeline& self, const FunctionArg& f, bool in_python) {
+             const Both both(f, "take_while", in_python);
+             return made([&] { return self.stages->take_while(both.trace, both.run); });
            })
       .def("scan",
            [](const PythonPipeline& self, const TensorsArg& state, const FunctionArg& f) {
@@ -284,6 +337,14 @@ void bind_order(nb::class_<PythonPipeline>& type) {
 
 }  // namespace
 
+void close_readings() {
+  while (!open_passes().empty()) {
+    const std::shared_ptr<Pass> pass = *open_passes().begin();
+    open_passes().erase(pass);
+    without_gil([&] { pass->close(); });
+  }
+}
+
 void bind_pipeline(nb::module_& module) {
   nb::class_<PythonPipeline> type(module, "_Pipeline", "The stages of a data set.");
   bind_sources(module, type);
@@ -295,6 +356,12 @@ void bind_pipeline(nb::module_& module) {
       .def("specs", [](const PythonPipeline& self) { return self.stages->specs(); })
       .def("explain",
            [](const PythonPipeline& self) { return text(without_gil([&] { return self.stages->explain(); })); })
+      .def(
+          "begin_at",
+          [](const PythonPipeline& self, std::int64_t epoch, std::int64_t index) {
+            return PipelinePass(without_gil([&] { return self.stages->from(Position{epoch, index}).begin(); }));
+          },
+          "epoch"_a, "index"_a)
       .def("begin",
            [](const PythonPipeline& self) { return PipelinePass(without_gil([&] { return self.stages->begin(); })); });
 }

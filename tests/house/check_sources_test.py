@@ -23,7 +23,7 @@ TIDY = {
     "gradus/distribute/cluster.cpp": '#include "gradus/distribute/cluster.h"\n#include "gradus/distribute/cluster/json.h"\n',
     "gradus/distribute/cluster/json.h": '/// JSON.\n#pragma once\n#include "gradus/distribute/cluster.h"\n',
     "gradus/distribute/messages/rpc.h": '/// Calls.\n#pragma once\n#include "gradus/distribute/cluster/json.h"\n',
-    "gradus/backend/lane.cpp": "/// Lanes.\nlog = CallContext::here().log;\nconst FieldScope<&CallContext::log> s(log);\n",
+    "gradus/backend/parts/lane.cpp": "/// Lanes.\nlog = CallContext::here().log;\nconst FieldScope<&CallContext::log> s(log);\n",
     "gradus/function/call.cpp": "/// Calls.\nshards = CallContext::here().shards;\n",
     "gradus/data/waits.cpp": "/// Waits.\nready_.wait(lock);\n",
     "gradus/nn/mask.cpp": "/// Masks.\nint a;  // of which\n        // What goes on is no opening.\n"

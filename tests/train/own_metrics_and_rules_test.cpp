@@ -79,7 +79,8 @@ TEST(OwnMetrics, MistakesAreNamed) {
   const auto gather = [](const Tensor&, const Tensor& p, const Tensor&) { return reshape(reduce_sum(p), {1}); };
   const auto finish = [](std::span<const double> t) { return t[0]; };
   EXPECT_THROW(Metric("", 1, gather, finish), InvalidArgument);
-  EXPECT_THROW(Metric("m", 0, gather, finish), InvalidArgument);
+  for (const std::int64_t count : {0, -1, -5})
+    expect_says(error_of<InvalidArgument>([&] { Metric("m", count, gather, finish); }), text("it has ", count));
   EXPECT_THROW(Metric("m", 1, gather, Metric::Finish()), InvalidArgument);
   EXPECT_THROW(Metric::weights(ones({3}), ones({4})), InvalidArgument);
 }

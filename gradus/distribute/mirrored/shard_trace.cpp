@@ -103,12 +103,15 @@ ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, T
                        const ShardOptions& options)
     : Context(Context::current()->id()),
       sums_(sums),
-      counts_(counts),
       place_{counts.of_first,  counts.of_second, counts.all, length, {counts.rows[0], counts.rows[1]},
-             std::move(number)},
-      options_(options) {}
+             std::move(number)} {
+  place = &place_;
+  count = counts.present();
+  divides_state = options.divides_state;
+  sums_in_bf16 = options.sums_in_bf16;
+}
 
-Tensor ShardTrace::sum_over_shards(const Tensor& part) {
+Tensor ShardTrace::sum(const Tensor& part) {
   require(part.dtype() != boolean, "booleans of shards have no sum; cast them to i32");
   if (const auto found = known_.find(part.node().get()); found != known_.end()) return found->second.sum;
   if (part.shape().rank() == 0)  // weights are recomputed when parts of a batch are added up
@@ -122,9 +125,9 @@ Tensor ShardTrace::sum_over_shards(const Tensor& part) {
   return made.sum;
 }
 
-Tensor ShardTrace::over_shards(const AnyOp& op, const Tensor& part) {
-  const AllReduce* const sum = op.as<AllReduce>();
-  return sum && !sum->narrow ? sum_over_shards(part) : asked_of_all(op, part);
+Tensor ShardTrace::over(const AnyOp& op, const Tensor& part) {
+  const AllReduce* const reduces = op.as<AllReduce>();
+  return reduces && !reduces->narrow ? sum(part) : asked_of_all(op, part);
 }
 
 Tensor ShardTrace::asked_of_all(const AnyOp& op, const Tensor& part) {
@@ -144,14 +147,14 @@ Tensor ShardTrace::read(VariableCell& cell) {
 
 void ShardTrace::take(const Increase& increase) {
   VariableCell& cell = *increase.cell;
-  parent()->assign(cell, cell.masked(parent()->read(cell) + sum_over_shards(increase.by)));
+  parent()->assign(cell, cell.masked(parent()->read(cell) + sum(increase.by)));
 }
 
 /// Until the end each shard goes on with its own value.
 void ShardTrace::assign(VariableCell& cell, const Tensor& value) {
   std::erase_if(increases_, [&](const Increase& each) { return each.cell.get() == &cell; });
   parent()->assign(cell, value);
-  if (options_.divides_state && cell.is_optimizer_state) state_.push_back(cell.shared_from_this());
+  if (divides_state && cell.is_optimizer_state) state_.push_back(cell.shared_from_this());
   if (!value.node()->varies) return;
   require(cell.aggregation != Aggregation::none, "assign to variable ", cell.name,
           ": its value differs from shard to shard of the batch; make the Variable with {.aggregation = "
@@ -178,8 +181,8 @@ void ShardTrace::finish() {
   for (const auto& cell : differing_) {
     const Tensor own = parent()->read(*cell);
     if (!own.node()->varies) continue;
-    const Tensor sum = sum_over_shards(own);
-    parent()->assign(*cell, cell->aggregation == Aggregation::sum ? sum : sum / static_cast<double>(shards()));
+    const Tensor of_all = sum(own);
+    parent()->assign(*cell, cell->aggregation == Aggregation::sum ? of_all : of_all / static_cast<double>(count));
   }
   for (const auto& cell : state_)
     if (const Tensor now = parent()->read(*cell); !now.node()->op.as<Divisible>())
@@ -197,7 +200,7 @@ bool ShardTrace::decide(const Tensor& predicate) {
       !predicate.node()->varies, "if (tensor): the condition, ", predicate.spec(),
       ", may differ from shard to shard of the batch, so C++ cannot branch on it within strategy.run; reduce it with "
       "all_reduce_sum or all_reduce_mean first, or use cond(condition, if_true, if_false) or where(condition, a, b)");
-  require(counts_.of_second == 0 || !is_of_sums(*predicate.node()), "if (tensor): the condition, ", predicate.spec(),
+  require(place_.of_second == 0 || !is_of_sums(*predicate.node()), "if (tensor): the condition, ", predicate.spec(),
           ", is made of all shards of the batch, and ", two_lengths,
           ", so C++ cannot branch on it; give batches that divide evenly, or use cond(condition, if_true, if_false) or "
           "where(condition, a, b)");

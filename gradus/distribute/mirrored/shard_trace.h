@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include "gradus/base/rooms.h"
 #include "gradus/function/trace.h"
+#include "gradus/graph/shard_context.h"
 
 namespace gradus {
 
@@ -44,18 +45,12 @@ class ShardSums {
   std::unordered_map<std::uint32_t, int> with_scope_;
 };
 
-class ShardTrace final : public Context {
+class ShardTrace final : public Context, private ShardContext {
  public:
   /// `length`: 0 or 1, the shard's length of the two. `number`: its number, a scalar i64 that differs.
   ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number, const ShardOptions& options);
 
-  bool is_within_shard() const override { return true; }
-  int shards() const override { return counts_.present(); }
-  Tensor sum_over_shards(const Tensor& part) override;
-  Tensor over_shards(const AnyOp& op, const Tensor& part) override;
-  const ShardPlace* shard_place() const override { return &place_; }
-  bool divides_state() const override { return options_.divides_state; }
-  bool sums_in_bf16() const override { return options_.sums_in_bf16; }
+  ShardContext* shards() override { return this; }
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
   bool increase(VariableCell& cell, const Tensor& by, bool decreases) override;
@@ -66,10 +61,11 @@ class ShardTrace final : public Context {
   Ref<Node>* place_of(const AnyOp& op, In inputs) override { return parent()->place_of(op, inputs); }
 
  private:
+  Tensor sum(const Tensor& part) override;
+  Tensor over(const AnyOp& op, const Tensor& part) override;
+
   ShardSums& sums_;
-  const ShardCounts counts_;
   const ShardPlace place_;
-  const ShardOptions options_;
   struct Known {
     Tensor part, sum;
   };

@@ -8,16 +8,19 @@ left out, the reason.
 import importlib
 import importlib.util
 
-from .. import DType, Tensor, __version__, bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
+from .. import DType, Tensor, __version__, _native, bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
 from .. import uint32, uint64
 from .._names import attribute_error
-from . import (bitwise, config, data, dtypes, errors, functions, gradients as _gradients, image, linalg, math, nest, nn, random,
-               signal, tensors)
+from . import (audio, bitwise, config, containers, data, debugging, distribute, dtypes, errors, functions, gradients as _gradients,
+               image, initializers, io, linalg, lookup, math, nest, nn, random, signal, strings, summary, tensors, test, train)
 from .config import device
 from .dtypes import as_dtype, double, half
 from .left_out import REASONS
-from .modules import Module
-from .shapes import TensorShape, TensorSpec
+from .logging import get_logger
+from .modules import Module, name_scope
+from .shapes import TensorShape, TensorSpec, type_spec_from_value
+from .strings import as_string
+from .texts import string
 
 globals()["bool"] = dtypes.bool
 
@@ -26,16 +29,20 @@ greater_equal less less_equal logical_and logical_not logical_or maximum minimum
 reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum round scalar_mul sigmoid sign sin sinh
 sqrt square subtract tan tanh truediv"""
 _TAKEN = [(math, _MATH.split()), (linalg, ["matmul", "norm", "tensordot", "einsum"]), (functions, functions.__all__),
-          (_gradients, _gradients.__all__), (tensors, [name for name, value in vars(tensors).items()
+          (_gradients, _gradients.__all__), (containers, containers.__all__), (initializers, initializers.__all__),
+          (debugging, [name for name in vars(debugging) if name.startswith("assert_")] + ["Assert"]), (tensors, [name for name, value in vars(tensors).items()
                                                        if getattr(value, "__module__", "") == tensors.__name__])]
 for _module, _names in _TAKEN:
     globals().update({name: getattr(_module, name) for name in _names if not name.startswith("_") and not name.endswith("_")})
 newaxis = None
 version = type("version", (), {"VERSION": __version__, "__doc__": "The version of the library."})
 executing_eagerly_outside_functions = functions.executing_eagerly
+TypeSpec = _native.TensorSpec
+_native._notice_repeated_softmax()
 
 __all__ = [name for name in dir() if not name.startswith("_") and name not in ("importlib", "REASONS", "attribute_error",
-                                                                               "functions", "tensors")]
+                                                                               "functions", "tensors", "containers",
+                                                                               "initializers")]
 
 
 def _missing(module, names, name):
@@ -51,7 +58,8 @@ def __getattr__(name):
     raise _missing(__name__, __all__, name)
 
 
-for _module in (bitwise, config, data, dtypes, errors, image, linalg, math, nest, nn, random, signal):
+for _module in (audio, bitwise, config, data, debugging, distribute, dtypes, errors, image, io, linalg, lookup, math, nest, nn,
+                random, signal, strings, summary, test, train):
     def _getattr(name, module=_module):
         raise _missing(module.__name__, list(vars(module)), name)
     _module.__getattr__ = _getattr

@@ -82,7 +82,29 @@ def _set_intra(num_threads):
     _set_num_threads(num_threads)
 
 
+class LogicalDeviceConfiguration:
+    """Limits of a logical device, which the engine has no use for."""
+
+    def __init__(self, memory_limit=None, experimental_priority=None, experimental_device_ordinal=None):
+        self.memory_limit = memory_limit
+
+
+def set_logical_device_configuration(device, logical_devices):
+    """Nothing: a device is one; replicas on the processor are named cpu:0, cpu:1 ..."""
+
+
+def get_logical_device_configuration(device):
+    """None: a device is one."""
+
+
+def _enable_op_determinism():
+    """Nothing: results are the same in every run, on any number of threads."""
+
+
+experimental_run_functions_eagerly = run_functions_eagerly
 experimental = types.SimpleNamespace(
+    enable_op_determinism=_enable_op_determinism, VirtualDeviceConfiguration=LogicalDeviceConfiguration,
+    set_virtual_device_configuration=set_logical_device_configuration,
     set_memory_growth=_set_memory_growth, get_memory_growth=_get_memory_growth,
     list_physical_devices=list_physical_devices, list_logical_devices=list_logical_devices,
     run_functions_eagerly=run_functions_eagerly)

@@ -7,14 +7,14 @@ from .. import (DType, bfloat16, bool_, float16, float32, float64, int8, int16, 
 
 double, half = float64, float16
 globals()["bool"] = bool_
-saturate_cast = ops.saturate_cast
+saturate_cast, cast = ops.saturate_cast, ops.cast
 
 ALL = (bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 
 
 def as_dtype(type_value):
     """The dtype of this name, of this type of NumPy, or of float, int or bool."""
-    return type_value if isinstance(type_value, DType) else DType(type_value)
+    return type_value if isinstance(type_value, DType) or getattr(type_value, "name", "") == "string" else DType(type_value)
 
 
 def _limits(dtype):

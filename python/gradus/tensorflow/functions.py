@@ -1,42 +1,96 @@
 """tf.function, and functions of functions: branches, loops, maps over rows."""
 import builtins
+import contextlib
 import functools
 import inspect
 import sys
-import warnings
+import time
 
 from .. import Function, _native, cond as _cond, function as _function, scan as _scan, vectorized_map as _vectorized
 from .. import while_loop as _while_loop
+from .._warnings import warn
+from ..datasets import CallsPython
 from . import nest
 from .shapes import TensorSpec
 from .tensors import convert_to_tensor, is_tensor
 
-__all__ = ["cond", "case", "executing_eagerly", "foldl", "foldr", "function", "group", "inside_function", "map_fn", "no_op",
+__all__ = ["ConcreteFunction", "cond", "case", "control_dependencies", "timestamp", "executing_eagerly", "foldl", "foldr", "function", "group", "inside_function", "map_fn", "no_op",
            "numpy_function", "print", "py_function", "scan", "switch_case", "vectorized_map", "while_loop"]
 
 
 # ---- tf.function
 
-def _takes_signature(f, input_signature):
-    """f, compiled for one signature: what is no tensor in the place of a spec becomes one."""
-    specs = tuple(input_signature)
-    compiled = _function(f, input_signature=nest.flatten(list(specs)))
-    parameters = list(inspect.signature(f).parameters) if callable(f) else []
-    method = bool(parameters) and parameters[0] == "self"
+class _WithSignature:
+    """A function that is compiled for one signature: what is no tensor in the place of a spec becomes one. As a method it
+    leaves out the object that it belongs to."""
 
-    @functools.wraps(f)
-    def call(*args, **kwargs):
-        given = list(args)
-        for name in parameters[len(given):]:
-            if name in kwargs:
-                given.append(kwargs.pop(name))
-        first = int(method and len(given) > len(specs))
-        for i, spec in enumerate(specs[:len(given) - first]):
-            given[first + i] = _as_spec(spec, given[first + i])
-        return compiled(*given, **kwargs)
-    call.python_function = f
-    call.explain = compiled.explain
-    return call
+    def __init__(self, f, input_signature):
+        functools.update_wrapper(self, f)
+        self.python_function, self.input_signature = f, tuple(input_signature)
+        self._compiled = _function(f, input_signature=nest.flatten(list(self.input_signature)))
+        self.explain = self._compiled.explain
+        self._parameters = inspect.signature(f)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        try:
+            bound = self._parameters.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}: {error}") from None
+        given = list(bound.args)
+        before = max(len(given) - len(self.input_signature), 0)  # self of a method
+        for i, spec in enumerate(self.input_signature[:len(given) - before]):
+            given[before + i] = _as_spec(spec, given[before + i])
+        return self._compiled(*given, **bound.kwargs)
+
+    def get_concrete_function(self, *args, **kwargs):
+        """The function for its signature, or for these specs."""
+        return _concrete(self.python_function, args or self.input_signature, kwargs)
+
+
+class ConcreteFunction:
+    """A function for one signature."""
+
+    def __init__(self, f, specs, options):
+        self._call = _WithSignature(functools.wraps(f)(functools.partial(f, **options)) if options else f, specs)
+        self.name = getattr(f, "__name__", "function")
+        self.structured_input_signature = (tuple(specs), dict(options))
+        self.inputs = nest.flatten(list(specs))
+        self.explain = self._call.explain
+
+    def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+    def __repr__(self):
+        return f"<ConcreteFunction {self.name}{tuple(self.inputs)}>"
+
+
+def _concrete(f, args, kwargs):
+    """A function for the specs of its arguments; tensors stand for their specs, other values are as they are."""
+    def spec_of(arg):
+        if isinstance(arg, _native.TensorSpec):
+            return arg
+        return TensorSpec.from_tensor(convert_to_tensor(arg))
+    parameters = inspect.signature(f)
+    bound = parameters.bind(*args, **kwargs)
+    specs, options = [], {}
+    for name, value in bound.arguments.items():
+        leaves = nest.flatten(value)
+        if any(isinstance(leaf, _native.TensorSpec) or is_tensor(leaf) for leaf in leaves):
+            specs.append(nest.map_structure(spec_of, value))
+        else:
+            options[name] = value
+    return ConcreteFunction(f, specs, options)
+
+
+def _get_concrete_function(self, *args, **kwargs):
+    """The function for these TensorSpecs, or for the specs of these tensors."""
+    return _concrete(self.python_function, args, kwargs)
+
+
+Function.get_concrete_function = _get_concrete_function
 
 
 def _as_spec(spec, value):
@@ -55,7 +109,7 @@ def function(func=None, input_signature=None, autograph=True, jit_compile=None, 
     a warning tells after eight.
     """
     def compiled(f):
-        return _function(f) if input_signature is None else _takes_signature(f, input_signature)
+        return _function(f) if input_signature is None else _WithSignature(f, input_signature)
     return compiled if func is None else compiled(func)
 
 
@@ -201,7 +255,7 @@ def py_function(func=None, inp=None, Tout=None, name=None):
     """func(*inp) in Python, as tensors of these dtypes. It has no place in a traced function; in the functions of
     tf.data it has: they then run in Python for each element."""
     if _native._is_traced():
-        raise NotImplementedError("py_function: Python does not run in a compiled function; call it outside of it")
+        raise CallsPython("py_function: Python does not run in a compiled function; call it outside of it")
     found = func(*[convert_to_tensor(x) for x in inp or ()])
     if Tout is None or isinstance(Tout, (list, tuple)) and not Tout:
         return []
@@ -225,7 +279,7 @@ _told = set()
 def _tell_once(place, message):
     if place not in _told:
         _told.add(place)
-        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        warn(message)
 
 
 def print_(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=None):
@@ -237,6 +291,19 @@ def print_(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=Non
 
 def group(*inputs, **kwargs):
     """Nothing: ops run in order."""
+
+
+@contextlib.contextmanager
+def control_dependencies(control_inputs):
+    """A `with` block of no effect: what changes state happens in the order in which it is written."""
+    yield
+
+
+def timestamp(name=None):
+    """Seconds since 1970, float64. In a traced function it is that of the trace."""
+    if _native._is_traced():
+        _tell_once("timestamp", "tf.timestamp in a traced function is the time when it is traced: call it outside")
+    return convert_to_tensor(time.time(), _native.float64)
 
 
 def no_op(name=None):

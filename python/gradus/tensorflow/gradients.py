@@ -2,8 +2,8 @@
 import enum
 import inspect
 
-from .. import GradientTape as _Tape, _native, ops, recompute_grad
-from . import nest
+from .. import GradientTape as _Tape, Loss, _native, ops, recompute_grad
+from . import distribute, nest
 from .tensors import convert_to_tensor, is_tensor
 
 __all__ = ["GradientTape", "Gradients", "UnconnectedGradients", "clip_by_global_norm", "custom_gradient", "global_norm",
@@ -33,6 +33,13 @@ class Gradients(list):
         return self._whole if same else None
 
 
+def _of_replica(target):
+    """A tensor as the loss of a replica: the gradients of all are added, as TensorFlow does. A Loss is of the batch."""
+    if isinstance(target, Loss) or not is_tensor(target):
+        return target
+    return Loss.total(ops.reduce_sum(target) if convert_to_tensor(target).ndim else target)
+
+
 class GradientTape(_Tape):
     """Records what this thread computes within `with`, for gradients, which may be asked afterwards."""
 
@@ -40,6 +47,8 @@ class GradientTape(_Tape):
         """The gradients of the target, a tensor or a nest of them, by the sources, in their nest. None for a source that
         the target does not depend on, or zeros if unconnected_gradients says so. Targets that are no scalars, and
         several ones, are summed."""
+        if distribute.is_within_step() and output_gradients is None:
+            target = nest.map_structure(_of_replica, target)
         found = super().gradient(target, sources, output_gradients, str(unconnected_gradients))
         return Gradients(found) if isinstance(found, _native.Gradients) else found
 

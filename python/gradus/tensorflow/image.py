@@ -1,6 +1,8 @@
 """tf.image: colours, sizes, boxes, measures of quality."""
-from .. import ops
+from .. import ops, random as _random
 from ._tables import fill
+from .io import decode_image, decode_jpeg, decode_png  # noqa: F401
+from .tensors import convert_to_tensor as _tensor
 
 TABLE = """
 adjust_brightness(image, delta)
@@ -55,3 +57,122 @@ def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", ext
 def ssim(img1, img2, max_val, filter_size=11, filter_sigma=1.5, k1=0.01, k2=0.03):
     """The index of structural similarity."""
     return ops.ssim(img1, img2, max_val, filter_size=filter_size, filter_sigma=filter_sigma, k1=k1, k2=k2)
+
+
+class ResizeMethod:
+    """Ways to resize."""
+    BILINEAR, NEAREST_NEIGHBOR, BICUBIC, AREA = "bilinear", "nearest", "bicubic", "area"
+    LANCZOS3, LANCZOS5, GAUSSIAN, MITCHELLCUBIC = "lanczos3", "lanczos5", "gaussian", "mitchellcubic"
+
+
+def extract_patches(images, sizes, strides, rates, padding, name=None):
+    """Windows of images [n, h, w, c], as [n, rows, columns, window]: sizes and strides as [1, rows, columns, 1]."""
+    if list(rates) != [1, 1, 1, 1]:
+        raise ValueError("extract_patches: rates are 1")
+    return ops.extract_patches(images, list(sizes)[1:3], strides=list(strides)[1:3], padding=padding)
+
+
+# ---- drawn at random: by the global seed, or by a seed of two numbers
+
+def _number(low, high, seed, stateless):
+    """One number of [low, high)."""
+    if stateless is not None:
+        return _random.stateless_uniform([], stateless, low=low, high=high)
+    return _random.uniform([], low=low, high=high, seed=seed)
+
+
+def _flipped(image, axis, seed, stateless):
+    """Each image flipped with a chance of one half: of a batch each by itself."""
+    image = _tensor(image)
+    shape = [] if image.ndim == 3 else [image.shape[0], 1, 1, 1]
+    draws = _random.uniform(shape, seed=seed) if stateless is None else _random.stateless_uniform(shape, stateless)
+    return ops.where(draws < 0.5, ops.flip(image, [image.ndim + axis]), image)
+
+
+def random_flip_left_right(image, seed=None):
+    """The image, or its mirror image, each with a chance of one half."""
+    return _flipped(image, -2, seed, None)
+
+
+def random_flip_up_down(image, seed=None):
+    """The image, or upside down, each with a chance of one half."""
+    return _flipped(image, -3, seed, None)
+
+
+def stateless_random_flip_left_right(image, seed):
+    """random_flip_left_right by a seed of two numbers."""
+    return _flipped(image, -2, None, seed)
+
+
+def stateless_random_flip_up_down(image, seed):
+    """random_flip_up_down by a seed of two numbers."""
+    return _flipped(image, -3, None, seed)
+
+
+def _bound(name, value):
+    if value < 0:
+        raise ValueError(f"{name} is not negative, not {value}")
+    return value
+
+
+def random_brightness(image, max_delta, seed=None):
+    """adjust_brightness by a number of [-max_delta, max_delta)."""
+    return ops.add(image, ops.cast(_number(-_bound("max_delta", max_delta), max_delta, seed, None), _tensor(image).dtype))
+
+
+def stateless_random_brightness(image, max_delta, seed):
+    """random_brightness by a seed of two numbers."""
+    return ops.add(image, ops.cast(_number(-_bound("max_delta", max_delta), max_delta, None, seed), _tensor(image).dtype))
+
+
+def _contrast(images, factor):
+    x = ops.cast(images, "float32")
+    mean = ops.reduce_mean(x, axis=[-3, -2], keepdims=True)
+    return ops.saturate_cast((x - mean) * factor + mean, _tensor(images).dtype)
+
+
+def random_contrast(image, lower, upper, seed=None):
+    """Contrast by a factor of [lower, upper)."""
+    return _contrast(image, _number(_bound("lower", lower), upper, seed, None))
+
+
+def stateless_random_contrast(image, lower, upper, seed):
+    """random_contrast by a seed of two numbers."""
+    return _contrast(image, _number(_bound("lower", lower), upper, None, seed))
+
+
+def _offsets(image, size, seed, stateless):
+    """The places of a crop of this size, one for each axis."""
+    shape = tuple(image.shape)
+    size = [int(n) for n in size]
+    if len(size) != len(shape) or any(n > m for n, m in zip(size, shape)):
+        raise ValueError(f"random_crop: a crop of {size} of an image of {list(shape)}")
+    offsets = []
+    for axis, (n, m) in enumerate(zip(size, shape)):
+        if n == m:
+            offsets.append(None)
+        elif stateless is not None:
+            key = _random.stateless_fold_in(stateless, axis)
+            offsets.append(_random.stateless_integers([], key, low=0, high=m - n + 1, dtype="int32"))
+        else:
+            offsets.append(_random.integers([], low=0, high=m - n + 1, dtype="int32", seed=seed))
+    return size, offsets
+
+
+def _cropped(value, size, seed, stateless):
+    value = _tensor(value)
+    size, offsets = _offsets(value, size, seed, stateless)
+    for axis, (n, offset) in enumerate(zip(size, offsets)):
+        if offset is not None:
+            value = ops.gather(value, ops.range(n) + offset, axis=axis)
+    return value
+
+
+def random_crop(value, size, seed=None, name=None):
+    """A part of this size, at a place that is drawn."""
+    return _cropped(value, size, seed, None)
+
+
+def stateless_random_crop(value, size, seed, name=None):
+    """random_crop by a seed of two numbers."""
+    return _cropped(value, size, None, seed)

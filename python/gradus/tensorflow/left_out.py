@@ -4,20 +4,32 @@ NO_GRAPHS = "there are no graphs and sessions: programs run as they are written,
 NO_RAGGED = "there are no ragged tensors: tf.data's padded_batch and masks take rows of several lengths"
 NO_SPARSE = "there are no sparse tensors; embeddings have sparse gradients by themselves"
 NO_COMPLEX = "there are no complex dtypes: tf.signal has pairs of real numbers in the last axis"
-NO_STRINGS = "there are no tensors of strings: texts are Python's, and become numbers before they become tensors"
 NO_QUANTIZED = "there are no quantized dtypes"
 PYTHON = "Python's own lists and dicts do this"
 
 REASONS = {
-    **dict.fromkeys(["Graph", "Operation", "GraphKeys", "init_scope", "control_dependencies", "Session", "placeholder",
+    **dict.fromkeys(["Graph", "Operation", "GraphKeys", "init_scope", "Session", "placeholder",
                      "import_graph_def", "graph_util", "get_default_graph", "compat", "global_variables_initializer",
                      "get_variable", "variable_scope"], NO_GRAPHS),
     **dict.fromkeys(["RaggedTensor", "RaggedTensorSpec", "ragged", "ragged_fill_empty_rows"], NO_RAGGED),
-    **dict.fromkeys(["SparseTensor", "SparseTensorSpec", "sparse", "IndexedSlices", "IndexedSlicesSpec"], NO_SPARSE),
+    **dict.fromkeys(["SparseTensor", "SparseTensorSpec", "sparse", "IndexedSlicesSpec", "VarLenFeature", "SparseFeature"], NO_SPARSE),
     **dict.fromkeys(["complex", "complex64", "complex128", "real", "imag", "conj", "angle"], NO_COMPLEX),
-    **dict.fromkeys(["string", "strings", "as_string", "string_split"], NO_STRINGS),
+    "string_split": "tf.strings.split splits one string",
     **dict.fromkeys(["quantization", "qint8", "qint16", "qint32", "quint8", "quint16"], NO_QUANTIZED),
-    **dict.fromkeys(["lookup", "TensorArray", "TensorArraySpec"], PYTHON),
+    "MutableHashTable": PYTHON,
+    "RaggedFeature": NO_RAGGED,
+    "profiler": "tf.function's explain() and gradus.function(profile=True) tell where the time goes",
+    "text": "event files have numbers, histograms and images",
+    "trace_on": "tf.function's explain() shows the program",
+    "trace_export": "tf.function's explain() shows the program",
+    "ParameterServerStrategy": "parameter servers are driven from C++, docs/distribution.md",
+    "CentralStorageStrategy": "Variables are the same on all replicas: MirroredStrategy",
+    "TPUStrategy": "no TPU is driven from Python",
+    "encode_jpeg": "images are written as PNG: tf.io.encode_png",
+    "decode_gif": "images are read from JPEG and PNG",
+    "decode_bmp": "images are read from JPEG and PNG",
+    "make_csv_dataset": "read the file by NumPy or pandas, and give arrays to from_tensor_slices",
+    "CsvDataset": "read the file by NumPy or pandas, and give arrays to from_tensor_slices",
     "estimator": "tf.estimator has left TensorFlow, too: write a training loop",
     "feature_column": "layers of preprocessing do this",
     "lite": "models are exported as programs of C, see docs/export.md",

@@ -136,3 +136,33 @@ def top_k(input, k=1, sorted=True, index_type="int32", name=None):
     """The k largest elements of the last axis and their places."""
     from .math import top_k as found
     return found(input, k, sorted, index_type)
+
+
+def max_pool(input, ksize, strides, padding, data_format=None, name=None):
+    """The largest elements of windows, of one to three spatial axes."""
+    rank = ops.shape(input).shape[0] - 2
+    return (max_pool1d, max_pool2d, max_pool3d)[rank - 1](input, ksize, strides, padding, data_format)
+
+
+def avg_pool(input, ksize, strides, padding, data_format=None, name=None):
+    """The means of windows, of one to three spatial axes."""
+    rank = ops.shape(input).shape[0] - 2
+    return (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input, ksize, strides, padding, data_format)
+
+
+def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):
+    """The sum of the examples' losses, divided by the number of examples of the whole batch: in a step of a strategy the
+    shares of the replicas add up to the mean."""
+    from .distribute import get_strategy
+    loss = ops.add(per_example_loss, 0)
+    if sample_weight is not None:
+        loss = ops.multiply(loss, ops.cast(sample_weight, loss.dtype))
+    if global_batch_size is None:
+        global_batch_size = loss.shape[0] * get_strategy().num_replicas_in_sync
+    return ops.divide(ops.reduce_sum(loss), ops.cast(global_batch_size, loss.dtype))
+
+
+def scale_regularization_loss(regularization_loss):
+    """The sum of penalties, as a share of one replica."""
+    from .distribute import get_strategy
+    return ops.divide(ops.reduce_sum(regularization_loss), get_strategy().num_replicas_in_sync)

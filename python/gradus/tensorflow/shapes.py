@@ -130,3 +130,8 @@ for _type in (Tensor, Variable, Loss):
     _type.shape = property(lambda self, _sizes=_sizes: TensorShape(_sizes(self)), doc=_type.shape.__doc__)
     _type.get_shape = _get_shape
     _type.set_shape = _set_shape
+
+
+def type_spec_from_value(value):
+    """The spec of a tensor."""
+    return TensorSpec(value.shape, value.dtype)

@@ -8,6 +8,7 @@ from .. import Loss, Tensor, Variable as _Variable, constant as _constant, float
 from ._tables import fill
 from .dtypes import as_dtype
 from .shapes import TensorShape
+from .texts import StringTensor, is_string_like, string
 
 newaxis = None
 
@@ -96,17 +97,21 @@ class Variable(metaclass=_VariableClass):
 
 
 def is_tensor(x):
-    """True for a Tensor, a Variable and a Loss."""
-    return isinstance(x, (Tensor, _Variable, Loss))
+    """True for a Tensor, a Variable, a Loss and a tensor of strings."""
+    return isinstance(x, (Tensor, _Variable, Loss, StringTensor))
 
 
 def constant(value, dtype=None, shape=None, name="Const"):
-    """A tensor with a copy of numbers, lists or an array. One number fills the shape."""
+    """A tensor with a copy of numbers, lists or an array, or of strings. One number fills the shape."""
+    if dtype == string or (dtype is None and is_string_like(value)):
+        return StringTensor(value)
     return _constant(value, dtype, None if shape is None else TensorShape(shape))
 
 
 def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
     """The tensor that a value stands for. ValueError for a tensor of another dtype: tf.cast changes it."""
+    if dtype == string or (dtype is None and is_string_like(value)):
+        return StringTensor(value)
     if is_tensor(value):
         tensor = _constant(value)
         if dtype is not None and tensor.dtype != as_dtype(dtype):

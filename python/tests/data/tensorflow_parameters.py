@@ -8,7 +8,7 @@ import pathlib
 
 import tensorflow as tf
 
-MODULES = ("math", "nn", "linalg", "image", "signal", "random", "bitwise")
+MODULES = ("math", "nn", "linalg", "image", "signal", "random", "bitwise", "io", "strings", "debugging", "summary", "audio")
 
 
 def parameters(function):

@@ -42,8 +42,10 @@ class CpuProgram final : public Executable {
   std::unique_ptr<State> state_;
 };
 
+namespace cpu_backend {
 /// The whole compiler (backend/cpu/compile.cpp reads from top to bottom). Thread-safe. ResourceExhausted, naming the
 /// smallest that works, if the budget of the options is too small.
 std::shared_ptr<const CpuProgram> compile(Graph graph, const CompileOptions& options = {});
+}  // namespace cpu_backend
 
 }  // namespace gradus

@@ -1,13 +1,13 @@
 /// Values that meet in a formula of their elements form a class, whose values are cut at the same places. A class that
 /// assigns state is divided. Its values are gathered for all other readers.
-#include "gradus/backend/divided_state.h"
+#include "gradus/backend/parts/divided_state.h"
 #include <algorithm>
 #include <limits>
 #include <map>
-#include "gradus/backend/sharded_program.h"
+#include "gradus/backend/parts/partition.h"
 #include "gradus/base/divide.h"
 #include "gradus/compiler/loops.h"
-#include "gradus/graph/per_value.h"
+#include "gradus/graph/rewriter.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/shards_ops.h"
 #include "gradus/ops/views.h"
@@ -151,15 +151,15 @@ class Divider {
       : from_(graph),
         rank_(static_cast<std::size_t>(rank)),
         division_(graph, ranks),
-        whole_(graph, -1),
-        part_(graph, -1) {}
+        whole_(graph, made_.graph),
+        part_(graph, made_.graph) {}
 
   DividedGraph run() {
     for (int i = 0; i < from_.size(); ++i) take(i);
     for (std::size_t k = 0; k < from_.inputs.size(); ++k) {
       const int input = from_.inputs[k];
       const bool is_part = division_.is_part(input);
-      made_.graph.inputs.push_back(is_part ? part_[input] : whole_[input]);
+      made_.graph.inputs.push_back((is_part ? part_ : whole_)[input]);
       made_.inputs.push_back(is_part ? cuts_of_input_.at(input) : Cuts());
     }
     for (const int output : from_.outputs) {
@@ -168,8 +168,7 @@ class Divider {
       made_.graph.outputs.push_back(is_part ? part_[output] : whole(output));
       made_.outputs.push_back(is_part ? division_.cuts_of(of) : Cuts());
     }
-    for (const int input : from_.dying)
-      made_.graph.dying.push_back(division_.is_part(input) ? part_[input] : whole_[input]);
+    for (const int input : from_.dying) made_.graph.dying.push_back((division_.is_part(input) ? part_ : whole_)[input]);
     return std::move(made_);
   }
 
@@ -195,9 +194,7 @@ class Divider {
     const Value& v = from_[i];
     scope_ = v.scope;
     if (v.is_input()) {
-      // Its class is known when the first of its readers is met.
-      if (!division_.is_part(i)) whole_[i] = to().add(v);
-      else part_[i] = to().add(v);
+      (division_.is_part(i) ? part_ : whole_).keep(i);  // its class is known when the first of its readers is met
       return;
     }
     if (joins_in(v)) return take_join(i);
@@ -205,33 +202,37 @@ class Divider {
     if (const int of = division_.reduced_by(i); of >= 0) return take_reduction(i, of);
     Value same = v;
     for (int& operand : same.in) operand = whole(operand);
-    whole_[i] = to().add(std::move(same));
+    whole_.replace(i, std::move(same));
   }
 
   void take_join(int i) {
     const int sum = division_.sum_of(i);
     const bool divides = division_.divides(sum);
     Value same = from_[i];
-    same.in = {divides ? part_[sum] : whole_[sum], whole(from_[i].in[1])};
+    same.in = {(divides ? part_ : whole_)[sum], whole(from_[i].in[1])};
     same.spec = to()[same.in[0]].spec;
-    (divides ? part_ : whole_)[i] = to().add(std::move(same));
+    (divides ? part_ : whole_).replace(i, std::move(same));
   }
 
   void take_divided(int i) {
     const Value& v = from_[i];
     const Cuts& cuts = division_.cuts_of(i);
     if (is<AllReduce>(v)) {
-      part_[i] = to().add({.op = v.op, .in = {whole(v.in[0])}, .spec = flat(v.spec, size_of(cuts)), .scope = v.scope});
-      made_.exchanges[part_[i]] = {cuts, false, v.spec};
+      made_.exchanges[take_flat(i, {whole(v.in[0])})] = {cuts, false, v.spec};
       return;
     }
     if (is<ReshapeOp>(v) || is<Divisible>(v)) {
-      part_[i] = part(v.in[0], cuts);
+      part_.set(i, part(v.in[0], cuts));
       return;
     }
     std::vector<int> in;
     for (const int operand : v.in) in.push_back(part(operand, cuts));
-    part_[i] = to().add({.op = v.op, .in = std::move(in), .spec = flat(v.spec, size_of(cuts)), .scope = v.scope});
+    take_flat(i, std::move(in));
+  }
+  /// This rank's elements of value i, computed by its op from those in `in`.
+  int take_flat(int i, std::vector<int> in) {
+    const Spec spec = flat(from_[i].spec, size_of(division_.cuts_of(i)));
+    return part_.replace(i, {.op = from_[i].op, .in = std::move(in), .spec = spec, .scope = from_[i].scope});
   }
 
   /// This rank's elements of value i.
@@ -264,7 +265,7 @@ class Divider {
     const int i = division_.sum_of(given);
     if (whole_[i] >= 0) return whole_[i];
     const Spec& spec = from_[i].spec;
-    return whole_[i] = gathered(part_[i], division_.cuts_of(i), spec);
+    return whole_.set(i, gathered(part_[i], division_.cuts_of(i), spec));
   }
   int gathered(int part, const Cuts& cuts, const Spec& spec) {
     const int all = to().add({.op = {}, .in = {part}, .spec = spec, .scope = scope_});
@@ -293,14 +294,14 @@ class Divider {
     const std::int64_t all = of_blocks.back();
     const int gathered_blocks = gathered(joined, of_blocks, {dtype, {all}});
     const int result = all > 1 ? add(v.op, {gathered_blocks}, dtype, {1}) : gathered_blocks;
-    whole_[i] = reshaped(result, v.spec.shape);
+    whole_.set(i, reshaped(result, v.spec.shape));
   }
 
   const Graph& from_;
   const std::size_t rank_;
   const Division division_;
   DividedGraph made_;
-  PerValue<int> whole_, part_;
+  GraphRewriter whole_, part_;  // a value may have both
   std::map<int, Cuts> cuts_of_input_;
   std::map<std::pair<int, std::int64_t>, int> parts_of_whole_;
   std::uint32_t scope_ = 0;

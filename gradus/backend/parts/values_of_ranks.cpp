@@ -1,4 +1,4 @@
-#include "gradus/backend/values_of_ranks.h"
+#include "gradus/backend/parts/values_of_ranks.h"
 #include <cstring>
 #include <numeric>
 #include "gradus/backend/divided_value.h"
@@ -19,11 +19,12 @@ Ref<Buffer> own_part(const Ref<Buffer>& value, const Cuts& cuts, DType dtype, in
 
 }  // namespace
 
-std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const DividedGraph& divided, std::span<const Ref<Buffer>> inputs) {
+std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const Graph& graph, std::span<const Cuts> cuts,
+                                    std::span<const Ref<Buffer>> inputs) {
   std::vector<Ref<Buffer>> own(inputs.begin(), inputs.end());
   static const Cuts whole;
-  const auto cuts_of = [&](std::size_t k) -> const Cuts& { return divided.inputs.empty() ? whole : divided.inputs[k]; };
-  const auto type_of = [&](std::size_t k) { return divided.graph[divided.graph.inputs[k]].spec.dtype; };
+  const auto cuts_of = [&](std::size_t k) -> const Cuts& { return cuts.empty() ? whole : cuts[k]; };
+  const auto type_of = [&](std::size_t k) { return graph[graph.inputs[k]].spec.dtype; };
   std::vector<std::size_t> places;
   std::vector<ShardRun::Gathered> cut_elsewhere;
   for (std::size_t k = 0; k < own.size(); ++k)
@@ -40,11 +41,8 @@ std::vector<Ref<Buffer>> own_inputs(ShardRun& run, const DividedGraph& divided, 
   return own;
 }
 
-Ref<Buffer> own_output(const DividedGraph& divided, std::size_t k, const Ref<Buffer>& place) {
-  const DividedValue* const value = DividedValue::of(*place);
-  if (value && !divided.outputs.empty() && value->cuts() == divided.outputs[k]) return value->part();
-  const bool is_whole = divided.outputs.empty() || divided.outputs[k].empty();
-  return value || RepeatedValue::of(*place) || !is_whole ? nullptr : place;
+Ref<Buffer> own_output(const Cuts& cuts, const Ref<Buffer>& place) {
+  return !cuts.empty() || DividedValue::of(*place) || RepeatedValue::of(*place) ? nullptr : place;
 }
 
 ShardRun::Gathered values_of_shards(const ShardRun& run, DType dtype, const std::array<std::int64_t, 2>& elements,

@@ -1,5 +1,5 @@
 /// The executables compiled for parts of graphs.
-#include "gradus/backend/shared_executables.h"
+#include "gradus/backend/parts/shared_executables.h"
 #include <atomic>
 #include <mutex>
 #include <optional>

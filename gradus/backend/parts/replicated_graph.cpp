@@ -1,4 +1,4 @@
-#include "gradus/backend/replicated_graph.h"
+#include "gradus/backend/parts/replicated_graph.h"
 #include <algorithm>
 #include <map>
 #include "gradus/base/error.h"
@@ -29,21 +29,19 @@ using Input = ReplicatedGraph::Input;
 class Replication {
  public:
   Replication(const Graph& whole, const ReplicaSlots& slots)
-      : whole_(whole), slots_(slots), cut_(whole, no_exchanges_), common_(whole, -1), own_(at(slots.slots())) {
+      : whole_(whole), slots_(slots), cut_(whole, no_exchanges_), common_(whole, made_.graph), own_(at(slots.slots())) {
     for (std::size_t k = 0; k < whole.inputs.size(); ++k) place_of_input_.emplace(whole.inputs[k], static_cast<int>(k));
   }
 
   ReplicatedGraph run() && {
-    const std::vector<ShardPart> parts = cut_.parts();
+    const std::vector<GraphPart> parts = cut_.parts();
     const std::vector<ShardSum> sums = cut_.sums();
-    int last = 0;
-    for (const ShardPart& part : parts) last = std::max(last, part.time);
-    for (const ShardSum& sum : sums) last = std::max(last, sum.time);
-    for (int time = 0; time <= last; ++time) {
-      for (const ShardPart& part : parts)
-        if (part.time == time) take(part);
+    const int last = std::max(cut_.last_sum(), parts.empty() ? 0 : parts.back().key.stage);
+    for (int stage = 0; stage <= last; ++stage) {
+      for (const GraphPart& part : parts)
+        if (part.key.stage == stage) take(part);
       for (const ShardSum& sum : sums)
-        if (sum.time == time) join(sum);
+        if (sum.stage == stage) join(sum);
     }
     for (const int output : whole_.outputs) hand_out(cut_.source_of(output));
     for (const int dying : whole_.dying) {
@@ -76,8 +74,8 @@ class Replication {
   }
   int common(int i) {
     if (common_[i] < 0 && whole_[i].is_input())
-      common_[i] = input({Input::Kind::whole, place_of_input_.at(i)}, whole_[i].spec);
-    if (common_[i] < 0 && whole_[i].is_constant) common_[i] = graph().add(whole_[i]);
+      common_.set(i, input({Input::Kind::whole, place_of_input_.at(i)}, whole_[i].spec));
+    if (common_[i] < 0 && whole_[i].is_constant) common_.keep(i);
     internal_check(common_[i] >= 0, "a value for all replicas is read before it is there");
     return common_[i];
   }
@@ -90,21 +88,21 @@ class Replication {
 
   // ---------------------------------------------------------------- parts
 
-  void take(const ShardPart& part) {
-    if (part.is_for_all()) {
+  void take(const GraphPart& part) {
+    if (part.key.place == for_all) {
       std::vector<int> given;
       for (const int i : part.inputs) given.push_back(common(i));
       const std::vector<int> results = in_place(part.graph, given);
-      for (std::size_t k = 0; k < results.size(); ++k) common_[part.outputs[k]] = results[k];
+      for (std::size_t k = 0; k < results.size(); ++k) common_.set(part.outputs[k], results[k]);
       return;
     }
     for (int slot = 0; slot < slots_.slots(); ++slot) {
-      if (!slots_.has(slot, part.length)) continue;
+      if (!slots_.has(slot, part.key.place)) continue;
       std::vector<int> given;
       for (const int i : part.inputs) given.push_back(cut_.length_of(i) < 0 ? common(i) : own(slot, i));
-      const std::vector<int> results = slots_.all_have(slot, part.length)
+      const std::vector<int> results = slots_.all_have(slot, part.key.place)
                                            ? in_place(part.graph, given)
-                                           : in_branch(part.graph, given, is_there(slot, part.length));
+                                           : in_branch(part.graph, given, is_there(slot, part.key.place));
       for (std::size_t k = 0; k < results.size(); ++k) own_[at(slot)][part.outputs[k]] = results[k];
     }
   }
@@ -137,9 +135,9 @@ class Replication {
 
   void join(const ShardSum& sum) {
     const AnyOp& op = whole_[sum.value].op;
-    if (const AllReduce* reduce = op.as<AllReduce>()) common_[sum.value] = sum_of(sum, *reduce);
-    else if (const FromShard* from = op.as<FromShard>()) common_[sum.value] = from_shard(sum, *from);
-    else common_[sum.value] = gathered(sum);
+    if (const AllReduce* reduce = op.as<AllReduce>()) common_.set(sum.value, sum_of(sum, *reduce));
+    else if (const FromShard* from = op.as<FromShard>()) common_.set(sum.value, from_shard(sum, *from));
+    else common_.set(sum.value, gathered(sum));
   }
 
   int sum_of(const ShardSum& sum, const AllReduce& reduce) {
@@ -209,12 +207,20 @@ class Replication {
     return all;
   }
 
-  int gathered(const ShardSum& sum) {
-    std::array<int, 2> counts{}, all{-1, -1};
+  struct OfAll {
+    std::array<int, 2> counts{}, values{-1, -1};  // by length: the values of a replica, and that of all shards
+  };
+  OfAll of_all(const ShardSum& sum, bool is_row) {
+    OfAll all;
     for (const int part : sum.parts) {
       const auto length = at(cut_.length_of(part));
-      all[length] = from_all(part, false, counts[length]);
+      all.values[length] = from_all(part, is_row, all.counts[length]);
     }
+    return all;
+  }
+
+  int gathered(const ShardSum& sum) {
+    const auto [counts, all] = of_all(sum, false);
     const std::vector<Whereabouts> shards = whereabouts(counts);
     if (all[1] < 0 && std::ssize(shards) == slots_.replicas() * counts[0]) return all[0];
     std::vector<int> rows;
@@ -227,11 +233,7 @@ class Replication {
   }
 
   int from_shard(const ShardSum& sum, const FromShard& op) {
-    std::array<int, 2> counts{}, all{-1, -1};
-    for (const int part : sum.parts) {
-      const auto length = at(cut_.length_of(part));
-      all[length] = from_all(part, true, counts[length]);
-    }
+    const auto [counts, all] = of_all(sum, true);
     const Whereabouts root = whereabouts(counts)[at(op.place)];
     const int row = rows_of(all[at(root.length)], root.place, 1);
     return add(AnyOp::of(ReshapeOp{whole_[sum.value].spec.shape}), {row});
@@ -259,7 +261,7 @@ class Replication {
   ShardCut cut_;
   ReplicatedGraph made_;
   std::map<int, int> place_of_input_;              // by value of the whole
-  PerValue<int> common_;                           // values of the graph; -1: not there yet
+  GraphRewriter common_;                           // values that all replicas share
   std::vector<std::unordered_map<int, int>> own_;  // by slot
 };
 

@@ -1,4 +1,4 @@
-/// Graphs whose values name devices: compiled as parts of one device each.
+/// The one door to compilation: functions and lazy programs of every device come through it.
 #pragma once
 #include "gradus/backend/backend.h"
 
@@ -7,10 +7,10 @@ namespace gradus {
 /// Compiles `graph`. If it names no device, the backend of the default device does it. If it names several, each gets
 /// its values; parts that do not depend on each other run side by side, with copies between them. Graphs that are equal
 /// but for their devices are compiled once, while one of them is in use. A graph that joins the shards of a batch runs
-/// on them (sharded_program.h).
-std::shared_ptr<const Executable> compile_placed(Graph graph, const CompileOptions& options = {});
+/// on them (parts/sharded_program.h).
+std::shared_ptr<const Executable> compile(Graph graph, const CompileOptions& options = {});
 
-/// True if the interpreter does a first run sooner: the Backend's answer for the programs of compile_placed().
+/// True if the interpreter does a first run of compile()'s program sooner.
 bool is_interpreted_sooner(const Graph& graph, const CompileOptions& options);
 
 }  // namespace gradus

@@ -5,9 +5,6 @@
 
 namespace gradus {
 
-/// True for the op by which shards of the other length add their part to a value of all shards, its first operand.
-inline bool joins_in(const Value& v) { return v.op && v.op.joins_shards() && v.in.size() == 2; }
-
 /// True if a value of `graph` differs from shard to shard, is made of those of all shards, or may be divided.
 bool is_of_shards(const Graph& graph);
 

@@ -1,9 +1,9 @@
-#include "gradus/backend/replicated_program.h"
+#include "gradus/backend/parts/replicated_program.h"
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include "gradus/backend/replicated_graph.h"
+#include "gradus/backend/parts/replicated_graph.h"
 #include "gradus/backend/replicated_value.h"
 #include "gradus/base/error.h"
 

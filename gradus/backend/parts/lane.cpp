@@ -1,5 +1,5 @@
 /// The threads of devices.
-#include "gradus/backend/lane.h"
+#include "gradus/backend/parts/lane.h"
 #include <algorithm>
 #include <condition_variable>
 #include <deque>

@@ -6,7 +6,7 @@
 /// device first, by a tree, and then by all_reduce.
 #pragma once
 #include <array>
-#include "gradus/backend/shard_cut.h"
+#include "gradus/backend/parts/shard_cut.h"
 #include "gradus/backend/shard_run.h"
 #include "gradus/base/numbered.h"
 

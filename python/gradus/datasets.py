@@ -1,0 +1,599 @@
+"""Data sets over the engine's pipelines, with the methods of tf.data. Functions are traced once and run compiled; one that
+cannot be traced runs in Python for each element, which a warning says once."""
+import types
+
+import numpy as np
+
+from . import _native, nest
+from ._native import TensorSpec, constant, int64
+from ._warnings import warn
+from .errors import UnknownValueError
+
+AUTOTUNE = -1
+INFINITE_CARDINALITY = -1
+UNKNOWN_CARDINALITY = -2
+
+
+class CallsPython(UnknownValueError):
+    """A function that is traced calls Python on purpose, by py_function."""
+
+
+def is_tensor(value):
+    return isinstance(value, (_native.Tensor, _native.Variable, _native.Loss))
+
+
+# ---- elements
+
+def _nested(value):
+    """An element with its lists as tensors: in tf.data tuples and dicts alone are nests."""
+    if isinstance(value, dict):
+        return {key: _nested(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        made = [_nested(each) for each in value]
+        return value._make(made) if hasattr(value, "_fields") else tuple(made)
+    return value if isinstance(value, _native.Tensor) else constant(value)
+
+
+def _fields(element):
+    """The structure of an element, and its tensors."""
+    tensors = _nested(element)
+    return nest.map_structure(lambda _: None, tensors), nest.flatten(tensors)
+
+
+class _Function:
+    """A function of an element as one of its fields. The structure of what it gives is known once it was called."""
+
+    def __init__(self, f, of, spreads=True):
+        self.f, self.of, self.spreads, self.structure = f, of, spreads, None
+
+    def call(self, fields):
+        element = nest.pack_sequence_as(self.of, fields)
+        return self.f(*element) if self.spreads and isinstance(element, tuple) else self.f(element)
+
+    def __call__(self, fields):
+        self.structure, tensors = _fields(self.call(fields))
+        return tensors
+
+
+def _scalar(value, name):
+    if is_tensor(value):
+        value = value.item()
+    if isinstance(value, bool) or int(value) != value:
+        raise ValueError(f"{name} is a whole number, not {value!r}")
+    return int(value)
+
+
+class Options:
+    """Options of data sets, as attributes. The engine tunes itself, so that none changes a result."""
+
+    def __init__(self):
+        self.autotune = types.SimpleNamespace()
+        self.experimental_optimization = types.SimpleNamespace()
+        self.experimental_distribute = types.SimpleNamespace()
+        self.threading = types.SimpleNamespace()
+        self.deterministic = True
+
+
+class AutoShardPolicy:
+    """How replicas divide a data set: always by rows of batches."""
+    OFF, AUTO, FILE, DATA = -1, 0, 1, 2
+
+
+_told = set()
+
+
+def _tell_of_python(stage, f, error):
+    """Says, once for a function, that it runs in Python."""
+    code = getattr(f, "__code__", f)
+    if isinstance(error, CallsPython) or code in _told:
+        return
+    _told.add(code)
+    warn(f"{stage}: {getattr(f, '__name__', 'the function')} cannot be traced, so that it runs in Python for each element: "
+         f"{error}")
+
+
+class Dataset:
+    """Elements, nests of tensors, that a chain of stages makes: lazy, restartable, in one order for a seed whatever the
+    number of threads. Tuples and dicts are nests; a list is a tensor."""
+
+    _spec = TensorSpec  # the class of element_spec
+    _of_texts = _zipped = staticmethod(lambda given: None)  # data sets of strings, where there are
+
+    def __init__(self, stages, structure):
+        self._known, self._later = (stages, structure), None
+
+    @classmethod
+    def _deferred(cls, later):
+        """A data set whose stages later() makes when they are asked for."""
+        made = cls.__new__(cls)
+        made._known, made._later = None, later
+        return made
+
+    def _made(self):
+        if self._known is None:
+            self._known, self._later = self._later(), None
+        return self._known
+
+    _stages = property(lambda self: self._made()[0])
+    _structure = property(lambda self: self._made()[1])
+
+    def _then(self, make):
+        """The data set of make(stages), with elements of the same structure; made later where this one is."""
+        return self._through(lambda: (make(self._stages), self._structure))
+
+    def _through(self, make, calls_first=False):
+        """The data set of the stages and the structure that make() gives. calls_first: it calls a function of the first
+        element, so that it is made later."""
+        return Dataset._deferred(make) if calls_first or self._known is None else Dataset(*make())
+
+    # ---- sources
+
+    @staticmethod
+    def from_tensor_slices(tensors, name=None):
+        """The rows of tensors, arrays or lists, in their nest."""
+        texts = Dataset._of_texts(tensors)
+        if texts is not None:
+            return texts
+        structure, fields = _fields(tensors)
+        return Dataset(_native._Pipeline.slices(fields), structure)
+
+    @staticmethod
+    def from_tensors(tensors, name=None):
+        """One element."""
+        structure, fields = _fields(tensors)
+        return Dataset(_native._Pipeline.slices([t[None] for t in fields]), structure)
+
+    @staticmethod
+    def range(*args, output_type=int64, name=None):
+        """Numbers, as Python's range."""
+        return Dataset.from_tensor_slices(constant(np.arange(*map(int, args), dtype=np.int64), output_type))
+
+    @staticmethod
+    def from_generator(generator, output_types=None, output_shapes=None, args=None, output_signature=None, name=None):
+        """The elements that generator(*args) yields, anew in each pass, as `output_signature`, a nest of TensorSpecs,
+        describes them."""
+        if not callable(generator):
+            raise TypeError("from_generator: a function that makes the iterator is needed, such as lambda: iterator")
+        signature = output_signature
+        if signature is None:
+            signature = _signature(output_types, output_shapes)
+        specs, arguments = nest.flatten(signature), tuple(args or ())
+        for spec in specs:
+            if not isinstance(spec, TensorSpec):
+                raise TypeError(f"from_generator: output_signature is a nest of TensorSpecs, not of {type(spec).__name__}")
+
+        def make():
+            for element in generator(*arguments):
+                yield _as_signature(element, signature)
+        return Dataset(_native._Pipeline.generate(specs, make), nest.map_structure(lambda _: None, signature))
+
+    @staticmethod
+    def zip(*args, datasets=None, name=None):
+        """The elements of several data sets, side by side, as long as the shortest."""
+        parts = args[0] if len(args) == 1 else args or datasets
+        leaves = nest.flatten(parts)
+        if not leaves or not all(isinstance(each, Dataset) for each in leaves):
+            raise TypeError("zip: takes data sets, or a tuple or dict of them")
+        texts = Dataset._zipped(parts)
+        if texts is not None:
+            return texts
+        return Dataset._deferred(lambda: (_native._Pipeline.zip([each._stages for each in leaves]),
+                                          nest.pack_sequence_as(parts, [each._structure for each in leaves])))
+
+    @staticmethod
+    def sample_from_datasets(datasets, weights=None, seed=None, stop_on_empty_dataset=False,
+                             rerandomize_each_iteration=None):
+        """The next element of one of the data sets, drawn at random, until all have ended."""
+        shares = [] if weights is None else [float(w) for w in weights]
+        stages = _native._Pipeline.sample([each._stages for each in datasets], shares, seed, stop_on_empty_dataset,
+                                          bool(rerandomize_each_iteration))
+        return Dataset(stages, datasets[0]._structure)
+
+    @staticmethod
+    def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
+        """The next element of the data set whose number the next element of choice_dataset is."""
+        stages = _native._Pipeline.choose([each._stages for each in datasets], choice_dataset._stages,
+                                          stop_on_empty_dataset)
+        return Dataset(stages, datasets[0]._structure)
+
+    # ---- functions
+
+    def _call(self, f, spreads=True):
+        return _Function(f, self._structure, spreads)
+
+    def _traced(self, stage, f, make):
+        """make(in_python): traced if that can be, else in Python."""
+        try:
+            return make(False)
+        except UnknownValueError as error:
+            made = make(True)
+            _tell_of_python(stage, f, error)
+            return made
+
+    def map(self, map_func, num_parallel_calls=None, deterministic=None, synchronous=None, name=None):
+        """map_func of each element: the parts of a tuple are its arguments."""
+        calls = AUTOTUNE if num_parallel_calls is None else _scalar(num_parallel_calls, "num_parallel_calls")
+
+        def make():
+            f = self._call(map_func)
+            stages = self._traced("map", map_func, lambda in_python: self._stages.map(f, calls, in_python))
+            return stages, f.structure
+        return self._through(make)
+
+    def filter(self, predicate, name=None):
+        """The elements for which the predicate is true."""
+        return self._then(lambda stages: self._traced(
+            "filter", predicate, lambda in_python: stages.filter(self._call(predicate), in_python)))
+
+    def _filter_in_python(self, predicate):
+        f = _Function(predicate, self._structure, spreads=False)
+        return self._then(lambda stages: stages.filter(f, True))
+
+    def take_while(self, predicate, name=None):
+        """The elements before the first one for which the predicate is false."""
+        return self._then(lambda stages: self._traced(
+            "take_while", predicate, lambda in_python: stages.take_while(self._call(predicate), in_python)))
+
+    def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None, deterministic=None,
+                   name=None):
+        """The elements of the data sets that map_func of each element gives, block_length of one after block_length of
+        another, cycle_length data sets at a time. map_func is called when elements are asked for."""
+        cycle = 4 if cycle_length in (None, AUTOTUNE) else _scalar(cycle_length, "cycle_length")
+        return self._interleaved(map_func, cycle, 1 if block_length is None else _scalar(block_length, "block_length"),
+                                 "interleave")
+
+    def flat_map(self, map_func, name=None):
+        """The elements of the data sets that map_func of each element gives, one after the other. map_func is called when
+        elements are asked for."""
+        return self._interleaved(map_func, 1, 1, "flat_map")
+
+    def _interleaved(self, map_func, cycle, block, name):
+        def make():
+            f, found = self._call(map_func), []
+
+            def stages_of(fields):
+                made = f.call(fields)
+                if not isinstance(made, Dataset):
+                    raise TypeError(f"{name}: map_func gives a Dataset, not a {type(made).__name__}")
+                found[:] = [made._structure]
+                return made._stages
+            stages = self._stages.interleave(stages_of, cycle, block, name)
+            return stages, found[0]
+        return self._through(make, calls_first=True)
+
+    def scan(self, initial_state, scan_func, name=None):
+        """The results of scan_func(state, element), which gives the next state and a result."""
+        structure, first = _fields(initial_state)
+
+        def make():
+            results = []
+
+            def step(fields):
+                state = nest.pack_sequence_as(structure, fields[:len(first)])
+                found = scan_func(state, nest.pack_sequence_as(self._structure, fields[len(first):]))
+                after, states = _fields(found[0])
+                nest.assert_same_structure(structure, after)
+                results[:], tensors = [_fields(found[1])[0]], _fields(found[1])[1]
+                return states + tensors
+            return self._stages.scan(first, step), results[0]
+        return self._through(make)
+
+    def reduce(self, initial_state, reduce_func, name=None):
+        """The state after the last of state = reduce_func(state, element)."""
+        structure, first = _fields(initial_state)
+
+        def step(fields):
+            state = nest.pack_sequence_as(structure, fields[:len(first)])
+            return _fields(reduce_func(state, nest.pack_sequence_as(self._structure, fields[len(first):])))[1]
+        return nest.pack_sequence_as(structure, self._stages.reduce(first, step))
+
+    def apply(self, transformation_func):
+        """transformation_func(self), a data set."""
+        made = transformation_func(self)
+        if not isinstance(made, Dataset):
+            raise TypeError(f"apply: the function gives a Dataset, not a {type(made).__name__}")
+        return made
+
+    def group_by_window(self, key_func, reduce_func, window_size=None, window_size_func=None, name=None):
+        """Collects elements of one key until there are window_size of them; reduce_func(key, window) gives the data set of
+        the elements that come next."""
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError("group_by_window: window_size or window_size_func is needed, one of them")
+        size = window_size_func or (lambda key: window_size)
+
+        def make():
+            found = []
+
+            def reduced(fields):
+                made = reduce_func(fields[0], Dataset(self._stages.holding(fields[1:]), self._structure))
+                if not isinstance(made, Dataset):
+                    raise TypeError(f"group_by_window: reduce_func gives a Dataset, not a {type(made).__name__}")
+                found[:] = [made._structure]
+                return made._stages
+            stages = self._stages.group_by_window(self._call(key_func), reduced,
+                                                  lambda key: int(size(constant(key, int64))))
+            return stages, found[0]
+        return self._through(make, calls_first=True)
+
+    def bucket_by_sequence_length(self, element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes=None,
+                                  padding_values=None, pad_to_bucket_boundary=False, no_padding=False,
+                                  drop_remainder=False, name=None):
+        """Padded batches of elements of similar length."""
+        if pad_to_bucket_boundary or no_padding:
+            raise ValueError("bucket_by_sequence_length: batches are padded to their longest element")
+        return self._then(lambda stages: stages.bucket_by_sequence_length(
+            self._call(element_length_func), list(bucket_boundaries), list(bucket_batch_sizes),
+            self._shapes(padded_shapes), _numbers(padding_values), drop_remainder))
+
+    def rejection_resample(self, class_func, target_dist, initial_dist=None, seed=None, name=None):
+        """(class, element) of elements that are kept so that classes are distributed as target_dist says."""
+        return self._through(lambda: (self._stages.rejection_resample(
+            self._call(class_func), _numbers(target_dist), _numbers(initial_dist), seed), (None, self._structure)))
+
+    # ---- batches
+
+    def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None, deterministic=None, name=None):
+        """batch_size elements as one, along a new axis 0."""
+        return self._then(lambda stages: stages.batch(_scalar(batch_size, "batch_size"), bool(drop_remainder)))
+
+    def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
+        """Elements of several sizes as one, padded to the largest, or to padded_shapes."""
+        size = _scalar(batch_size, "batch_size")
+        return self._then(lambda stages: stages.padded_batch(size, self._shapes(padded_shapes), _numbers(padding_values),
+                                                             bool(drop_remainder)))
+
+    def _shapes(self, padded_shapes):
+        """One shape for each field."""
+        if padded_shapes is None:
+            return []
+        shapes = []
+        _collect_shapes(padded_shapes, self._structure, shapes)
+        return shapes
+
+    def unbatch(self, name=None):
+        """Every row of axis 0 as an element."""
+        return self._then(lambda stages: stages.unbatch())
+
+    def rebatch(self, batch_size, drop_remainder=False, name=None):
+        """Batches of another size, or of several sizes by turns."""
+        sizes = [int(n) for n in np.atleast_1d(np.asarray(batch_size))]
+        return self._then(lambda stages: stages.rebatch(sizes, bool(drop_remainder)))
+
+    def ragged_batch(self, *args, **kwargs):
+        """There are no ragged tensors: padded_batch."""
+        raise NotImplementedError("ragged_batch: there are no ragged tensors: padded_batch pads the elements")
+
+    def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
+        """Windows of elements, as data sets in the nest of an element."""
+        windows = self._stages.windows(_scalar(size, "size"), shift, stride, bool(drop_remainder))
+        return WindowDataset(windows, self)
+
+    # ---- order
+
+    def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=None, name=None):
+        """Draws each element at random from a buffer of that many."""
+        again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
+        return self._then(lambda stages: stages.shuffle(_scalar(buffer_size, "buffer_size"), seed, again))
+
+    def repeat(self, count=None, name=None):
+        """The data set several times; without a count without end."""
+        return self._then(lambda stages: stages.repeat(-1 if count is None else _scalar(count, "count")))
+
+    def take(self, count, name=None):
+        """The first elements; all for -1."""
+        count = _scalar(count, "count")
+        return self if count == -1 else self._then(lambda stages: stages.take(count))
+
+    def skip(self, count, name=None):
+        """All but the first elements; none for -1."""
+        count = _scalar(count, "count")
+        return self._then(lambda stages: stages.take(0) if count == -1 else self._stages.skip(count))
+
+    def shard(self, num_shards, index, name=None):
+        """Every num_shards-th element, from number `index` on."""
+        return self._then(lambda stages: stages.shard(_scalar(num_shards, "num_shards"), _scalar(index, "index")))
+
+    def concatenate(self, dataset, name=None):
+        """The elements of this data set, then those of another one."""
+        def make(stages):
+            nest.assert_same_structure(self._structure, dataset._structure)
+            return stages.concatenate(dataset._stages)
+        return self._then(make)
+
+    def enumerate(self, start=0, name=None):
+        """(number, element)."""
+        first = _scalar(start, "start")
+        return self._through(lambda: (self._stages.enumerate(first), (None, self._structure)))
+
+    def unique(self, name=None):
+        """Each element once. Elements are integers."""
+        return self._then(lambda stages: stages.unique())
+
+    def cache(self, filename="", name=None):
+        """Keeps the elements, in memory or in a file."""
+        return self._then(lambda stages: stages.cache_in(str(filename)) if filename else self._stages.cache())
+
+    def prefetch(self, buffer_size=AUTOTUNE, name=None):
+        """Makes elements ahead, on other threads."""
+        return self._then(lambda stages: stages.prefetch(_scalar(buffer_size, "buffer_size")))
+
+    def ignore_errors(self, log_warning=False, name=None):
+        """Leaves out elements that cannot be made."""
+        return self._then(lambda stages: stages.ignore_errors(log_warning))
+
+    def with_options(self, options, name=None):
+        """The data set: the engine tunes itself."""
+        return self
+
+    def options(self):
+        """Options, of which none was changed."""
+        return Options()
+
+    # ---- elements
+
+    def __iter__(self):
+        return Iterator(self._stages.begin(), self)
+
+    def as_numpy_iterator(self):
+        """The elements, with arrays of NumPy for tensors."""
+        for element in self:
+            yield nest.map_structure(lambda tensor: tensor.numpy(), element)
+
+    def get_single_element(self, name=None):
+        """The one element. InvalidArgumentError if there are none or several."""
+        found = list(self.take(2))
+        if len(found) != 1:
+            raise _native.InvalidArgumentError(f"get_single_element: the data set has {'no' if not found else 'several'} "
+                                               "elements, one is needed")
+        return found[0]
+
+    @property
+    def element_spec(self):
+        """The nest of TensorSpecs of an element."""
+        specs = [Dataset._spec(spec.shape, spec.dtype) for spec in self._stages.specs()]
+        return nest.pack_sequence_as(self._structure, specs)
+
+    def assert_cardinality(self, cardinality):
+        """The data set."""
+        return self
+
+    def _count(self):
+        return INFINITE_CARDINALITY if self._stages.is_endless() else self._stages.cardinality()
+
+    def cardinality(self, name=None):
+        """The number of elements, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
+        count = self._count()
+        return constant(UNKNOWN_CARDINALITY if count is None else count, int64)
+
+    def __len__(self):
+        count = self._count()
+        if count is None or count < 0:
+            raise TypeError("len(): the number of elements is " + ("not known without reading them" if count is None else
+                                                                    "infinite"))
+        return count
+
+    def __bool__(self):
+        return True
+
+    def explain(self):
+        """The report: where the time of all passes so far went."""
+        return self._stages.explain()
+
+    def __repr__(self):
+        return f"<Dataset element_spec={self.element_spec}>"
+
+
+class Iterator:
+    """One pass over a data set."""
+
+    def __init__(self, reading, dataset):
+        self._reading, self._dataset = reading, dataset
+        self._structure = dataset._structure
+
+    element_spec = property(lambda self: self._dataset.element_spec, doc="As Dataset.element_spec.")
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        fields = next(self._reading)
+        return fields[0] if self._structure is None else nest.pack_sequence_as(self._structure, fields)
+
+    def _go_to(self, epoch, index):
+        self._reading.close()
+        self._reading = self._dataset._stages.begin_at(epoch, index)
+
+    def close(self):
+        """Ends the pass, and the threads that make elements for it."""
+        self._reading.close()
+
+    def get_next(self):
+        """The next element. OutOfRangeError at the end."""
+        try:
+            return next(self)
+        except StopIteration:
+            raise _native.OutOfRangeError("get_next: the data set has ended") from None
+
+
+class WindowDataset:
+    """Windows, each as data sets in the nest of an element."""
+
+    def __init__(self, windows, source):
+        self._windows, self._source = windows, source
+
+    def _window(self, fields):
+        whole = Dataset(self._source._stages.holding(fields), self._source._structure)
+        if self._source._structure is None:
+            return whole
+        count = len(nest.flatten(self._source._structure))
+        parts = []
+        for i in range(count):
+            stages = whole._stages.map(lambda row, i=i: [row[i]], AUTOTUNE, False)
+            parts.append(Dataset(stages, None))
+        return nest.pack_sequence_as(self._source._structure, parts)
+
+    def flat_map(self, map_func, name=None):
+        """The elements of the data sets that map_func of each window gives."""
+        def make():
+            found = []
+
+            def stages_of(fields):
+                window = self._window(fields)
+                made = map_func(*window) if isinstance(window, tuple) else map_func(window)
+                found[:] = [made._structure]
+                return made._stages
+            stages = self._windows.interleave(stages_of, 1, 1, "window")
+            return stages, found[0]
+        return Dataset._deferred(make)
+
+    def __iter__(self):
+        for fields in self._windows.begin():
+            yield self._window(fields)
+
+    def __len__(self):
+        return self._windows.cardinality()
+
+
+# ---- descriptions
+
+def _numbers(values):
+    """Numbers of a nest, a list or one, for each field."""
+    if values is None:
+        return []
+    if is_tensor(values) or isinstance(values, np.ndarray):
+        values = np.atleast_1d(np.asarray(values)).tolist()
+    return [float(0 if n is None else n.item() if is_tensor(n) else n) for n in nest.flatten(values)]
+
+
+def _collect_shapes(shapes, structure, found):
+    if not nest.is_nested(structure):
+        found.append([None if n == -1 else n for n in shapes])
+        return
+    keys = sorted(structure) if isinstance(structure, dict) else range(len(structure))
+    for key in keys:
+        _collect_shapes(shapes[key], structure[key], found)
+
+
+def _signature(types_, shapes):
+    """The TensorSpecs of nests of dtypes and shapes, which from_generator took before."""
+    if types_ is None:
+        raise TypeError("from_generator: output_signature is needed, a nest of TensorSpecs")
+    if shapes is None:
+        raise TypeError("from_generator: output_shapes is needed beside output_types; output_signature says both")
+    if not nest.is_nested(types_):
+        return TensorSpec(shapes, types_)
+    found = []
+    _collect_shapes(shapes, nest.map_structure(lambda _: None, types_), found)
+    return nest.pack_sequence_as(types_, [TensorSpec(s, t) for s, t in zip(found, nest.flatten(types_))])
+
+
+def _as_signature(element, signature):
+    """The tensors of an element in the nest of a signature, in its dtypes."""
+    if isinstance(signature, dict):
+        return [t for key in sorted(signature) for t in _as_signature(element[key], signature[key])]
+    if isinstance(signature, (tuple, list)):
+        if len(element) != len(signature):
+            raise TypeError(f"from_generator: an element of {len(element)} parts, output_signature has {len(signature)}")
+        return [t for value, spec in zip(element, signature) for t in _as_signature(value, spec)]
+    return [element if isinstance(element, _native.Tensor) else constant(element, signature.dtype)]
+

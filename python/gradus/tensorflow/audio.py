@@ -1,0 +1,18 @@
+"""tf.audio: WAV files."""
+import collections
+
+from .. import _native, constant, int32
+from .texts import StringTensor
+
+DecodeWav = collections.namedtuple("DecodeWav", "audio sample_rate")
+
+
+def decode_wav(contents, desired_channels=-1, desired_samples=-1, name=None):
+    """The sound of a WAV file's contents, float32 [samples, channels], and its samples a second."""
+    audio, rate = _native._decode_wav(StringTensor(contents).item(), desired_channels, desired_samples)
+    return DecodeWav(audio, constant(rate, int32))
+
+
+def encode_wav(audio, sample_rate, name=None):
+    """The contents of a WAV file of 16 bits."""
+    return StringTensor(_native._encode_wav(audio, int(sample_rate)))

@@ -1,0 +1,271 @@
+"""tf.distribute: steps on several devices, or in several processes. run() divides the rows of its tensors among the
+replicas, whose gradients and losses are those of the whole batch."""
+import contextlib
+import enum
+import json
+import os
+import threading
+import types
+
+from .. import _native, nest, ops
+from ..datasets import Dataset
+from .tensors import is_tensor
+
+_here = threading.local()  # the strategies whose scopes this thread is in, and the replica
+
+
+class ReduceOp(enum.Enum):
+    """How values of replicas become one."""
+    SUM, MEAN = "SUM", "MEAN"
+
+
+class PerReplica:
+    """The values of a tensor on the replicas."""
+
+    def __init__(self, values):
+        self.values = tuple(values)
+
+    def __repr__(self):
+        return f"PerReplica({', '.join(map(repr, self.values))})"
+
+    def _alike(self):
+        """The value if all replicas have the same one."""
+        first = self.values[0].numpy()
+        if any(value.shape != self.values[0].shape or (value.numpy() != first).any() for value in self.values[1:]):
+            raise ValueError("a value that differs from replica to replica: strategy.reduce or "
+                             "strategy.experimental_local_results makes one of it")
+        return self.values[0]
+
+    def numpy(self):
+        """The value as an array, if all replicas have the same one."""
+        return self._alike().numpy()
+
+    def __float__(self):
+        return float(self._alike())
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+
+def _stack():
+    if not hasattr(_here, "strategies"):
+        _here.strategies, _here.replica = [], None
+    return _here.strategies
+
+
+class ReplicaContext:
+    """What a step knows of its replica. The step runs once for all of them, so that there is no number of one."""
+
+    def __init__(self, strategy):
+        self.strategy = strategy
+        self.num_replicas_in_sync = strategy.num_replicas_in_sync
+
+    @property
+    def replica_id_in_sync_group(self):
+        """0: Python runs once for all replicas."""
+        return 0
+
+    def all_reduce(self, reduce_op, value, options=None):
+        """The sum or the mean of the replicas' values."""
+        reduce = ops.all_reduce_sum if ReduceOp(_named(reduce_op)) is ReduceOp.SUM else ops.all_reduce_mean
+        return nest.map_structure(reduce, value)
+
+    def all_gather(self, value, axis, options=None):
+        """The replicas' values, side by side."""
+        return nest.map_structure(lambda x: ops.all_gather(x, axis=axis), value)
+
+
+def _named(reduce_op):
+    return getattr(reduce_op, "value", str(reduce_op)).upper()
+
+
+class Strategy:
+    """The devices of a step: scope, run, reduce."""
+
+    def __init__(self, strategy):
+        self._strategy = strategy
+        self.extended = types.SimpleNamespace(worker_devices=tuple(range(self.num_replicas_in_sync)))
+
+    @property
+    def num_replicas_in_sync(self):
+        """The replicas that compute a step together."""
+        return self._strategy.num_replicas_in_sync
+
+    @contextlib.contextmanager
+    def scope(self):
+        """Models and optimizers may be made anywhere; within, this is tf.distribute.get_strategy()."""
+        _stack().append(self)
+        try:
+            yield self
+        finally:
+            _stack().pop()
+
+    def run(self, fn, args=(), kwargs=None, options=None):
+        """fn of the arguments, with the rows of their tensors divided among the replicas. A Loss of it and gradients are
+        those of the whole batch; other tensors that it gives are PerReplica where there are several."""
+        args = args if isinstance(args, (tuple, list)) else (args,)
+
+        def step(*args, **kwargs):
+            _stack().append(self)
+            before, _here.replica = _here.replica, ReplicaContext(self)
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                _here.replica = before
+                _stack().pop()
+        step.__name__ = getattr(fn, "__name__", "step")
+        return self._strategy.run(getattr(fn, "python_function", fn), step, PerReplica, args, kwargs or {})
+
+    def reduce(self, reduce_op, value, axis=None):
+        """The sum or the mean over replicas, with an axis over that one, too."""
+        mean = ReduceOp(_named(reduce_op)) is ReduceOp.MEAN
+
+        def one(x):
+            parts = list(x.values) if isinstance(x, PerReplica) else [x]
+            if axis is not None:
+                joined = ops.concat([ops.cast(p, p.dtype) for p in parts], axis)
+                return (ops.reduce_mean if mean else ops.reduce_sum)(joined, axis=axis)
+            total = ops.add_n(parts) if len(parts) > 1 else parts[0]
+            return total / len(parts) if mean else total
+        return nest.map_structure(one, value)
+
+    def gather(self, value, axis):
+        """The values of all replicas, side by side."""
+        return nest.map_structure(lambda x: ops.concat(list(x.values), axis) if isinstance(x, PerReplica) else x, value)
+
+    def experimental_local_results(self, value):
+        """The values of the replicas of this process, as a tuple."""
+        return value.values if isinstance(value, PerReplica) else (value,)
+
+    def experimental_distribute_dataset(self, dataset, options=None):
+        """The data set, whose elements are batches of all replicas: run() divides them. A process reads its rows alone."""
+        return dataset._then(self._strategy.distribute)
+
+    def distribute_datasets_from_function(self, dataset_fn, options=None):
+        """The data set of dataset_fn(context), whose batches are those of a replica."""
+        made = dataset_fn(InputContext(self))
+        count = self.num_replicas_in_sync
+        return made if count == 1 else made._then(lambda stages: _joined(stages, count))
+
+    experimental_distribute_datasets_from_function = distribute_datasets_from_function
+
+    def experimental_distribute_values_from_function(self, value_fn):
+        """value_fn(context) for each replica."""
+        return PerReplica([value_fn(types.SimpleNamespace(replica_id_in_sync_group=i,
+                                                          num_replicas_in_sync=self.num_replicas_in_sync))
+                           for i in range(self.num_replicas_in_sync)])
+
+
+def _joined(stages, count):
+    """Batches of `count` batches, for the replicas."""
+    return stages.rebatch([count * n for n in [_batch_of(stages)]], False)
+
+
+def _batch_of(stages):
+    size = stages.specs()[0].shape[0]
+    if not isinstance(size, int):
+        first = next(iter(stages.begin()))
+        size = first[0].shape[0]
+    return int(size)
+
+
+class InputContext:
+    """What distribute_datasets_from_function tells its function: batches of a replica are read by one pipeline."""
+
+    def __init__(self, strategy):
+        self.num_replicas_in_sync = strategy.num_replicas_in_sync
+        self.num_input_pipelines, self.input_pipeline_id = 1, 0
+
+    def get_per_replica_batch_size(self, global_batch_size):
+        """The rows of a replica. ValueError unless they are equally many."""
+        if global_batch_size % self.num_replicas_in_sync:
+            raise ValueError(f"a batch of {global_batch_size} rows for {self.num_replicas_in_sync} replicas")
+        return global_batch_size // self.num_replicas_in_sync
+
+
+def _device_name(name):
+    name = str(getattr(name, "name", name)).lower().rsplit("/", 1)[-1].removeprefix("device:")
+    return name if ":" in name else f"{name}:0"
+
+
+class MirroredStrategy(Strategy):
+    """One replica on each of these devices; without a list on all GPUs, or without any on the processor."""
+
+    def __init__(self, devices=None, cross_device_ops=None):
+        super().__init__(_native._Strategy.mirrored([_device_name(each) for each in devices or ()], 0, False, False))
+
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """Replicas in several processes, which `gradus launch` or TF_CONFIG describe: each runs the same program with the same
+    batches."""
+
+    def __init__(self, cluster_resolver=None, communication_options=None):
+        super().__init__(_native._Strategy.multi_worker(0, False, False))
+        self.cluster_resolver = cluster_resolver or TFConfigClusterResolver()
+
+
+class OneDeviceStrategy(Strategy):
+    """One replica on one device."""
+
+    def __init__(self, device):
+        super().__init__(_native._Strategy.mirrored([_device_name(device)], 0, False, False))
+
+
+class TFConfigClusterResolver:
+    """The cluster that the variable TF_CONFIG describes."""
+
+    def __init__(self):
+        self._config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+        task = self._config.get("task", {})
+        self.task_type, self.task_id = task.get("type", "worker"), int(task.get("index", 0))
+
+    def cluster_spec(self):
+        """The addresses by the kinds of tasks."""
+        return dict(self._config.get("cluster", {}))
+
+
+class HierarchicalCopyAllReduce:
+    """A way to add up that TensorFlow has; here sums follow one tree, whose bits depend on no device."""
+
+    def __init__(self, num_packs=1):
+        pass
+
+
+NcclAllReduce = ReductionToOneDevice = HierarchicalCopyAllReduce
+_default = []
+
+
+def get_strategy():
+    """The strategy whose scope or step this is; else one with one replica."""
+    if _stack():
+        return _stack()[-1]
+    if not _default:
+        _default.append(Strategy(_native._Strategy.default()))
+    return _default[0]
+
+
+def has_strategy():
+    """True within the scope or the step of a strategy."""
+    return bool(_stack())
+
+
+def get_replica_context():
+    """Within a step, and without any strategy, the replica's context; None in a strategy's scope."""
+    if _stack() and _here.replica is None:
+        return None
+    return _here.replica or ReplicaContext(get_strategy())
+
+
+def in_cross_replica_context():
+    """True in the scope of a strategy, outside of its steps."""
+    return get_replica_context() is None
+
+
+def is_within_step():
+    """True while a step runs."""
+    _stack()
+    return _here.replica is not None
+
+
+cluster_resolver = types.SimpleNamespace(TFConfigClusterResolver=TFConfigClusterResolver)
+experimental = types.SimpleNamespace(MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy)

@@ -1,0 +1,244 @@
+"""tf.io: files, images, records. Contents are tensors of strings, on the host."""
+import glob as _glob
+import io as _io
+import os
+import shutil
+import types
+
+import numpy as np
+
+from .. import _native, constant
+from .dtypes import as_dtype
+from .errors import InvalidArgumentError
+from .examples import Example
+from .shapes import TensorShape
+from .tensors import convert_to_tensor
+from .texts import StringTensor, string, text_of
+
+
+def _bytes(value):
+    return value if isinstance(value, bytes) else StringTensor(value).item()
+
+
+# ---- files
+
+def read_file(filename, name=None):
+    """The contents of a file, a scalar of strings. NotFoundError if there is none."""
+    path = text_of(filename)
+    try:
+        with open(path, "rb") as file:
+            return StringTensor(file.read())
+    except OSError as error:
+        raise _native.UnavailableError(f"read_file: {error}") from None
+
+
+def write_file(filename, contents, name=None):
+    """Writes a file, whose folder is made if it does not exist."""
+    path = text_of(filename)
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(_bytes(contents))
+
+
+def matching_files(pattern, name=None):
+    """The names of the files that a pattern matches, in order."""
+    found = sorted(_glob.glob(text_of(pattern)))
+    return StringTensor(found) if found else StringTensor(np.empty([0], object))
+
+
+def _open(name, mode="r"):
+    """A file, as Python's open() gives it."""
+    return open(text_of(name), mode)
+
+
+gfile = types.SimpleNamespace(
+    GFile=_open, Open=_open, exists=lambda path: os.path.exists(text_of(path)), isdir=lambda path: os.path.isdir(text_of(path)),
+    glob=lambda pattern: sorted(_glob.glob(text_of(pattern))), listdir=lambda path: sorted(os.listdir(text_of(path))),
+    makedirs=lambda path: os.makedirs(text_of(path), exist_ok=True), mkdir=lambda path: os.mkdir(text_of(path)),
+    remove=lambda path: os.remove(text_of(path)), rmtree=lambda path: shutil.rmtree(text_of(path)),
+    rename=lambda src, dst, overwrite=False: os.replace(text_of(src), text_of(dst)),
+    copy=lambda src, dst, overwrite=False: shutil.copyfile(text_of(src), text_of(dst)),
+    join=lambda path, *paths: os.path.join(text_of(path), *map(text_of, paths)),
+    walk=lambda top, topdown=True: os.walk(text_of(top), topdown))
+
+
+# ---- images and sound
+
+def decode_image(contents, channels=None, dtype="uint8", name=None, expand_animations=True):
+    """The image of a JPEG or PNG file's contents: [height, width, channels], with as many channels as the file has unless
+    `channels` says 1, 3 or 4."""
+    image = _native._decode_image(_bytes(contents), channels or 0)
+    if as_dtype(dtype) == image.dtype:
+        return image
+    return _native.ops.convert_image_dtype(image, as_dtype(dtype))
+
+
+def decode_jpeg(contents, channels=0, ratio=1, fancy_upscaling=True, try_recover_truncated=False, acceptable_fraction=1,
+                dct_method="", name=None):
+    """As decode_image."""
+    if ratio != 1:
+        raise ValueError("decode_jpeg: ratio is 1: tf.image.resize makes it smaller")
+    return decode_image(contents, channels)
+
+
+def decode_png(contents, channels=0, dtype="uint8", name=None):
+    """As decode_image. Elements of 16 bits become 8."""
+    if as_dtype(dtype).name != "uint8":
+        raise ValueError("decode_png: the elements are uint8")
+    return decode_image(contents, channels)
+
+
+def encode_png(image, compression=-1, name=None):
+    """The contents of a PNG file of a uint8 image."""
+    return StringTensor(_native._encode_png(image))
+
+
+def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None):
+    """The elements that bytes hold, as a vector."""
+    dtype = as_dtype(out_type).numpy
+    array = np.frombuffer(_bytes(input_bytes), dtype if little_endian else dtype.newbyteorder(">"))
+    return constant(array.astype(dtype))
+
+
+def serialize_tensor(tensor, name=None):
+    """The bytes of a tensor with its dtype and shape, as parse_tensor reads them: NumPy's format."""
+    buffer = _io.BytesIO()
+    np.save(buffer, convert_to_tensor(tensor).numpy(), allow_pickle=False)
+    return StringTensor(buffer.getvalue())
+
+
+def parse_tensor(serialized, out_type, name=None):
+    """The tensor of serialize_tensor's bytes."""
+    try:
+        found = constant(np.load(_io.BytesIO(_bytes(serialized)), allow_pickle=False))
+    except (ValueError, EOFError) as error:
+        raise _native.DataLossError(f"parse_tensor: {error}") from None
+    if found.dtype != as_dtype(out_type):
+        raise InvalidArgumentError(f"parse_tensor: a tensor of {found.dtype.name}, asked for as {as_dtype(out_type).name}")
+    return found
+
+
+# ---- records
+
+class TFRecordOptions:
+    """How records are packed: as they are."""
+
+    def __init__(self, compression_type=None, **kwargs):
+        if compression_type not in (None, ""):
+            raise ValueError("TFRecordOptions: records are written as they are; gzip is read")
+
+
+class TFRecordWriter:
+    """Writes a file of records, which appears whole with close()."""
+
+    def __init__(self, path, options=None):
+        self._path, self._records = text_of(path), []
+
+    def write(self, record):
+        """Adds a record, bytes."""
+        self._records.append(_bytes(record))
+
+    def flush(self):
+        """Nothing: the file appears whole."""
+
+    def close(self):
+        """Writes the file."""
+        if self._records is not None:
+            _native._write_records(self._path, self._records)
+            self._records = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *rest):
+        if kind is None:
+            self.close()
+
+
+class FixedLenFeature:
+    """A feature of one shape."""
+
+    def __init__(self, shape, dtype, default_value=None):
+        self.shape, self.dtype, self.default_value = tuple(TensorShape(shape)), dtype, default_value
+
+
+class FixedLenSequenceFeature:
+    """A feature of rows of one shape, as many as there are."""
+
+    def __init__(self, shape, dtype, allow_missing=False, default_value=None):
+        self.shape, self.dtype, self.allow_missing = tuple(TensorShape(shape)), dtype, allow_missing
+        self.default_value = default_value
+
+
+def _parsed(name, feature, description):
+    """A feature as an array of NumPy, or as a tensor of strings."""
+    is_string = description.dtype == string
+    kind = "bytes_list" if is_string else "int64_list" if as_dtype(description.dtype).is_integer else "float_list"
+    found = None if feature is None else feature.list()
+    if found is None or not found.value:
+        if isinstance(description, FixedLenSequenceFeature) and description.allow_missing:
+            values = []
+        elif description.default_value is None:
+            raise InvalidArgumentError(f"parse_example: the record has no feature {name!r}, which has no default_value")
+        else:
+            values = np.ravel(np.asarray(description.default_value, object if is_string else None)).tolist()
+            count = int(np.prod(description.shape))
+            values = values * count if len(values) == 1 else values
+    elif feature.WhichOneof() != kind:
+        raise InvalidArgumentError(f"parse_example: the feature {name!r} is a {feature.WhichOneof()}, not a {kind}")
+    else:
+        values = found.value
+    shape = (-1, *description.shape) if isinstance(description, FixedLenSequenceFeature) else description.shape
+    try:
+        array = np.array(values, object).reshape(shape)
+    except ValueError:
+        raise InvalidArgumentError(f"parse_example: the feature {name!r} has {len(values)} values for the shape "
+                                   f"{list(shape)}") from None
+    return array if is_string else array.astype(as_dtype(description.dtype).numpy)
+
+
+def _tensor(array):
+    return StringTensor(array) if array.dtype == object else constant(array)
+
+
+def parse_single_example(serialized, features, example_names=None, name=None):
+    """The features of one record, by name, as FixedLenFeature and FixedLenSequenceFeature describe them."""
+    try:
+        found = Example.FromString(_bytes(serialized)).features.feature
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"parse_single_example: no record: {error}") from None
+    return {key: _tensor(_parsed(key, found.get(key), each)) for key, each in features.items()}
+
+
+def parse_example(serialized, features, example_names=None, name=None):
+    """parse_single_example of each record of a vector, stacked."""
+    rows = [parse_single_example(each, features) for each in StringTensor(serialized)]
+    return {key: _tensor(np.stack([np.asarray(row[key]) for row in rows])) for key in features}
+
+
+def decode_csv(records, record_defaults, field_delim=",", use_quote_delim=True, na_value="", select_cols=None, name=None):
+    """The columns of one line: a tensor each, in the dtypes of the defaults, which stand for empty fields."""
+    import csv
+    line = text_of(records)
+    fields = next(csv.reader([line], delimiter=field_delim, quoting=csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE), [])
+    fields = fields if select_cols is None else [fields[i] for i in select_cols]
+    if len(fields) != len(record_defaults):
+        raise InvalidArgumentError(f"decode_csv: {len(fields)} fields, {len(record_defaults)} defaults: {line!r}")
+    return [_column(field, default, na_value, line) for field, default in zip(fields, record_defaults)]
+
+
+def _column(field, default, na_value, line):
+    default = default[0] if isinstance(default, (list, tuple)) and default else default
+    is_type = not isinstance(default, (int, float, str, bytes)) and not hasattr(default, "ndim")
+    is_string = isinstance(default, (str, bytes, StringTensor)) or default is string
+    if field in ("", na_value):
+        if is_type:
+            raise InvalidArgumentError(f"decode_csv: an empty field, which has no default: {line!r}")
+        return StringTensor(default) if is_string else convert_to_tensor(default)
+    if is_string:
+        return StringTensor(field)
+    dtype = as_dtype(default) if is_type else convert_to_tensor(default).dtype
+    try:
+        return constant(int(field) if dtype.is_integer else float(field), dtype)
+    except ValueError:
+        raise InvalidArgumentError(f"decode_csv: {field!r} is no number: {line!r}") from None

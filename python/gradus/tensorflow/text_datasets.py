@@ -1,0 +1,306 @@
+"""Data sets whose elements hold strings. The engine keeps the order of the elements, by their numbers; an element is made of
+its number in Python, by the functions of the maps. Batches without strings are the engine's again."""
+import builtins
+import glob
+import random
+
+import numpy as np
+
+from .. import _native, constant, nest
+from ..datasets import Dataset, _Function, _scalar
+from .shapes import TensorSpec
+from .texts import StringTensor, is_string_like, string, text_of
+
+
+def _tensors(value):
+    """An element with its texts and lists as tensors."""
+    if isinstance(value, dict):
+        return {key: _tensors(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        made = [_tensors(each) for each in value]
+        return value._make(made) if hasattr(value, "_fields") else tuple(made)
+    if is_string_like(value):
+        return StringTensor(value)
+    return value if isinstance(value, _native.Tensor) else constant(value)
+
+
+def _has_strings(element):
+    return any(isinstance(leaf, StringTensor) for leaf in nest.flatten(element))
+
+
+def _stacked(elements):
+    def one(*leaves):
+        if isinstance(leaves[0], StringTensor):
+            return StringTensor(np.stack([leaf._array for leaf in leaves]))
+        return _native.ops.stack(list(leaves), 0)
+    return nest.map_structure(one, *elements)
+
+
+class TextDataset(Dataset):
+    """Elements get(number) for the numbers, or nests of them, of another data set."""
+
+    def __init__(self, numbers, get):
+        self._numbers, self._get = numbers, get
+        self._known, self._later = None, self._as_engine
+
+    def _as_engine(self):
+        """The engine's stages. TypeError if elements hold strings."""
+        self._require_numbers()
+        f = _Function(self._get, self._numbers._structure, spreads=False)
+        return self._numbers._stages.map(f, -1, True), f.structure
+
+    def _require_numbers(self):
+        if _has_strings(self._first()):
+            raise TypeError("the elements of this data set hold strings, which no model takes: map them to numbers")
+
+    def _first(self):
+        for number in self._numbers.take(1):
+            return self._get(number)
+        raise _native.DataLossError("this data set is empty, so what its elements are is not known")
+
+    def _in_order(self, name):
+        """A method that changes the order alone."""
+        method = getattr(Dataset, name)
+
+        def changed(*args, **kwargs):
+            return TextDataset(method(self._numbers, *args, **kwargs), self._get)
+        return changed
+
+    def __getattribute__(self, name):
+        if name in ("shuffle", "repeat", "take", "skip", "shard", "prefetch"):
+            return object.__getattribute__(self, "_in_order")(name)
+        return object.__getattribute__(self, name)
+
+    # ---- functions
+
+    def _called(self, f):
+        def call(number):
+            element = self._get(number)
+            return f(*element) if isinstance(element, tuple) else f(element)
+        return call
+
+    def map(self, map_func, num_parallel_calls=None, deterministic=None, synchronous=None, name=None):
+        """map_func of each element, in Python."""
+        call = self._called(map_func)
+        return TextDataset(self._numbers, lambda number: _tensors(call(number)))
+
+    def filter(self, predicate, name=None):
+        """The elements for which the predicate is true."""
+        call = self._called(predicate)
+        return TextDataset(self._numbers._filter_in_python(lambda number: constant(bool(call(number)))), self._get)
+
+    def take_while(self, predicate, name=None):
+        """The elements before the first one for which the predicate is false."""
+        def elements():
+            for element in self:
+                if not (predicate(*element) if isinstance(element, tuple) else predicate(element)):
+                    return
+                yield element
+        return of_elements(elements)
+
+    def flat_map(self, map_func, name=None):
+        """The elements of the data sets that map_func of each element gives, one after the other."""
+        return self._of_datasets(map_func, 1, 1)
+
+    def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None, deterministic=None, name=None):
+        """As flat_map, block_length elements of one after block_length of another, cycle_length data sets at a time."""
+        return self._of_datasets(map_func, 4 if cycle_length in (None, -1) else cycle_length, block_length or 1)
+
+    def _of_datasets(self, map_func, cycle, block):
+        call = self._called(map_func)
+
+        def elements():
+            sources = iter(self._numbers)
+            lanes = [None] * cycle
+            while True:
+                open_lanes = 0
+                for i in builtins.range(cycle):
+                    if lanes[i] is None:
+                        number = next(sources, None)
+                        lanes[i] = None if number is None else iter(call(number))
+                    if lanes[i] is None:
+                        continue
+                    open_lanes += 1
+                    for _ in builtins.range(block):
+                        element = next(lanes[i], None)
+                        if element is None:
+                            lanes[i] = None
+                            break
+                        yield element
+                if open_lanes == 0:
+                    return
+        return of_elements(elements)
+
+    def reduce(self, initial_state, reduce_func, name=None):
+        """The state after the last of state = reduce_func(state, element)."""
+        state = _tensors(initial_state)
+        for element in self:
+            state = _tensors(reduce_func(state, element))
+        return state
+
+    # ---- elements together
+
+    def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None, deterministic=None, name=None):
+        """batch_size elements as one, along a new axis 0."""
+        if not _has_strings(self._first()):
+            return Dataset.batch(self, batch_size, drop_remainder)
+        structure = self._numbers._structure
+
+        def get(numbers):
+            leaves = nest.flatten(numbers)
+            rows = builtins.range(int(leaves[0].shape[0]))
+            return _stacked([self._get(nest.pack_sequence_as(structure, [leaf[i] for leaf in leaves])) for i in rows])
+        return TextDataset(self._numbers.batch(_scalar(batch_size, "batch_size"), drop_remainder), get)
+
+    def cache(self, filename="", name=None):
+        """Keeps the elements, in memory."""
+        if filename:
+            raise ValueError("cache: elements that are made in Python are kept in memory, not in a file")
+        kept = {}
+
+        def get(number):
+            key = str([leaf.tolist() for leaf in nest.flatten(number)])
+            if key not in kept:
+                kept[key] = self._get(number)
+            return kept[key]
+        return TextDataset(self._numbers, get)
+
+    def enumerate(self, start=0, name=None):
+        """(number, element)."""
+        return TextDataset(self._numbers.enumerate(start), lambda pair: (pair[0], self._get(pair[1])))
+
+    def concatenate(self, dataset, name=None):
+        """The elements of this data set, then those of another one."""
+        def elements():
+            yield from self
+            yield from dataset
+        return of_elements(elements)
+
+    def unbatch(self, name=None):
+        """Every row of axis 0 as an element."""
+        def elements():
+            for element in self:
+                for i in builtins.range(len(nest.flatten(element)[0])):
+                    yield nest.map_structure(lambda leaf, i=i: leaf[i], element)
+        return of_elements(elements)
+
+    # ---- reading
+
+    def __iter__(self):
+        return (self._get(number) for number in self._numbers)
+
+    @property
+    def element_spec(self):
+        """The nest of specs of an element; those of strings are their dtype and shape."""
+        return nest.map_structure(lambda leaf: StringSpec(leaf.shape) if isinstance(leaf, StringTensor) else
+                                  TensorSpec(leaf.shape, leaf.dtype), self._first())
+
+    def _count(self):
+        return self._numbers._count()
+
+    def explain(self):
+        """The report on the order of the elements."""
+        return self._numbers.explain()
+
+    def __repr__(self):
+        return f"<Dataset element_spec={self.element_spec}>"
+
+
+class StringSpec:
+    """The shape of tensors of strings."""
+    dtype = string
+
+    def __init__(self, shape):
+        self.shape = shape
+
+    def __eq__(self, other):
+        return isinstance(other, StringSpec) and self.shape == other.shape
+
+    def __repr__(self):
+        return f"TensorSpec(shape={self.shape}, dtype=tf.string)"
+
+
+# ---- sources
+
+class _List:
+    """Elements that are made when the first one is asked for, and then stay."""
+
+    def __init__(self, make):
+        self._make, self._elements = make, None
+
+    def all(self):
+        """The elements."""
+        if self._elements is None:
+            self._elements = [_tensors(each) for each in self._make()]
+        return self._elements
+
+
+def of_elements(make):
+    """A data set of the elements that make() yields, read once and kept."""
+    kept = _List(make)
+    numbers = Dataset._deferred(lambda: Dataset.range(len(kept.all()))._made())
+    return TextDataset(numbers, lambda number: kept.all()[int(number)])
+
+
+def of_texts(tensors):
+    """The rows of a nest in which texts are; None if there are none."""
+    def is_text(value):
+        return is_string_like(value) and not isinstance(value, (str, bytes))
+
+    def leaves(value):
+        if isinstance(value, dict):
+            return [leaf for each in value.values() for leaf in leaves(each)]
+        return [leaf for each in value for leaf in leaves(each)] if isinstance(value, tuple) else [value]
+    if not any(is_text(leaf) for leaf in leaves(tensors)):
+        return None
+    columns = _tensors(tensors)
+    lengths = {int(leaf.shape[0]) for leaf in nest.flatten(columns)}
+    if len(lengths) != 1:
+        raise ValueError(f"from_tensor_slices: tensors of {sorted(lengths)} rows; all need as many")
+    return TextDataset(Dataset.range(lengths.pop()),
+                       lambda number: nest.map_structure(lambda leaf: leaf[int(number)], columns))
+
+
+def zipped(parts):
+    """zip of data sets of which one holds strings."""
+    leaves = nest.flatten(parts)
+    numbers = Dataset.zip(tuple(each._numbers if isinstance(each, TextDataset) else each for each in leaves))
+
+    def get(element):
+        made = [each._get(part) if isinstance(each, TextDataset) else part for each, part in zip(leaves, element)]
+        return nest.pack_sequence_as(parts, made)
+    return TextDataset(numbers, get)
+
+
+def list_files(file_pattern, shuffle=None, seed=None, name=None):
+    """The names of the files that patterns match: in their order if shuffle is False, else in an order that is drawn."""
+    patterns = [text_of(each) for each in StringTensor(file_pattern)._array.ravel()]
+    found = sorted(name for pattern in patterns for name in glob.glob(pattern))
+    if not found:
+        raise _native.InvalidArgumentError(f"list_files: no file matches {patterns}")
+    if shuffle is None or shuffle:
+        random.Random(seed).shuffle(found)
+    return of_texts(found)
+
+
+def _names(filenames):
+    return [text_of(each) for each in (filenames if isinstance(filenames, TextDataset) else
+                                       StringTensor(filenames)._array.ravel())]
+
+
+def TextLineDataset(filenames, compression_type=None, buffer_size=None, num_parallel_reads=None, name=None):
+    """The lines of files, without their ends."""
+    if compression_type not in (None, ""):
+        raise ValueError("TextLineDataset: files are read as they are")
+
+    def lines():
+        for path in _names(filenames):
+            with open(path, "rb") as file:
+                for line in file:
+                    yield line.rstrip(b"\r\n")
+    return of_elements(lines)
+
+
+def TFRecordDataset(filenames, compression_type=None, buffer_size=None, num_parallel_reads=None, name=None):
+    """The records of files, as strings; packed files are known by their bytes."""
+    return of_elements(lambda: (record for path in _names(filenames) for record in _native._records(path)))
