@@ -183,6 +183,7 @@
 #include "gradus/tensor/shape.h"
 #include "gradus/text/category_modes.h"
 #include "gradus/text/lookup.h"
+#include "gradus/text/text_encoding.h"
 #include "gradus/text/text_files.h"
 #include "gradus/text/text_vectorization.h"
 #include "gradus/text/tokenizer.h"

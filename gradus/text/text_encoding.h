@@ -1,12 +1,10 @@
-/// TextEncoding: what a tokenizer makes of a text, or of a pair of texts.
+/// TextEncoding: the tokens of a text, or of a pair of texts.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace gradus {
-
-namespace detail::inline rooms {
 
 /// Tokens of a text, one entry each in every list.
 struct TextEncoding {
@@ -47,7 +45,5 @@ struct TextEncoding {
     f(attention_mask, other.attention_mask);
   }
 };
-
-}  // namespace detail::inline rooms
 
 }  // namespace gradus
