@@ -75,9 +75,10 @@ namespace {
 
 void check_traces(const AnyOp& op, In inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Spec& spec = inputs[i].spec();  // throws if it is empty
     if (Context::is_active(inputs[i].node()->trace)) [[likely]]
       continue;
-    throw InvalidArgument(text(op->name, ": operand ", i, ", ", inputs[i].spec(), origin_of(*inputs[i].node()),
+    throw InvalidArgument(text(op->name, ": operand ", i, ", ", spec, origin_of(*inputs[i].node()),
                                "; return it from the function or assign it to a Variable"));
   }
 }
