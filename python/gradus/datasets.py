@@ -97,7 +97,7 @@ class Dataset:
     number of threads. Tuples and dicts are nests; a list is a tensor."""
 
     _spec = TensorSpec  # the class of element_spec
-    _of_texts = _zipped = staticmethod(lambda given: None)  # data sets of strings, where there are
+    _of_texts = _zipped = _of_generator = staticmethod(lambda *given: None)  # data sets of strings, where there are
 
     def __init__(self, stages, structure):
         self._known, self._later = (stages, structure), None
@@ -157,6 +157,9 @@ class Dataset:
         signature = output_signature
         if signature is None:
             signature = _signature(output_types, output_shapes)
+        texts = Dataset._of_generator(generator, signature, tuple(args or ()))
+        if texts is not None:
+            return texts
         specs, arguments = nest.flatten(signature), tuple(args or ())
         for spec in specs:
             if not isinstance(spec, TensorSpec):

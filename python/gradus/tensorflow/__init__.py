@@ -12,7 +12,7 @@ from .. import DType, Tensor, __version__, _native, bfloat16, float16, float32, 
 from .. import uint32, uint64
 from .._names import attribute_error
 from . import (audio, bitwise, config, containers, data, debugging, distribute, dtypes, errors, functions, gradients as _gradients,
-               image, initializers, io, linalg, lookup, math, nest, nn, random, signal, strings, summary, tensors, test, train)
+               image, initializers, io, linalg, lookup, math, nest, nn, random, signal, strings, summary, tensors, train)
 from .config import device
 from .dtypes import as_dtype, double, half
 from .left_out import REASONS
@@ -53,13 +53,13 @@ def _missing(module, names, name):
 
 
 def __getattr__(name):
-    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}"):  # keras and others, when asked for
+    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}"):  # tf.test, which needs unittest, when it is asked for
         return importlib.import_module(f"{__name__}.{name}")
     raise _missing(__name__, __all__, name)
 
 
 for _module in (audio, bitwise, config, data, debugging, distribute, dtypes, errors, image, io, linalg, lookup, math, nest, nn,
-                random, signal, strings, summary, test, train):
+                random, signal, strings, summary, train):
     def _getattr(name, module=_module):
         raise _missing(module.__name__, list(vars(module)), name)
     _module.__getattr__ = _getattr

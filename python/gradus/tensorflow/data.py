@@ -5,12 +5,13 @@ from .. import nest
 from ..datasets import (AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, AutoShardPolicy, Dataset,  # noqa: F401
                         Iterator, Options)
 from .shapes import TensorSpec
-from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_texts, zipped
+from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_generator, of_texts, zipped
 
 Dataset._spec = TensorSpec
 Dataset._of_texts = staticmethod(of_texts)
 Dataset._zipped = staticmethod(
     lambda parts: zipped(parts) if any(isinstance(each, TextDataset) for each in nest.flatten(parts)) else None)
+Dataset._of_generator = staticmethod(of_generator)
 Dataset.list_files = staticmethod(list_files)
 
 
