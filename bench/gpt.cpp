@@ -3,6 +3,7 @@
 #include "bench/gpt_model.h"
 #include "bench/inputs.h"
 #include "bench/training.h"
+#include "gradus/base/rooms.h"
 #include "gradus/nn/model.h"
 
 namespace gradus::bench {

@@ -9,8 +9,8 @@
 #include <vector>
 #include "gradus/base/error.h"
 #include "gradus/distribute/cluster.h"
-#include "gradus/distribute/commit_witness.h"
-#include "gradus/distribute/meeting_desk.h"
+#include "gradus/distribute/membership/commit_witness.h"
+#include "gradus/distribute/membership/meeting_desk.h"
 
 namespace {
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 #include "gradus/base/error.h"
-#include "gradus/distribute/parameter_questions.h"
-#include "gradus/distribute/parameter_store.h"
-#include "gradus/distribute/step_desk.h"
+#include "gradus/distribute/parameter_servers/parameter_questions.h"
+#include "gradus/distribute/parameter_servers/parameter_store.h"
+#include "gradus/distribute/parameter_servers/step_desk.h"
 
 namespace {
 

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const gradus::Tokenizer tokenizer = gradus::Tokenizer::from_json(json, "fuzzed");
     for (const std::string& text : {std::string("The river, Größe 春天 12 <s>  a"), gradus::unicode::repaired(json)}) {
-      const gradus::TextEncoding made = tokenizer.encode(text);
+      const gradus::detail::TextEncoding made = tokenizer.encode(text);
       for (std::size_t i = 0; i < made.ids.size(); ++i)
         if (made.special[i] == 0 && tokenizer.id_to_token(made.ids[i]) != made.tokens[i]) std::abort();
       (void)tokenizer.decode(made.ids, false);

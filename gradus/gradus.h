@@ -87,6 +87,7 @@
 #include "gradus/graph/graph.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/subscript.h"
+#include "gradus/graph/tensors.h"
 #include "gradus/interop/borrow.h"
 #include "gradus/interop/dlpack.h"
 #include "gradus/nn/activity_regularization.h"

@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 #include "gradus/base/error.h"
-#include "gradus/distribute/rpc.h"
-#include "gradus/distribute/ucx.h"
+#include "gradus/distribute/messages/rpc.h"
+#include "gradus/distribute/messages/ucx.h"
 
 namespace gradus {
 

@@ -16,7 +16,7 @@
 #include "gradus/backend/plugin.h"
 #include "gradus/base/input_file.h"
 #include "gradus/base/nearest.h"
-#include "gradus/distribute/network_rates.h"
+#include "gradus/distribute/messages/network_rates.h"
 #include "gradus/formats/atomic_file.h"
 
 namespace gradus::command {

@@ -101,8 +101,9 @@ class Exporter {
     const fs::path checkpoints = of_.source / RunDirectory::checkpoints_name;
     if (Checkpoints({.directory = checkpoints}, experiment.model, experiment.optimizer).restore()) return;
     load_safetensors(of_.source / "weights.safetensors", experiment.model);
-    std::cerr << "gradus: " << checkpoints.string()
-              << " has no checkpoint: the optimizer of the step begins anew, with the weights of the run\n";
+    std::cerr
+        << "gradus: " << checkpoints.string()
+        << " has no checkpoint: the optimizer of the step starts from the beginning, with the weights of the run\n";
   }
 
   void configuration() const {

@@ -6,6 +6,7 @@
 #include "apps/gradus/data.h"
 #include "gradus/base/hash.h"
 #include "gradus/base/input_file.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus::command {
 namespace {

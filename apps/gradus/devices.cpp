@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
 #include "gradus/backend/plugin.h"
-#include "gradus/distribute/network_rates.h"
+#include "gradus/distribute/messages/network_rates.h"
 #include "gradus/gradus.h"
 
 namespace gradus::command {

@@ -1,5 +1,6 @@
 /// One part after the other.
 #include "apps/gradus/experiment.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus::command {
 namespace {

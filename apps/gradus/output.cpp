@@ -9,6 +9,7 @@
 #include "apps/gradus/commands.h"
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus::command {
 

@@ -9,6 +9,7 @@
 #include "apps/gradus/model.h"
 #include "apps/gradus/path_kinds.h"
 #include "apps/gradus/ranks.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/atomic_file.h"
 
 namespace gradus::command {

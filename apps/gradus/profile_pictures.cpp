@@ -11,6 +11,7 @@
 #include "apps/gradus/decimals.h"
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/svg.h"
 #include "gradus/profile/timeline.h"
 

@@ -14,12 +14,12 @@
 #include "gradus/base/cores.h"
 #include "gradus/base/error.h"
 #include "gradus/distribute/cluster.h"
-#include "gradus/distribute/json_fields.h"
+#include "gradus/distribute/cluster/json_fields.h"
 
 namespace gradus::command {
 namespace {
 
-/// Variables of other launchers that distribute/cluster_sources.cpp reads, and their neighbours.
+/// Variables of other launchers that distribute/cluster/cluster_sources.cpp reads, and their neighbours.
 constexpr std::string_view of_others[] = {"TF_CONFIG",
                                           "RANK",
                                           "LOCAL_RANK",

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 #include "gradus/base/error.h"
-#include "gradus/distribute/transport.h"
+#include "gradus/distribute/messages/transport.h"
 
 namespace gradus::command {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include "gradus/distribute/launcher_reports.h"
+#include "gradus/distribute/cluster/launcher_reports.h"
 
 namespace gradus::command {
 

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 #include <vector>
-#include "gradus/distribute/launcher_reports.h"
+#include "gradus/distribute/cluster/launcher_reports.h"
 
 namespace gradus::command {
 

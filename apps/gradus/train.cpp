@@ -14,6 +14,7 @@
 #include "apps/gradus/run_directory.h"
 #include "gradus/backend/plugin.h"
 #include "gradus/base/input_file.h"
+#include "gradus/base/rooms.h"
 #include "gradus/train/checkpoint_directory.h"
 
 namespace gradus::command {

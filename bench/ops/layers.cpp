@@ -1,6 +1,7 @@
 /// Rows of normalizations, losses and layers.
 #include <memory>
 #include "bench/ops/row.h"
+#include "gradus/base/rooms.h"
 #include "gradus/nn/attention.h"
 #include "gradus/nn/class_losses.h"
 #include "gradus/nn/convolutions.h"

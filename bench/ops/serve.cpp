@@ -9,6 +9,7 @@
 #include "bench/workloads.h"
 #include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/function/traced_function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/ops/elementwise.h"

@@ -10,6 +10,7 @@
 #include <random>
 #include "gradus/backend/xla/client_options.h"
 #include "gradus/base/clock.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

@@ -83,7 +83,7 @@ struct AdviseOptions {
   /// Levers that are taken if they are worth it although they change the learned result: "batch size", "precision"
   /// (lower precisions are then tried), or one precision, "bf16" or "float16".
   std::vector<std::string> apply = {};
-  std::function<double()> clock = steady_seconds;  // in seconds
+  std::function<double()> clock = detail::steady_seconds;  // in seconds
   static constexpr auto ranges() { return std::array{Allowed::positive("max_seconds")}; }
 };
 

@@ -1,4 +1,4 @@
-/// The order of the trials, their time, and the verdicts.
+/// The order of the trials, their time, and the verdicts. Decision 309 has the reasons.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -66,7 +66,7 @@ bool all_finite(const std::vector<double>& losses) {
 /// One try of a lever.
 struct Tried {
   std::unique_ptr<Trial> trial;  // null: it failed, or there was no time
-  Shown shown;
+  Evidence shown;
   std::string failure;  // empty: there was no time
 };
 
@@ -259,7 +259,7 @@ class Advising {
         if (failed) continue;
         break;
       }
-      Judged judged = judge(kind, proposal, proposals.is_in_use, tried.shown);
+      Judgement judged = judge(kind, proposal, proposals.is_in_use, tried.shown);
       const bool goes_on = row && row->worth_it;
       if (judged.adopts && !kept && !may_take(kind))
         kept = {std::move(current_), circumstances_.now, current_seconds_, adopted_};

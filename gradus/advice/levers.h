@@ -6,6 +6,7 @@
 #include <vector>
 #include "gradus/advice/advice.h"
 #include "gradus/advice/trial.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 

@@ -12,6 +12,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// A copy of model and optimizer with the task that trains them.
 struct TrainingCopy {
   std::shared_ptr<void> owner;  // owns the references below
@@ -28,6 +30,8 @@ struct Training {
   /// A copy without the channels that are 0 for every input; empty for a model that is no Sequential.
   std::function<TrainingCopy()> copy_without_dead_channels = {};
 };
+
+}  // namespace detail::inline rooms
 
 namespace detail {
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 #include "gradus/advice/training.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/nn/policy.h"
 #include "gradus/profile/report.h"

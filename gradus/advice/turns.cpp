@@ -1,4 +1,4 @@
-/// How many steps a turn has, and when turns end.
+/// How many steps a turn has, and when turns end. Decision 310 has the reasons.
 #include "gradus/advice/turns.h"
 #include <algorithm>
 #include <cmath>

@@ -30,7 +30,7 @@ bool saves_bytes(std::size_t before, std::size_t after) {
   return static_cast<double>(after) <= fewer_bytes * static_cast<double>(before) && before >= after + notable_bytes();
 }
 
-Judged judge_change(const LeverKind& kind, Lever row, const Comparison& times) {
+Judgement judge_change(const LeverKind& kind, Lever row, const Comparison& times) {
   const bool saves = saves_bytes(row.bytes_before, row.bytes_after);
   const std::string interval = interval_text(times), bytes = bytes_text(row.bytes_before, row.bytes_after);
   if (row.max_relative_difference > kind.most_difference) {
@@ -57,7 +57,7 @@ Judged judge_change(const LeverKind& kind, Lever row, const Comparison& times) {
 }
 
 /// `row` is of leaving it.
-Judged judge_leaving(const LeverKind& kind, Lever row, const Comparison& times) {
+Judgement judge_leaving(const LeverKind& kind, Lever row, const Comparison& times) {
   const std::string interval = interval_text(times);
   const bool saves = saves_bytes(row.bytes_after, row.bytes_before);
   const std::string bytes = text(" and ", bytes_text(row.bytes_before, row.bytes_after));
@@ -88,7 +88,7 @@ Judged judge_leaving(const LeverKind& kind, Lever row, const Comparison& times) 
 
 }  // namespace
 
-Judged judge(const LeverKind& kind, const Proposal& proposal, bool is_in_use, const Shown& shown) {
+Judgement judge(const LeverKind& kind, const Proposal& proposal, bool is_in_use, const Evidence& shown) {
   const Comparison& times = shown.times;
   Lever row{.name = std::string(kind.name),
             .seconds_before = times.median_before(),

@@ -1,10 +1,11 @@
 /// Both modes as linear functions, built from vjp alone.
 #include "gradus/autodiff/jvp.h"
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include "gradus/autodiff/trace_nodes.h"
-#include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/views.h"
 
@@ -25,12 +26,27 @@ Tensor Pushforward::operator()(const Tensor& tangent) const {
 
 namespace {
 
-/// The context of the walk back for a symbol. An op that joins shards does so when it is applied.
+/// An op that joins shards does so when it is applied.
+class ShardsOfWalk final : public ShardContext {
+ public:
+  explicit ShardsOfWalk(ShardContext& around) : ShardContext(around), around_(around) {}
+  Tensor sum(const Tensor& part) override { return around_.sum(part); }
+  Tensor over(const AnyOp& op, const Tensor& part) override { return make_node(op, {&part, 1}); }
+
+ private:
+  ShardContext& around_;
+};
+
+/// The context of the walk back for a symbol.
 class WalkTrace final : public Context {
  public:
-  Tensor over_shards(const AnyOp& op, const Tensor& part) override {
-    return is_within_shard() ? make_node(op, {&part, 1}) : part;
+  WalkTrace() {
+    if (ShardContext* const around = Context::shards()) shards_.emplace(*around);
   }
+  ShardContext* shards() override { return shards_ ? &*shards_ : nullptr; }
+
+ private:
+  std::optional<ShardsOfWalk> shards_;
 };
 
 Tensor applied(const AnyOp& op, In in) { return op.joins_shards() ? over_shards(op, in[0]) : make_node(op, in); }
@@ -94,7 +110,7 @@ class PullbackBuilder {
 Pullback::Pullback(const Tensor& y, const Tensor& x, const Stops& stops) {
   Tensor symbol, gradient;
   {
-    const WalkTrace context;
+    WalkTrace context;
     symbol = Tensor::parameter(y.spec(), context.id());
     gradient = vjp(y, {&x, 1}, symbol, stops)[0];
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 #include "gradus/autodiff/vjp.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 

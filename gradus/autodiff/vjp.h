@@ -2,6 +2,7 @@
 /// nodes. So it can be traced, fused and differentiated again.
 #pragma once
 #include <functional>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

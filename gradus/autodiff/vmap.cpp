@@ -4,7 +4,7 @@
 #include "gradus/autodiff/trace_nodes.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/nesting.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/graph/mask.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
@@ -20,9 +20,30 @@ Spec with_rows(Spec spec, std::int64_t n) {
   return spec;
 }
 
+class ShardsOfRows final : public ShardContext {
+ public:
+  ShardsOfRows(ShardContext& around, std::uint32_t rows) : ShardContext(around), around_(around), rows_(rows) {
+    count = 0;
+  }
+  Tensor sum(const Tensor& part) override {
+    throw InvalidArgument(text("shards of a batch cannot be added up inside of a vectorized_map; return ", part.spec(),
+                               " from it, and read, clip or apply it after the call"));
+  }
+  /// A value of rows is computed for all of them at once, by the batching rule.
+  Tensor over(const AnyOp& op, const Tensor& part) override {
+    return part.node()->trace == rows_ ? make_node(op, {&part, 1}) : around_.over(op, part);
+  }
+
+ private:
+  ShardContext& around_;
+  const std::uint32_t rows_;  // the trace of a row
+};
+
 class RowTrace final : public Context {
  public:
-  explicit RowTrace(RowKeys keys) : keys_(keys) {}
+  explicit RowTrace(RowKeys keys) : keys_(keys) {
+    if (ShardContext* const around = Context::shards()) shards_.emplace(*around, id());
+  }
   Tensor row_of(const Tensor& xs) const {
     Spec spec = xs.spec();
     spec.shape.erase(0);
@@ -37,17 +58,7 @@ class RowTrace final : public Context {
     return "each row of a vectorized_map would assign another value; return what is to be assigned, and assign outside "
            "what you make of all rows";
   }
-  int shards() const override { return 0; }
-  Tensor sum_over_shards(const Tensor& part) override {
-    require(!is_within_shard(), "shards of a batch cannot be added up inside of a vectorized_map; ", "return ",
-            part.spec(), " from it, and read, clip or apply it after the call");
-    return part;
-  }
-  /// A value of rows is computed for all of them at once, by the batching rule.
-  Tensor over_shards(const AnyOp& op, const Tensor& part) override {
-    if (part.node()->trace != id() || !is_within_shard()) return Context::over_shards(op, part);
-    return make_node(op, {&part, 1});
-  }
+  ShardContext* shards() override { return shards_ ? &*shards_ : nullptr; }
   bool decide(const Tensor& predicate) override {
     throw InvalidArgument(
         text("if (tensor): the condition, ", predicate.spec(),
@@ -64,6 +75,7 @@ class RowTrace final : public Context {
  private:
   const RowKeys keys_;
   Tensor index_;
+  std::optional<ShardsOfRows> shards_;
 };
 
 /// Masks of single rows, each with the mask of all rows that it was taken from.

@@ -6,6 +6,7 @@
 #include <string>
 #include "gradus/backend/compile_options.h"
 #include "gradus/backend/executable.h"
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/device.h"
 
 namespace gradus {

@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 #include "gradus/backend/matmul_precision.h"
+#include "gradus/base/rooms.h"
 #include "gradus/compiler/target_model.h"
 #include "gradus/tensor/device.h"
 
 namespace gradus {
 
+namespace detail::inline rooms {
 class ShardRun;
+}  // namespace detail::inline rooms
 
 /// interpreted: begins at once, op by op. compiled: code is generated first. Both give the same bits.
 enum class Tier { interpreted, compiled };

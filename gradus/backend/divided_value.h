@@ -2,6 +2,7 @@
 /// whole one does, under the spec of the whole.
 #pragma once
 #include <mutex>
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/buffer.h"
 #include "gradus/tensor/cuts.h"
 

@@ -25,10 +25,4 @@ void ExecutableReport::add(ExecutableReport part, int stage) {
     if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
 }
 
-std::size_t ExecutableOfParts::footprint() const {
-  std::size_t bytes = 0;
-  for (const auto& each : executables_) bytes += each->footprint();
-  return bytes;
-}
-
 }  // namespace gradus

@@ -9,6 +9,7 @@
 #include <vector>
 #include "gradus/backend/kernel.h"
 #include "gradus/backend/run_context.h"
+#include "gradus/base/rooms.h"
 #include "gradus/graph/graph.h"
 #include "gradus/tensor/buffer.h"
 
@@ -61,6 +62,8 @@ class Executable {
 
   /// For these values of the graph's symbols.
   virtual ExecutableReport report(std::span<const std::int64_t> symbols = {}) const = 0;
+  /// The report's temporary_bytes alone: a call of a function under a budget asks for them.
+  virtual std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const = 0;
   /// The bytes that it takes in a cache: graph, steps and code.
   virtual std::size_t footprint() const = 0;
 
@@ -78,19 +81,13 @@ class ForwardingExecutable : public Executable {
   const Graph& graph() const override { return inner_->graph(); }
   const std::vector<int>& may_overwrite() const override { return inner_->may_overwrite(); }
   ExecutableReport report(std::span<const std::int64_t> symbols) const override { return inner_->report(symbols); }
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override {
+    return inner_->temporary_bytes(symbols);
+  }
   std::size_t footprint() const override { return inner_->footprint(); }
 
  protected:
   const std::shared_ptr<const Executable> inner_;
-};
-
-/// A program of several others.
-class ExecutableOfParts : public Executable {
- public:
-  std::size_t footprint() const override;
-
- protected:
-  std::vector<std::shared_ptr<const Executable>> executables_;
 };
 
 }  // namespace gradus

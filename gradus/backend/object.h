@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/graph.h"
 
 namespace gradus {

@@ -3,6 +3,7 @@
 /// value does.
 #pragma once
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/buffer.h"
 #include "gradus/tensor/device.h"
 

@@ -1,14 +1,17 @@
-/// RunContext: the conditions of one run of an Executable, beside its inputs and outputs. An executable reads no state
-/// of the thread that compiles or runs it: what it needs stands here or in CompileOptions.
+/// RunContext: the conditions of one run of an Executable, beside its inputs and outputs. No other state of the thread
+/// that compiles or runs it decides on a result: an executable asks it for its team and the log of a profile alone.
 #pragma once
 #include <cstdint>
 #include <span>
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/device.h"
 
 namespace gradus {
 
 class RunListener;
+namespace detail::inline rooms {
 class ShardRun;
+}  // namespace detail::inline rooms
 
 struct RunContext {
   std::span<const std::int64_t> symbols = {};  // the values of the graph's symbols

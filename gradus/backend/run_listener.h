@@ -2,6 +2,7 @@
 /// exchanging complete outputs with other ranks.
 #pragma once
 #include <cstddef>
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/buffer.h"
 
 namespace gradus {

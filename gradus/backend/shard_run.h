@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 #include "gradus/base/ref.h"
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/buffer.h"
 #include "gradus/tensor/cuts.h"
 #include "gradus/tensor/device.h"
@@ -15,6 +16,8 @@
 namespace gradus {
 
 class ShardExchange;
+
+namespace detail::inline rooms {
 
 class ShardRun {
  public:
@@ -70,6 +73,8 @@ class ShardRun {
   /// Results that differ from shard to shard: those of all shards of this process, by number, under that of the first.
   std::unordered_map<const Buffer*, std::vector<Part>> results;
 };
+
+}  // namespace detail::inline rooms
 
 /// The exchange of values between the shards of a batch, on one process or several: sums in memory, by a function of
 /// the user, or over ranks. Ranks call it alike, in one order.

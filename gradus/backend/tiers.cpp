@@ -1,4 +1,5 @@
-/// A model of both times, of a few constants measured on two cores, and the choices that follow from it.
+/// A model of both times, of a few constants measured on two cores, and the choices that follow from it. Decisions 119
+/// and 192 have the reasons.
 #include "gradus/backend/tiers.h"
 #include <algorithm>
 #include <unordered_set>

@@ -1,5 +1,6 @@
 /// Keeping entries.
 #include "gradus/base/activity_log.h"
+#include "gradus/base/rooms.h"
 #include <algorithm>
 #include <atomic>
 #include <mutex>

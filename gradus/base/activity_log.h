@@ -69,6 +69,8 @@ struct ActivitySum {
   double flops = 0;
 };
 
+namespace detail::inline rooms {
+
 class ActivityLog;
 
 /// The taker of a profile. One serves all threads that work for the profiled one.
@@ -284,5 +286,7 @@ class ActivityLog {
   bool is_open_ = true;
   Kept kept_;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

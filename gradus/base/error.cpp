@@ -1,4 +1,4 @@
-/// Parts of messages.
+/// Parts of messages. Decision 209 has the reasons.
 #include "gradus/base/error.h"
 #include <new>
 #include <typeinfo>

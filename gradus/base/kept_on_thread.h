@@ -4,6 +4,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// The value of a thread as it was when this was made. A scope that sets the value gives it back in the end.
 template <class T> class KeptOnThread {
  public:
@@ -24,5 +26,7 @@ template <class T> class KeptOnThread {
 
 /// Reports on standard error that a scope, by its name, ended on another thread than it began on, which `goes_on`.
 void notice_end_elsewhere(std::string_view scope, std::string_view goes_on);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -1,9 +1,10 @@
-/// The end of a thread's stack, which the system is asked for once.
+/// The end of a thread's stack, which the system is asked for once. Decision 217 has the reasons.
 #include "gradus/base/nesting.h"
 #include <pthread.h>
 #include <cstddef>
 #include <cstdint>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

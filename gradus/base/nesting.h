@@ -5,6 +5,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// One level of nesting.
 class Nesting {
  public:
@@ -33,5 +35,7 @@ class Nesting {
   const int depth_;
   const bool too_deep_;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -59,8 +59,8 @@ Outlet& of_progress() {
 
 MessageSink set_notice_sink(MessageSink sink) { return notices().exchange(std::move(sink)); }
 MessageSink set_progress_sink(MessageSink sink) { return of_progress().exchange(std::move(sink)); }
-void notice(std::string_view written) { notices().write(written); }
-void show_progress(std::string_view written) { of_progress().write(written); }
-bool shows_progress_on_stderr() { return of_progress().now() == nullptr; }
+void detail::notice(std::string_view written) { notices().write(written); }
+void detail::show_progress(std::string_view written) { of_progress().write(written); }
+bool detail::shows_progress_on_stderr() { return of_progress().now() == nullptr; }
 
 }  // namespace gradus

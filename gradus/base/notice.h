@@ -17,12 +17,15 @@ MessageSink set_notice_sink(MessageSink sink);
 /// sink before.
 MessageSink set_progress_sink(MessageSink sink);
 
-// For the rooms of the library.
+namespace detail::inline rooms {
+
 /// Gives a message to the sink of notices. Numbers go through text() first, so the caller's locale does not matter.
 void notice(std::string_view written);
 /// Gives a message to the sink of progress.
 void show_progress(std::string_view written);
 /// True if progress goes to standard error.
 bool shows_progress_on_stderr();
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

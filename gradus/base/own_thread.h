@@ -6,6 +6,7 @@
 #include <utility>
 #include "gradus/base/error.h"
 #include "gradus/base/no_signals.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 

@@ -1,4 +1,4 @@
-/// The message for a number that is out of its range.
+/// The message for a number that is out of its range. Decision 180 has the reasons.
 #include "gradus/base/ranges.h"
 #include <cmath>
 
@@ -23,11 +23,11 @@ template <class T> std::string message(std::string_view owner, std::string_view 
 
 }  // namespace
 
-void fail_range(std::string_view owner, std::string_view field, const Allowed& range, double value) {
+void detail::fail_range(std::string_view owner, std::string_view field, const Allowed& range, double value) {
   throw InvalidArgument(message(owner, field, range, value) +
                         (std::isfinite(value) ? "" : "; expected a finite number"));
 }
-void fail_range(std::string_view owner, std::string_view field, const Allowed& range, std::int64_t value) {
+void detail::fail_range(std::string_view owner, std::string_view field, const Allowed& range, std::int64_t value) {
   throw InvalidArgument(message(owner, field, range, value));
 }
 

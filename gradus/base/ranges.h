@@ -71,6 +71,8 @@ struct Allowed {
   }
 };
 
+namespace detail::inline rooms {
+
 /// Throws InvalidArgument: `owner`: `field` must be in the range, got `value`.
 [[noreturn]] void fail_range(std::string_view owner, std::string_view field, const Allowed& range, double value);
 [[noreturn]] void fail_range(std::string_view owner, std::string_view field, const Allowed& range, std::int64_t value);
@@ -86,6 +88,8 @@ void check_number(std::string_view owner, std::string_view field, const Allowed&
 }
 
 template <class T> void check_options(std::string_view owner, const T& options);
+
+}  // namespace detail::inline rooms
 
 namespace detail {
 
@@ -178,6 +182,8 @@ template <class T> consteval int names_in_rows() {
 
 }  // namespace detail
 
+namespace detail::inline rooms {
+
 /// InvalidArgument, opened by `owner`, unless each number of `options` is in its range.
 template <class T> void check_options(std::string_view owner, const T& options) {
   constexpr auto fields = std::make_integer_sequence<int, reflect::field_count<T>>();
@@ -190,5 +196,7 @@ template <class T> T checked_options(std::string_view owner, T options) {
   check_options(owner, options);
   return options;
 }
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

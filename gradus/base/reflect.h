@@ -131,12 +131,19 @@ template <class T> extern const Holder<T> specimen;
 /// The number of fields of T.
 template <class T> constexpr int field_count = detail::count_of_fields<T>();
 
+namespace detail {
+/// Said once for a type, const or not.
+template <class T> consteval int few_fields() {
+  static_assert(field_count<T> <= max_fields,
+                "an aggregate of more than 32 fields: group some of them in a struct of their own");
+  return field_count<T>;
+}
+}  // namespace detail
+
 /// References to the fields of `object`, as a tuple.
 template <class T> constexpr auto tie(T& object) {
-  constexpr int fields = field_count<std::remove_const_t<T>>;
-  static_assert(fields <= max_fields,
-                "an aggregate of more than 32 fields: group some of them in a struct of their own");
-  if constexpr (fields == 0) {
+  constexpr int fields = detail::few_fields<std::remove_const_t<T>>();
+  if constexpr (fields == 0 || fields > max_fields) {  // past the assertion, so that it is the only error
     return std::tie();
   } else if constexpr (fields == 1) {
     auto& [a] = object;

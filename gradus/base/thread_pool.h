@@ -10,6 +10,7 @@
 #include <span>
 #include <type_traits>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/base/threads.h"
 #include "gradus/base/turnout.h"
 

@@ -23,7 +23,7 @@ class OneThread {
   OneThread(const OneThread&) = delete;
 
  private:
-  const KeptOnThread<int> before_;
+  const detail::KeptOnThread<int> before_;
 };
 
 }  // namespace gradus

@@ -6,7 +6,7 @@
 
 namespace gradus {
 
-std::string type_name(const char* mangled) {
+std::string detail::type_name(const char* mangled) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(mangled, nullptr, nullptr, &status),
                                                          &std::free);

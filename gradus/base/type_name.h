@@ -4,7 +4,9 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
 /// The name for typeid(T).name(), such as "my_program::Net".
 std::string type_name(const char* mangled);
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// Lists of ranges, asked in turn until none is in the way.
+/// Lists of ranges, asked in turn until none is in the way. Decision 219 has the reasons.
 #include "gradus/compiler/first_fit.h"
 #include <algorithm>
 #include <bit>

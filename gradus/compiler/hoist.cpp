@@ -1,6 +1,6 @@
 /// Loop-invariant code motion: values that every iteration would compute again, from nothing but values that all of
 /// them see whole, are computed before the loop. A matrix that a product in the loop reads transposed is transposed
-/// once: it would be packed in every iteration.
+/// once: it would be packed in every iteration. Decision 100 has the reasons.
 #include <algorithm>
 #include <map>
 #include "gradus/compiler/passes.h"

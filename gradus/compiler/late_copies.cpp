@@ -1,5 +1,6 @@
 /// Arranging, proposing and inserting copies.
 #include "gradus/compiler/late_copies.h"
+#include "gradus/base/rooms.h"
 #include <algorithm>
 #include <map>
 #include <set>

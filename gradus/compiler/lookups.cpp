@@ -1,4 +1,4 @@
-/// Chooses gathers that are read in place, and builds the graph in which they are.
+/// Chooses gathers that are read in place, and builds the graph in which they are. Decision 162 has the reasons.
 #include "gradus/compiler/lookups.h"
 #include <algorithm>
 #include <map>

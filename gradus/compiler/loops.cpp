@@ -1,5 +1,6 @@
 /// Walks and the shape of a loop nest.
 #include "gradus/compiler/loops.h"
+#include "gradus/base/rooms.h"
 #include <algorithm>
 
 namespace gradus {

@@ -1,9 +1,11 @@
-/// The tables of passes, and the runner that verifies, prints and leaves them out by name.
+/// The tables of passes, and the runner that verifies, prints and leaves them out by name. Decision 224 has the
+/// reasons.
 #include "gradus/compiler/pipeline.h"
 #include <algorithm>
 #include <cstdlib>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/compiler/lookups.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/compiler/plan_memory.h"

@@ -1,4 +1,4 @@
-/// The search for values to compute again.
+/// The search for values to compute again. Decision 26 has the reasons.
 #include "gradus/compiler/recompute.h"
 #include <algorithm>
 #include <map>

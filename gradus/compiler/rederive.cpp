@@ -1,4 +1,5 @@
-/// Chooses stored values that are cheaper to compute again than to write and to read.
+/// Chooses stored values that are cheaper to compute again than to write and to read. Decisions 106 and 149 have the
+/// reasons.
 #include "gradus/compiler/rederive.h"
 #include <algorithm>
 #include <map>

@@ -1,9 +1,10 @@
-/// Chooses values to store again, and builds the graph in which late readers read them.
+/// Chooses values to store again, and builds the graph in which late readers read them. Decision 124 has the reasons.
 #include "gradus/compiler/remake.h"
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/compiler/late_copies.h"
 #include "gradus/compiler/passes.h"
 

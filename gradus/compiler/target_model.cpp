@@ -1,4 +1,4 @@
-/// The text of a target.
+/// The text of a target. Decision 226 has the reasons.
 #include "gradus/compiler/target_model.h"
 #include "gradus/base/error.h"
 

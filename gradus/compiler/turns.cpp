@@ -1,4 +1,4 @@
-/// A rule of sizes.
+/// A rule of sizes. Decision 115 has the reasons.
 #include "gradus/compiler/turns.h"
 #include <algorithm>
 #include "gradus/ops/matmul.h"

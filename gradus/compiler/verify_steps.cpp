@@ -1,5 +1,5 @@
 /// Checks of steps. The costly faults of a compiler are here: steps in a circle, memory that is read before it was
-/// written, or written while it is still read.
+/// written, or written while it is still read. Decision 225 has the reasons.
 #include "gradus/compiler/verify_steps.h"
 #include <algorithm>
 #include "gradus/base/error.h"

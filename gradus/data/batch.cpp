@@ -1,4 +1,5 @@
 /// Batches: rows of the source written side by side into one buffer per field; of windows, which may overlap, too.
+/// Decisions 162 and 273 have the reasons.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -6,6 +7,7 @@
 #include <utility>
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/data/stage.h"
 

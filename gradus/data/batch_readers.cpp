@@ -5,6 +5,7 @@
 #include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {
@@ -82,12 +83,12 @@ class SharedReading final : public Reading {
   /// False if there is a batch, but the rank with its rows has ended.
   bool agree() {
     take_own();
-    const std::vector<std::int64_t> rows = readers_->of_all(has_ended_ ? at_its_end : rows_of_own());
+    const std::vector<std::int64_t> rows = readers_->all_gather(has_ended_ ? at_its_end : rows_of_own());
     const auto first = std::ranges::find_if(rows, [](std::int64_t n) { return n != at_its_end; });
     is_over_ = first == rows.end();
     if (is_over_) return true;
     if (std::ranges::any_of(rows, [&](std::int64_t n) { return n != at_its_end && n != *first; }))
-      readers_->before_common_error();
+      readers_->announce_common_error();
     BatchPart batch{readers_, *first};
     for (std::size_t rank = 0; rank < rows.size(); ++rank) {
       require(rows[rank] == at_its_end || rows[rank] == *first, "batch ", place_.index, " of the data set has ",

@@ -27,9 +27,9 @@ class detail::BatchReaders {
   virtual BatchShare share_of(int rank) const = 0;
   virtual std::string name_of(int rank) const = 0;
   /// Every rank's number, by rank; a collective call.
-  virtual std::vector<std::int64_t> of_all(std::int64_t own) const = 0;
+  virtual std::vector<std::int64_t> all_gather(std::int64_t own) const = 0;
   /// Before this rank throws what all others will: until they know it, too.
-  virtual void before_common_error() const noexcept {}
+  virtual void announce_common_error() const noexcept {}
 };
 
 /// The global batch a rank-local tensor belongs to.

@@ -12,6 +12,7 @@
 #include <thread>
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

@@ -23,7 +23,7 @@ template <std::size_t N> class WindowedDataset;
 template <std::size_t N> class Dataset {
  public:
   /// A Tensor for N = 1, else std::array<Tensor, N>.
-  using element = typename element_of<N>::type;
+  using element = typename detail::element_of<N>::type;
 
   /// Applies f to each element. f takes N tensors and gives a Tensor, or a pair, tuple or array of them. It is traced
   /// once per signature and runs as compiled code. After a batch it sees whole batches. Before one it is vectorised
@@ -31,27 +31,29 @@ template <std::size_t N> class Dataset {
   /// belong to (seed, epoch, index of the element), so the bits are the same. A C++ `if` on a value of the element is
   /// allowed, here and in the functions of other stages: each path is compiled once, elements are made one by one, and
   /// the first element tells the sizes of the results.
-  template <class F> auto map(F f, MapOptions options = {}) const -> Dataset<arity_of<with_tensors_t<F, N>>::value> {
-    return Dataset<arity_of<with_tensors_t<F, N>>::value>(pipeline_.map(traced(f), compiled(f, "map"), options));
+  template <class F>
+  auto map(F f, MapOptions options = {}) const -> Dataset<detail::arity_of<detail::with_tensors_t<F, N>>::value> {
+    return Dataset<detail::arity_of<detail::with_tensors_t<F, N>>::value>(
+        pipeline_.map(traced(f), compiled(f, "map"), options));
   }
   template <class F>
-    requires(!requires { typename with_tensors_t<F, N>; })
+    requires(!requires { typename detail::with_tensors_t<F, N>; })
   void map(F, MapOptions = {}) const = delete;  // the function takes one Tensor for each field of an element
   /// Keeps the elements for which the predicate, which gives one boolean, is true. Their number is not known without
   /// reading them: there is no cardinality, and resuming within an epoch evaluates the predicate again for the elements
   /// before.
   template <class F>
-    requires std::same_as<with_tensors_t<F, N>, Tensor>
+    requires std::same_as<detail::with_tensors_t<F, N>, Tensor>
   Dataset filter(F predicate) const {
     return Dataset(pipeline_.filter(traced(predicate), compiled(predicate, "filter")));
   }
   template <class F>
-    requires(!requires { typename with_tensors_t<F, N>; })
+    requires(!requires { typename detail::with_tensors_t<F, N>; })
   void filter(F) const = delete;  // the function takes one Tensor for each field of an element
   /// The elements before the first one for which the predicate, which gives one boolean, is false. As after a filter
   /// there is no cardinality.
   template <class F>
-    requires std::same_as<with_tensors_t<F, N>, Tensor>
+    requires std::same_as<detail::with_tensors_t<F, N>, Tensor>
   Dataset take_while(F predicate) const {
     return Dataset(pipeline_.take_while(traced(predicate), compiled(predicate, "take_while")));
   }
@@ -59,30 +61,32 @@ template <std::size_t N> class Dataset {
   /// result. A state is a Tensor, or a pair, tuple or array of them; its dtypes and numbers of dimensions stay. f is
   /// compiled. Elements are made in order: there is no cardinality, and resuming within an epoch makes those before
   /// again.
-  template <StateOfTensors State, class F>
-    requires(std::tuple_size<with_state_t<F, State, N>>::value == 2)
+  template <detail::StateOfTensors State, class F>
+    requires(std::tuple_size<detail::with_state_t<F, State, N>>::value == 2)
   auto scan(State initial_state, F f) const
-      -> Dataset<arity_of<std::tuple_element_t<1, with_state_t<F, State, N>>>::value> {
-    using Result = with_state_t<F, State, N>;
-    static_assert(arity_of<std::tuple_element_t<0, Result>>::value == arity_of<State>::value,
+      -> Dataset<detail::arity_of<std::tuple_element_t<1, detail::with_state_t<F, State, N>>>::value> {
+    using Result = detail::with_state_t<F, State, N>;
+    static_assert(detail::arity_of<std::tuple_element_t<0, Result>>::value == detail::arity_of<State>::value,
                   "scan: the function gives a state with as many tensors as the first one, and then an element");
     const auto step = [f](const Tensors& all) -> Tensors {
-      auto [state, element] = call_with_state<State, N>(f, all);
-      Tensors fields = to_fields(std::move(state));
-      for (Tensor& field : to_fields(std::move(element))) fields.push_back(std::move(field));
+      auto [state, element] = detail::call_with_state<State, N>(f, all);
+      Tensors fields = detail::to_fields(std::move(state));
+      for (Tensor& field : detail::to_fields(std::move(element))) fields.push_back(std::move(field));
       return fields;
     };
-    return Dataset<arity_of<std::tuple_element_t<1, Result>>::value>(pipeline_.scan(
-        to_fields(std::move(initial_state)), over_vector(step), over_vector(function(step, {.name = "scan"}))));
+    return Dataset<detail::arity_of<std::tuple_element_t<1, Result>>::value>(pipeline_.scan(
+        detail::to_fields(std::move(initial_state)), over_vector(step), over_vector(function(step, {.name = "scan"}))));
   }
   /// Reads the next pass, as a loop does: f(state, fields...) of each element gives the state for the next one, and
   /// that after the last is the result. States as for scan. f is compiled.
-  template <StateOfTensors State, class F>
-    requires(arity_of<with_state_t<F, State, N>>::value == arity_of<State>::value)
+  template <detail::StateOfTensors State, class F>
+    requires(detail::arity_of<detail::with_state_t<F, State, N>>::value == detail::arity_of<State>::value)
   State reduce(State initial_state, F f) const {
-    const auto step = [f](const Tensors& all) -> Tensors { return to_fields(call_with_state<State, N>(f, all)); };
-    return to_state<State>(
-        pipeline_.reduce(to_fields(std::move(initial_state)), over_vector(function(step, {.name = "reduce"}))));
+    const auto step = [f](const Tensors& all) -> Tensors {
+      return detail::to_fields(detail::call_with_state<State, N>(f, all));
+    };
+    return detail::to_state<State>(
+        pipeline_.reduce(detail::to_fields(std::move(initial_state)), over_vector(function(step, {.name = "reduce"}))));
   }
   /// Windows of `size` elements, as datasets: number i begins at element i * .shift and takes every .stride-th element
   /// from there. At the end windows have fewer elements, or are dropped: `window(5, {.shift = 1, .drop_remainder =
@@ -93,13 +97,13 @@ template <std::size_t N> class Dataset {
   /// Groups that are not full at the end follow in the order of their keys. window_size may be a function of the key.
   /// key_func is compiled; reduce_func is called when a group is full, its key is a std::int64_t.
   template <class K, class R>
-    requires std::same_as<with_tensors_t<K, N>, Tensor>
+    requires std::same_as<detail::with_tensors_t<K, N>, Tensor>
   auto group_by_window(K key_func, R reduce_func, std::int64_t window_size) const
       -> std::invoke_result_t<R&, std::int64_t, Dataset> {
     return group_by_window(key_func, reduce_func, [window_size](std::int64_t) { return window_size; });
   }
   template <class K, class R, std::invocable<std::int64_t> S>
-    requires std::same_as<with_tensors_t<K, N>, Tensor>
+    requires std::same_as<detail::with_tensors_t<K, N>, Tensor>
   auto group_by_window(K key_func, R reduce_func, S window_size) const
       -> std::invoke_result_t<R&, std::int64_t, Dataset> {
     const auto reduce = [reduce_func, source = pipeline_](In group) {
@@ -110,12 +114,14 @@ template <std::size_t N> class Dataset {
   }
   /// f of the fields of an element gives a Dataset. `cycle_length` of these are read alternately, `block_length`
   /// elements per turn; where one ends the next takes its place. f is called when an element's turn comes, not traced.
-  template <class F> auto interleave(F f, InterleaveOptions options = {}) const -> with_tensors_t<F, N> {
-    return with_tensors_t<F, N>(
-        pipeline_.interleave([f](In fields) { return call_with<N>(f, fields).pipeline(); }, options));
+  template <class F> auto interleave(F f, InterleaveOptions options = {}) const -> detail::with_tensors_t<F, N> {
+    return detail::with_tensors_t<F, N>(
+        pipeline_.interleave([f](In fields) { return detail::call_with<N>(f, fields).pipeline(); }, options));
   }
   /// Concatenates the datasets that f gives: interleave, one at a time.
-  template <class F> auto flat_map(F f) const -> with_tensors_t<F, N> { return interleave(f, {.cycle_length = 1}); }
+  template <class F> auto flat_map(F f) const -> detail::with_tensors_t<F, N> {
+    return interleave(f, {.cycle_length = 1});
+  }
   /// Shuffles by a full permutation of indices, without a buffer. Without a seed it takes one that follows from
   /// set_seed, at this call. After a batch it permutes batches.
   Dataset shuffle(ShuffleOptions options = {}) const { return Dataset(pipeline_.shuffle(options)); }
@@ -135,7 +141,7 @@ template <std::size_t N> class Dataset {
   /// lengths from boundaries[i - 1] up to, but not including, boundaries[i]. It gives a batch whenever it holds
   /// batch_sizes[i]. The remainders come at the end, in the order of the buckets.
   template <class F>
-    requires std::same_as<with_tensors_t<F, N>, Tensor>
+    requires std::same_as<detail::with_tensors_t<F, N>, Tensor>
   Dataset bucket_by_sequence_length(F element_length, BucketOptions options) const {
     return Dataset(pipeline_.bucket_by_sequence_length(
         traced(element_length), compiled(element_length, "bucket_by_sequence_length"), std::move(options)));
@@ -166,7 +172,7 @@ template <std::size_t N> class Dataset {
   /// estimated, from all elements so far. Which elements are kept follows from seed, epoch and index. OutOfRange for a
   /// class that target_dist does not have.
   template <class F>
-    requires std::same_as<with_tensors_t<F, N>, Tensor>
+    requires std::same_as<detail::with_tensors_t<F, N>, Tensor>
   Dataset<N + 1> rejection_resample(F class_func, std::vector<double> target_dist,
                                     RejectionOptions options = {}) const {
     return Dataset<N + 1>(pipeline_.rejection_resample(traced(class_func), compiled(class_func, "rejection_resample"),
@@ -218,7 +224,7 @@ template <std::size_t N> class Dataset {
   struct iterator {
     using value_type = element;              // see Dataset
     using difference_type = std::ptrdiff_t;  // as iterators need it
-    element operator*() const { return to_element<N>(pass().element()); }
+    element operator*() const { return detail::to_element<N>(pass().element()); }
     iterator& operator++() {
       pass().advance();
       return *this;
@@ -240,7 +246,7 @@ template <std::size_t N> class Dataset {
   iterator begin() const { return {pipeline_.begin()}; }
   /// The end of every pass.
   std::default_sentinel_t end() const { return {}; }
-  element first() const { return to_element<N>(pipeline_.first()); }  // of epoch 0; OutOfRange if there is none
+  element first() const { return detail::to_element<N>(pipeline_.first()); }  // of epoch 0; OutOfRange if there is none
 
   // For the rooms of the library.
   explicit Dataset(Pipeline pipeline) : pipeline_(std::move(pipeline)) {}
@@ -252,10 +258,10 @@ template <std::size_t N> class Dataset {
     return [f](In all) { return f(Tensors(all.begin(), all.end())); };
   }
   template <class F> static ElementFunction traced(F f) {
-    return [f](In fields) { return to_fields(call_with<N>(f, fields)); };
+    return [f](In fields) { return detail::to_fields(detail::call_with<N>(f, fields)); };
   }
   template <class F> static ElementFunction compiled(F f, const char* name) {
-    return [f = function(f, {.name = name})](In fields) { return to_fields(call_with<N>(f, fields)); };
+    return [f = function(f, {.name = name})](In fields) { return detail::to_fields(detail::call_with<N>(f, fields)); };
   }
   Pipeline pipeline_;
 };
@@ -370,12 +376,12 @@ Dataset<1> from_generator(Spec spec, F next) {
 }
 /// from_generator for several fields, F: () -> std::optional of a pair, tuple or array of tensors.
 template <std::size_t N, class F>
-  requires(arity_of<typename std::invoke_result_t<F&>::value_type>::value == N)
+  requires(detail::arity_of<typename std::invoke_result_t<F&>::value_type>::value == N)
 Dataset<N> from_generator(const std::array<Spec, N>& specs, F next) {
   return Dataset<N>(Pipeline::generate({specs.begin(), specs.end()}, [next]() mutable -> std::optional<Tensors> {
     auto element = next();
     if (!element) return std::nullopt;
-    return to_fields(std::move(*element));
+    return detail::to_fields(std::move(*element));
   }));
 }
 /// The fields of all datasets side by side, as long as the shortest.

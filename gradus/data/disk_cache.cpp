@@ -4,6 +4,7 @@
 #include <mutex>
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/cache_file.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/data/stage.h"

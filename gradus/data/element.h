@@ -13,6 +13,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// The type of an element with N fields: a Tensor, or an array of them.
 template <std::size_t N> struct element_of {
   using type = std::array<Tensor, N>;  // the element
@@ -94,5 +96,7 @@ template <std::size_t N, class F> decltype(auto) call_with(F& f, In fields) {
     return f(fields[i]...);
   }(std::make_index_sequence<N>());
 }
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

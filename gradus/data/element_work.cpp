@@ -109,7 +109,7 @@ Tensors rows_of(In in, std::size_t arrays) {
   for (const Tensor& array : in.first(arrays)) {
     Shape shape = array.shape();
     shape.set(0, in[arrays].shape()[0]);
-    rows.push_back(gradus::apply(IndexedRows{shape}, array, in[arrays]));
+    rows.push_back(gradus::detail::apply(IndexedRows{shape}, array, in[arrays]));
   }
   return rows;
 }

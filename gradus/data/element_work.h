@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/data/stage.h"
 #include "gradus/function/traced_function.h"
 

@@ -1,6 +1,7 @@
 /// Enumeration: each element behind its number.
 #include <algorithm>
 #include <cstring>
+#include "gradus/base/rooms.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/data/stage.h"
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include "gradus/base/nearest.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/stage.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/gzip.h"

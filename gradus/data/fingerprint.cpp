@@ -4,6 +4,7 @@
 #include <cstring>
 #include "gradus/base/divide.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

@@ -1,6 +1,7 @@
 /// Elements that cannot be made are left out.
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/data/stage.h"
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 #include "gradus/base/activity_log.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/stage.h"
 
 namespace gradus {

@@ -2,6 +2,7 @@
 #include "gradus/data/published.h"
 #include <algorithm>
 #include "gradus/base/nearest.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/cifar.h"
 #include "gradus/formats/idx.h"
 #include "gradus/formats/npz.h"

@@ -3,6 +3,7 @@
 #include <atomic>
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/batch_readers.h"
 #include "gradus/data/fingerprint.h"
 
@@ -58,7 +59,7 @@ class RankRowsPass : public Pass {
     const Tensors whole = source_->at(index);
     if (whole.empty()) return {};
     const bool is_of_parts = std::ranges::any_of(whole, [](const Tensor& x) { return batch_of_part(x) != nullptr; });
-    if (is_of_parts) rank_.readers->before_common_error();
+    if (is_of_parts) rank_.readers->announce_common_error();
     require(!is_of_parts, "a data set that is distributed twice; distribute what is made of others");
     const std::int64_t all = common_rows(whole);
     if (all < 0) return whole;  // the strategy says what is wrong with it, or there are no rows

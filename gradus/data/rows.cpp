@@ -1,6 +1,7 @@
 #include "gradus/data/rows.h"
 #include <algorithm>
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/on_processor.h"
 
 namespace gradus {

@@ -3,6 +3,7 @@
 #include <mutex>
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/order.h"
 #include "gradus/data/stage.h"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/data/dataset.h"
 #include "gradus/data/rows.h"
 #include "gradus/data/stage.h"

@@ -7,6 +7,7 @@
 #include "gradus/base/activity_log.h"
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/graph/call_context.h"
 

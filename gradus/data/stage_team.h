@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 #include "gradus/base/activity_log.h"
+#include "gradus/base/rooms.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/graph/call_context.h"
 

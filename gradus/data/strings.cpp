@@ -76,7 +76,7 @@ std::ostream& operator<<(std::ostream& out, const Strings& strings) {
   return out;
 }
 
-Tensor packed(const Strings& strings) {
+Tensor detail::packed(const Strings& strings) {
   std::vector<std::int64_t> head{strings.shape().rank()};
   head.insert(head.end(), strings.shape().begin(), strings.shape().end());
   std::size_t bytes = 0;
@@ -94,7 +94,7 @@ Tensor packed(const Strings& strings) {
   return on_processor(Tensor::of_buffer(spec, std::move(buffer)));
 }
 
-Strings unpacked(const Tensor& packed) {
+Strings detail::unpacked(const Tensor& packed) {
   PackedReader reader(packed);
   const std::int64_t rank = reader.number();
   require<DataError>(rank <= Shape::max_rank, "strings of a data set: their rank is ", rank);
@@ -109,7 +109,7 @@ Strings unpacked(const Tensor& packed) {
   return {shape, std::move(values)};
 }
 
-void require_no_trace(std::string_view what) {
+void detail::require_no_trace(std::string_view what) {
   require(!Trace::current(), what,
           ": it is called while a function is traced, but strings live on the host, and the "
           "program would keep the ids of this one call; look strings up in the map of a data set of text, or before "

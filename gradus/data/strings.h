@@ -55,7 +55,7 @@ class Strings {
   std::vector<std::string> values_;
 };
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// Strings as stages hand them on: u8 [bytes], the shape and the lengths before the text. On the processor.
 Tensor packed(const Strings& strings);
@@ -65,5 +65,7 @@ Strings unpacked(const Tensor& packed);
 inline Spec packed_spec() { return {u8, {any_size}}; }
 /// InvalidArgument if this thread traces a function: `what` reads or gives strings.
 void require_no_trace(std::string_view what);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

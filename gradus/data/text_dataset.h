@@ -204,10 +204,10 @@ template <std::size_t N> class TextDataset {
  private:
   static element element_of_fields(const Tensors& fields) {
     if constexpr (N == 0) {
-      return unpacked(fields[0]);
+      return detail::unpacked(fields[0]);
     } else {
       return [&]<std::size_t... i>(std::index_sequence<i...>) {
-        return element(unpacked(fields[0]), fields[i + 1]...);
+        return element(detail::unpacked(fields[0]), fields[i + 1]...);
       }(std::make_index_sequence<N>());
     }
   }

@@ -2,6 +2,7 @@
 #include "gradus/data/timeseries.h"
 #include <algorithm>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus::data {
 namespace {

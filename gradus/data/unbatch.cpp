@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/stage.h"
 
 namespace gradus {

@@ -1,5 +1,8 @@
 /// Cluster: the processes that train together, which of them this one is, and where they meet. Launchers supply nothing
 /// else; docs/decisions/distribute.md says which of them is believed.
+///
+/// In flow variables of the environment and fields of the program; out flows one checked Cluster. Everything else in
+/// distribute/ starts from it. Files in cluster/ read what launchers set, and report a rank's state to its launcher.
 #pragma once
 #include <chrono>
 #include <functional>

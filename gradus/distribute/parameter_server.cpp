@@ -4,7 +4,7 @@
 #include <future>
 #include "gradus/base/notice.h"
 #include "gradus/base/ranges.h"
-#include "gradus/distribute/parameter_server_group.h"
+#include "gradus/distribute/parameter_servers/parameter_server_group.h"
 #include "gradus/ops/constant.h"
 
 namespace gradus {

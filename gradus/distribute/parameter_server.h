@@ -69,17 +69,17 @@ struct ParameterServerStrategy : Strategy {
   /// is traced here if it is new. Unavailable if an earlier step has failed. InvalidArgument where C++ in it branches
   /// on a tensor, and inside of a function or a tape.
   template <class F, class... T>
-    requires(FunctionArgument<T> && ...) && std::invocable<F&, traced_t<T>...> &&
-            FunctionResult<std::invoke_result_t<F&, traced_t<T>...>>
+    requires(detail::FunctionArgument<T> && ...) && std::invocable<F&, detail::traced_t<T>...> &&
+            detail::FunctionResult<std::invoke_result_t<F&, detail::traced_t<T>...>>
   void schedule(F&& step, const T&... batch) const {
     Tensors flat;
-    StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
+    detail::StaticArguments statics{.values = {}, .types = &detail::types_tag<detail::traced_t<T>...>};
     (detail::flatten_argument(batch, flat, statics.values), ...);
     const detail::MaskedArguments masked(flat, statics);
     schedule_step(detail::identity_of(step), flat, statics, [&](In in) {
       Loss loss;
       detail::called_with(step, masked.take(in), [&](const auto& result) { loss = detail::loss_in(result); }, batch...);
-      return loss.defined() ? Called{{loss.sum(), loss.weight()}, nullptr} : Called{};
+      return loss.defined() ? detail::Called{{loss.sum(), loss.weight()}, nullptr} : detail::Called{};
     });
   }
 
@@ -92,8 +92,8 @@ struct ParameterServerStrategy : Strategy {
 
  private:
   explicit ParameterServerStrategy(std::shared_ptr<detail::ParameterServerGroup> group);
-  void schedule_step(const detail::StepIdentity& identity, In batch, const StaticArguments& statics,
-                     const Body& body) const;
+  void schedule_step(const detail::StepIdentity& identity, In batch, const detail::StaticArguments& statics,
+                     const detail::Body& body) const;
   std::shared_ptr<detail::ParameterServerGroup> servers_;
 };
 

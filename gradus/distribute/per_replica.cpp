@@ -1,7 +1,7 @@
 /// Joining and adding the values of shards.
 #include "gradus/distribute/per_replica.h"
 #include <ostream>
-#include "gradus/distribute/replica_group.h"
+#include "gradus/distribute/mirrored/replica_group.h"
 #include "gradus/graph/mask.h"
 #include "gradus/ops/masked_rows.h"
 #include "gradus/ops/shape.h"

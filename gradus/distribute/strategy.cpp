@@ -2,8 +2,8 @@
 #include "gradus/distribute/strategy.h"
 #include "gradus/backend/divided_value.h"
 #include "gradus/base/ranges.h"
-#include "gradus/distribute/replica_group.h"
-#include "gradus/distribute/worker_group.h"
+#include "gradus/distribute/mirrored/replica_group.h"
+#include "gradus/distribute/mirrored/worker_group.h"
 #include "gradus/graph/context.h"
 
 namespace gradus {
@@ -45,8 +45,8 @@ std::vector<Device> or_all(std::vector<Device> devices) {
 
 void detail::StepResults::give_masks(std::size_t count) const {
   for (std::size_t k = count; k < tensors.size(); ++k)
-    if (const auto& of_all = tensors[k - count].of_all; of_all && tensors[k].of_all)
-      of_all->give_masks(*tensors[k].of_all);
+    if (const auto& per_replica = tensors[k - count].per_replica; per_replica && tensors[k].per_replica)
+      per_replica->give_masks(*tensors[k].per_replica);
 }
 
 Strategy::Strategy(std::vector<Device> devices, Reducer all_reduce)
@@ -80,12 +80,12 @@ void Strategy::check_variables(const Variables& variables, const std::string& wh
   }
   group_->check_same(all, when);
 }
-bool Strategy::says_micro_shards() const { return group_->says_micro_shards(); }
+bool Strategy::has_micro_shards() const { return group_->has_micro_shards(); }
 void Strategy::check_data(const Pipeline& batches) const { group_->check_data(batches); }
 Pipeline Strategy::distributed(const Pipeline& batches, bool by_hand) const {
   return group_->distributed(batches, by_hand);
 }
-void Strategy::give_up(const std::string& why) const noexcept { group_->give_up(why); }
+void Strategy::report_failure(const std::string& why) const noexcept { group_->report_failure(why); }
 
 detail::StepResults Strategy::run_step(const detail::StepIdentity& identity, In global, StaticArguments statics,
                                        const Body& body) const {

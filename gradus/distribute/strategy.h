@@ -36,6 +36,8 @@ namespace gradus {
 /// A result that is of the global batch.
 template <class R> struct joint_leaf : std::bool_constant<OneOf<R, Loss, Gradients>> {};
 
+namespace detail::inline rooms {
+
 /// The type of a result of the replicas, part by part: a Loss and Gradients stay so and are of the global batch, a
 /// Tensor becomes a PerReplica. A struct with a Tensor has none, since its field would have to be another.
 template <class R> struct replica_result;
@@ -68,8 +70,11 @@ template <class R>
 struct replica_result<R> {
   using type = R;
 };
+
+}  // namespace detail::inline rooms
+
 /// The result of a strategy for a step that gives R.
-template <class R> using replica_result_t = typename replica_result<R>::type;
+template <class R> using replica_result_t = typename detail::replica_result<R>::type;
 
 /// A number with its name, for the rooms of the library.
 struct NamedNumber {
@@ -100,8 +105,8 @@ class ReplicaGroup;
 
 /// One tensor of a step's results.
 struct StepResult {
-  Tensor common;                                     // the value of all shards; if they differ, that of the first
-  std::shared_ptr<const PerReplica<Tensor>> of_all;  // of a defined one
+  Tensor common;                                          // the value of all shards; if they differ, that of the first
+  std::shared_ptr<const PerReplica<Tensor>> per_replica;  // of a defined one
 };
 struct StepResults {
   std::vector<StepResult> tensors;
@@ -133,8 +138,8 @@ template <class R> void join_shards(R& result) {
 template <class R> replica_result_t<R> of_replicas(const R& shape, const StepResults& found, std::size_t& next) {
   if constexpr (std::same_as<R, Tensor>) {
     const StepResult& result = found.tensors[next++];
-    require(result.of_all != nullptr, "strategy.run: the step returns an empty tensor");
-    return *result.of_all;
+    require(result.per_replica != nullptr, "strategy.run: the step returns an empty tensor");
+    return *result.per_replica;
   } else if constexpr (parts::made_of<joint_leaf, R>()) {
     R result = shape;
     visit_result(result, [&](Tensor& part) { part = found.tensors[next++].common; });
@@ -178,8 +183,9 @@ class Strategy {
   void join(T&&...) const = delete;  // a ParameterServerStrategy joins; strategy.run returns when the step is done
 
   template <class F, class... T>
-    requires(FunctionArgument<T> && ...) && FunctionResult<std::invoke_result_t<F&, traced_t<T>...>> &&
-                (!requires { typename replica_result_t<std::invoke_result_t<F&, traced_t<T>...>>; })
+    requires(detail::FunctionArgument<T> && ...) &&
+                detail::FunctionResult<std::invoke_result_t<F&, detail::traced_t<T>...>> &&
+                (!requires { typename replica_result_t<std::invoke_result_t<F&, detail::traced_t<T>...>>; })
   void run(F&&, const T&...) const = delete;  // a field cannot become a PerReplica: give Tensors in a tuple or vector
 
   /// Runs `step` on the shards of these tensors, which are split along axis 0; scalars, and floating numbers, go to
@@ -188,18 +194,18 @@ class Strategy {
   /// as PerReplica, with its mask. InvalidArgument unless all tensors have equally many rows, at least one; inside of a
   /// traced function, of a tape, or of another run.
   template <class F, class... T>
-    requires(FunctionArgument<T> && ...) && std::invocable<F&, traced_t<T>...> &&
-            FunctionResult<std::invoke_result_t<F&, traced_t<T>...>>
-  replica_result_t<std::invoke_result_t<F&, traced_t<T>...>> run(F&& step, const T&... global) const {
-    using Result = std::invoke_result_t<F&, traced_t<T>...>;
+    requires(detail::FunctionArgument<T> && ...) && std::invocable<F&, detail::traced_t<T>...> &&
+            detail::FunctionResult<std::invoke_result_t<F&, detail::traced_t<T>...>>
+  replica_result_t<std::invoke_result_t<F&, detail::traced_t<T>...>> run(F&& step, const T&... global) const {
+    using Result = std::invoke_result_t<F&, detail::traced_t<T>...>;
     Tensors flat;
-    StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
+    detail::StaticArguments statics{.values = {}, .types = &detail::types_tag<detail::traced_t<T>...>};
     (detail::flatten_argument(global, flat, statics.values), ...);
     const detail::MaskedArguments masked(flat, statics);
     const auto body = [&](In in) {
-      Called made =
+      detail::Called made =
           detail::called_with(step, masked.take(in), [](auto& result) { detail::join_shards(result); }, global...);
-      SequenceMask::append_all(made.tensors);
+      detail::SequenceMask::append_all(made.tensors);
       return made;
     };
     const detail::StepResults found = run_step(detail::identity_of(step), flat, std::move(statics), body);
@@ -230,8 +236,8 @@ class Strategy {
   }
 
   // For the rooms of the library.
-  detail::StepResults run_step(const detail::StepIdentity& identity, In global, StaticArguments statics,
-                               const Body& body) const;
+  detail::StepResults run_step(const detail::StepIdentity& identity, In global, detail::StaticArguments statics,
+                               const detail::Body& body) const;
   Explanation explain_step(const detail::StepIdentity& identity) const;
   /// True if each rank keeps a part of the state of optimizers.
   bool divides_state() const;
@@ -252,13 +258,13 @@ class Strategy {
   /// not the same in all. State that is divided among them has to be so in all.
   void check_variables(const Variables& variables, const std::string& when) const;
   /// True if a caller has set the number of shards of a batch; else it follows from the replicas.
-  bool says_micro_shards() const;
+  bool has_micro_shards() const;
   /// InvalidArgument, on all processes, unless this data set has the same known length and the same stages in each.
   void check_data(const Pipeline& batches) const;
   /// distribute(), also for steps of a room, which use tensors as they come.
   Pipeline distributed(const Pipeline& batches, bool by_hand = false) const;
   /// This process cannot go on, and tells the others why.
-  void give_up(const std::string& why) const noexcept;
+  void report_failure(const std::string& why) const noexcept;
 
  protected:
   explicit Strategy(std::shared_ptr<detail::ReplicaGroup> group) : group_(std::move(group)) {}

@@ -15,14 +15,14 @@
 namespace gradus::erased {
 
 /// A function: it finds or makes the program of a call. Calls may come from several threads.
-using gradus::TracedFunction;
+using gradus::detail::TracedFunction;
 /// Its options, as of function().
 using gradus::FunctionOptions;
 /// The user's function on given tensors.
-using gradus::Body;
+using gradus::detail::Body;
 /// The results of a call: tensors, and a structure of any kind around them.
-using gradus::Called;
+using gradus::detail::Called;
 /// All that a call's arguments are besides tensors.
-using gradus::StaticArguments;
+using gradus::detail::StaticArguments;
 
 }  // namespace gradus::erased

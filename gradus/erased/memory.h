@@ -1,17 +1,18 @@
 /// Values of tensors in memory: the library's own, or borrowed.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 #include "gradus/tensor/buffer.h"
 
 namespace gradus::erased {
 
 /// A counted handle: one pointer.
-using gradus::Ref;
+using gradus::detail::Ref;
 /// Memory of a tensor. `Buffer::borrow(data, bytes, owner)` takes memory without a copy; `owner` is destroyed, on any
 /// thread, once no tensor needs it, and no one writes there before. `Buffer::allocate(bytes)` is memory to be filled.
-using gradus::Buffer;
+using gradus::detail::Buffer;
 /// Memory of a device, which the host cannot read.
-using gradus::DeviceMemory;
+using gradus::detail::DeviceMemory;
 /// A list of tensors, and a view of one.
 using gradus::In;
 using gradus::Tensors;

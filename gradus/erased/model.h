@@ -9,17 +9,18 @@
 ///   Tensor y = ...;                      // the object's own function
 ///   call.finish({x.spec()});             // the first call builds the model
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/nn/model.h"
 #include "gradus/nn/net_layer.h"
 
 namespace gradus::erased {
 
 /// The layer of a struct of layers: `clone`, `call`, `run_on`, `visit` and `struct_name` are the binding's.
-using gradus::NetLayer;
+using gradus::detail::NetLayer;
 /// Receives the fields of an object, by name.
-using gradus::FieldVisitor;
+using gradus::detail::FieldVisitor;
 /// One call of a model.
-using gradus::NetCall;
+using gradus::detail::NetCall;
 /// Training or inference, for the calls within its lifetime.
 using gradus::ModeScope;
 

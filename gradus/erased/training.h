@@ -27,7 +27,7 @@ using detail::Task;
 /// The result of one batch through model and loss.
 using detail::Examined;
 /// A model's call and the rest of the step, in which the loss may run layers of its own.
-using gradus::StepScope;
+using gradus::detail::StepScope;
 /// Builds a model for these inputs.
 using gradus::build_all;
 /// Adds the penalties that the model's layers ask for, and clears them.

@@ -1,9 +1,10 @@
 /// BFGS: an estimate H of the inverse Hessian, of n^2 numbers, updated by each step s and change of gradient y
 /// (Nocedal and Wright, Numerical Optimization, section 6.1).
 #include <cmath>
+#include "gradus/base/rooms.h"
 #include "gradus/fitting/descent.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 Matrix identity(std::size_t n) {
@@ -49,4 +50,4 @@ Minimum by_bfgs(Descent& descent) {
   return ended(MinimizeStatus::small_gradient);
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -7,7 +7,7 @@
 #include <numeric>
 #include "gradus/fitting/long_vectors.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
@@ -211,4 +211,4 @@ SingularValues singular_values(Matrix a, Vector f) {
   return result;
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

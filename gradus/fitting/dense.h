@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 using Vector = std::vector<double>;
 
@@ -68,4 +68,4 @@ struct SingularValues {
 /// make its rows orthogonal.
 SingularValues singular_values(Matrix a, Vector f);
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

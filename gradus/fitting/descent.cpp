@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/rooms.h"
 #include "gradus/graph/call_context.h"
 #include "gradus/ops/constant.h"
 
@@ -26,7 +27,7 @@ std::string text_of(MinimizeStatus status) {
   return {};
 }
 
-namespace fitting {
+namespace detail::fitting {
 namespace {
 
 struct OptionOfMethods {
@@ -168,5 +169,5 @@ Minimum find_minimum(MinimizeProblem problem) {
   }
 }
 
-}  // namespace fitting
+}  // namespace detail::fitting
 }  // namespace gradus

@@ -6,7 +6,7 @@
 #include "gradus/fitting/line_search.h"
 #include "gradus/fitting/minimize.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 /// A place with what was evaluated there.
 struct Place {
@@ -52,4 +52,4 @@ Minimum by_bfgs(Descent& descent);
 Minimum by_l_bfgs_b(Descent& descent);
 Minimum by_newton_cg(Descent& descent);
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -4,9 +4,10 @@
 /// nonlinear optimization. WSEAS 2004.
 #include <algorithm>
 #include <cmath>
+#include "gradus/base/rooms.h"
 #include "gradus/fitting/fit_state.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 /// The free parameters of one iteration, with the steps of which the dogleg is made.
@@ -135,4 +136,4 @@ LeastSquaresFit by_dogbox(FitState& state) {
   }
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

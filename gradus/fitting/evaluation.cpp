@@ -8,7 +8,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 void require_use(std::string_view op, const FlatFunction& f, const Tensor& x) {
@@ -124,4 +124,4 @@ void Residuals::require_dependence(const Vector& x) const {
   require_use(parameters_.op(), [this](const Tensor& at) { return compiled_->residuals_at(at); }, parameters_.flat(x));
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -5,7 +5,7 @@
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 /// The compiled functions of a scalar function.
 struct CompiledObjective {
@@ -74,4 +74,4 @@ class Residuals {
   int evaluations_ = 0, jacobians_ = 0;
 };
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

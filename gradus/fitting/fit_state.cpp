@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/rooms.h"
 #include "gradus/fitting/robust_loss.h"
 #include "gradus/graph/call_context.h"
 #include "gradus/ops/constant.h"
@@ -23,7 +24,7 @@ std::string text_of(LeastSquaresStatus status) {
   return {};
 }
 
-namespace fitting {
+namespace detail::fitting {
 namespace {
 
 constexpr double epsilon_of_tolerance = std::numeric_limits<double>::epsilon();
@@ -233,5 +234,5 @@ Tensor covariance_of(const Tensor& jacobian, double cost, bool absolute_sigma) {
   return tensor_of(gram.inverse);
 }
 
-}  // namespace fitting
+}  // namespace detail::fitting
 }  // namespace gradus

@@ -6,7 +6,7 @@
 #include "gradus/fitting/least_squares.h"
 #include "gradus/fitting/linear_model.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 class FitState {
  public:
@@ -89,4 +89,4 @@ LeastSquaresFit by_trust_region(FitState& state);
 LeastSquaresFit by_dogbox(FitState& state);
 LeastSquaresFit by_levenberg_marquardt(FitState& state);
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -6,10 +6,11 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include "gradus/base/rooms.h"
 #include "gradus/fitting/descent.h"
 #include "gradus/fitting/limited_memory.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 constexpr double epsilon_of_sums = std::numeric_limits<double>::epsilon();
@@ -222,4 +223,4 @@ class LimitedDescent {
 
 Minimum by_l_bfgs_b(Descent& descent) { return descent.ended(LimitedDescent(descent).run()); }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -144,7 +144,7 @@ LeastSquaresResult<X> least_squares_flat(const fitting::Parameters& parameters, 
 }  // namespace detail
 
 template <FitParameters X> Tensor LeastSquaresResult<X>::covariance(bool absolute_sigma) const {
-  return fitting::covariance_of(jac, cost, absolute_sigma);
+  return detail::fitting::covariance_of(jac, cost, absolute_sigma);
 }
 
 /// Parameters near x0 with the least cost: half the sum of the squares of f's residuals, or of a robust loss of them. f
@@ -159,12 +159,12 @@ template <class F, FitParameters X>
   requires std::is_invocable_r_v<Tensor, F&, const X&>
 LeastSquaresResult<X> least_squares(F&& f, const X& x0,
                                     const std::type_identity_t<LeastSquaresOptions<X>>& options = {}) {
-  const fitting::Parameters parameters("least_squares", fitting::tensors_of(x0));
+  const detail::fitting::Parameters parameters("least_squares", detail::fitting::tensors_of(x0));
   const auto make = [&](auto& function) {
     const auto of_flat = [&function, x0, parameters](const Tensor& flat) -> Tensor {
-      return function(fitting::with_tensors(x0, parameters.split(flat)));
+      return function(detail::fitting::with_tensors(x0, parameters.split(flat)));
     };
-    return fitting::compiled_residuals(of_flat, parameters.op(), options.max_bytes, options.run_eagerly);
+    return detail::fitting::compiled_residuals(of_flat, parameters.op(), options.max_bytes, options.run_eagerly);
   };
   const std::string key = text(options.run_eagerly, ' ', options.max_bytes);
   return detail::least_squares_flat(parameters, x0, detail::kept_for(f, x0, parameters, key, make), options);
@@ -176,14 +176,15 @@ template <class F>
   requires std::is_invocable_r_v<Tensor, F&>
 LeastSquaresResult<Tensors> least_squares(F&& residuals, const Variables& variables,
                                           const LeastSquaresOptions<Tensors>& options = {}) {
-  const Tensors x0 = fitting::values_of("least_squares", variables);
-  const fitting::Parameters parameters("least_squares", x0);
-  fitting::RestoredVariables restored(variables, x0);
+  const Tensors x0 = detail::fitting::values_of("least_squares", variables);
+  const detail::fitting::Parameters parameters("least_squares", x0);
+  detail::fitting::RestoredVariables restored(variables, x0);
   const auto of_flat = [&](const Tensor& flat) -> Tensor {
-    fitting::assign_all(variables, parameters, flat);
+    detail::fitting::assign_all(variables, parameters, flat);
     return residuals();
   };
-  const auto compiled = fitting::compiled_residuals(of_flat, parameters.op(), options.max_bytes, options.run_eagerly);
+  const auto compiled =
+      detail::fitting::compiled_residuals(of_flat, parameters.op(), options.max_bytes, options.run_eagerly);
   LeastSquaresResult<Tensors> result = detail::least_squares_flat(parameters, x0, compiled, options);
   for (std::size_t i = 0; i < variables.size(); ++i) variables[i].assign(result.x[i]);
   restored.keep();

@@ -12,7 +12,7 @@ enum class LeastSquaresMethod;
 enum class LeastSquaresStatus;
 enum class RobustLoss;
 
-namespace fitting {
+namespace detail::fitting {
 
 /// Options without their structure; see LeastSquaresOptions.
 struct LeastSquaresSettings {
@@ -51,5 +51,5 @@ struct LeastSquaresFit {
 LeastSquaresFit find_least_squares(LeastSquaresProblem problem);
 Tensor covariance_of(const Tensor& jacobian, double cost, bool absolute_sigma);
 
-}  // namespace fitting
+}  // namespace detail::fitting
 }  // namespace gradus

@@ -5,7 +5,7 @@
 #include <limits>
 #include "gradus/fitting/fit_state.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 /// The largest cosine of the angle between the residuals and a column of the Jacobian.
@@ -114,4 +114,4 @@ LeastSquaresFit by_levenberg_marquardt(FitState& state) {
   }
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

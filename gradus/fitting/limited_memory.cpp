@@ -1,7 +1,7 @@
 /// Two loops (Nocedal and Wright, algorithm 7.4), and the compact form.
 #include "gradus/fitting/limited_memory.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 void LimitedMemory::clear() {
   theta_ = 1;
@@ -30,6 +30,7 @@ void LimitedMemory::add_pair(Vector s, Vector y, double product, bool compact) {
       }
   }
   if (compact) make_compact();
+  if (compact && middle_factors_.is_singular) clear();
 }
 
 void LimitedMemory::make_compact() {
@@ -97,4 +98,4 @@ Vector LimitedMemory::project(const Vector& v) const {
 
 Vector LimitedMemory::middle(const Vector& v) const { return v.empty() ? v : solved(middle_factors_, v); }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -4,7 +4,7 @@
 #include <deque>
 #include "gradus/fitting/dense.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 class LimitedMemory {
  public:
@@ -14,7 +14,7 @@ class LimitedMemory {
   double theta() const { return theta_; }
   void clear();
   /// Keeps a pair with s'y = `product` > 0; the oldest leaves if there are too many. `compact`: costs 2 n sums for each
-  /// pair.
+  /// pair, and no pair is kept if M^-1 is singular.
   void add_pair(Vector s, Vector y, double product, bool compact);
   /// -B^-1 g, by two loops over the pairs.
   Vector newton_direction(const Vector& gradient) const;
@@ -41,4 +41,4 @@ class LimitedMemory {
   Factors middle_factors_;
 };
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

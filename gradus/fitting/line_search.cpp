@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 /// The root of the discriminant of the cubic through two places, times the sign that `trial` asks for.
@@ -164,4 +164,4 @@ LineResult search_line(LineRules rules, const LinePlace& start, double first,
   return {best.step, false};
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -5,7 +5,7 @@
 #pragma once
 #include <functional>
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 struct LineRules {
   double sufficient, curvature;  // c1, c2
@@ -52,4 +52,4 @@ struct LineResult {
 LineResult search_line(LineRules rules, const LinePlace& start, double first,
                        const std::function<LinePlace(double step)>& evaluate);
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -11,7 +11,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/solve.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 constexpr double epsilon_of_rank = std::numeric_limits<double>::epsilon();
@@ -194,4 +194,4 @@ RegionStep step_in_region(const LinearModel& model, const Vector& gradient, doub
   return {scaled(std::move(last.p), factor), alpha};
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

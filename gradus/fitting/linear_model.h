@@ -4,7 +4,7 @@
 #include <memory>
 #include "gradus/fitting/dense.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 /// A step p(alpha) = -(J'J + C + alpha I)^-1 J'f, and how its length changes.
 struct DampedStep {
@@ -47,4 +47,4 @@ struct RegionStep {
 };
 RegionStep step_in_region(const LinearModel& model, const Vector& gradient, double radius, double first_alpha);
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -5,7 +5,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/thread_pool.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 void in_blocks(std::size_t n, const std::function<void(std::size_t begin, std::size_t end)>& part) {
   constexpr std::size_t fewest_blocks = 32;  // fewer gain less than a thread that loses its core costs
@@ -33,4 +33,4 @@ double sum_of_blocks(std::size_t n, const std::function<double(std::size_t begin
   return sum;
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 /// Elements of a block: three of them are in a core's second cache. A vector of one block is summed up as a whole.
 inline constexpr std::size_t block_elements = 8192;
@@ -15,4 +15,4 @@ void in_blocks(std::size_t n, const std::function<void(std::size_t begin, std::s
 /// The sum of part(begin, end) over the blocks.
 double sum_of_blocks(std::size_t n, const std::function<double(std::size_t begin, std::size_t end)>& part);
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -24,7 +24,7 @@ namespace gradus {
 /// Parameters that can be fitted: a Tensor; arrays, pairs, tuples, vectors, maps by std::string and plain structs of
 /// Tensors, nested at will. Integers, bools and enums in them keep their values.
 template <class X>
-concept FitParameters = FunctionArgument<X> && std::same_as<traced_t<X>, X> && !std::is_arithmetic_v<X>;
+concept FitParameters = detail::FunctionArgument<X> && std::same_as<detail::traced_t<X>, X> && !std::is_arithmetic_v<X>;
 
 /// Methods of minimize(). automatic: l_bfgs_b with bounds, else bfgs, as in SciPy.
 enum class MinimizeMethod { automatic, bfgs, l_bfgs_b, newton_cg };
@@ -163,12 +163,12 @@ MinimizeResult<X> minimize_flat(const fitting::Parameters& parameters, const X& 
 template <class F, FitParameters X>
   requires std::invocable<F&, const X&>
 MinimizeResult<X> minimize(F&& f, const X& x0, const std::type_identity_t<MinimizeOptions<X>>& options = {}) {
-  const fitting::Parameters parameters("minimize", fitting::tensors_of(x0));
+  const detail::fitting::Parameters parameters("minimize", detail::fitting::tensors_of(x0));
   const auto make = [&](auto& function) {
     const auto of_flat = [&function, x0, parameters](const Tensor& flat) {
-      return fitting::number_of(function(fitting::with_tensors(x0, parameters.split(flat))));
+      return detail::fitting::number_of(function(detail::fitting::with_tensors(x0, parameters.split(flat))));
     };
-    return fitting::compiled_objective(of_flat, parameters.op(), options.run_eagerly);
+    return detail::fitting::compiled_objective(of_flat, parameters.op(), options.run_eagerly);
   };
   const auto objective = detail::kept_for(f, x0, parameters, text(options.run_eagerly), make);
   return detail::minimize_flat(parameters, x0, objective, options);
@@ -180,14 +180,14 @@ MinimizeResult<X> minimize(F&& f, const X& x0, const std::type_identity_t<Minimi
 template <class F>
   requires std::invocable<F&>
 MinimizeResult<Tensors> minimize(F&& loss, const Variables& variables, const MinimizeOptions<Tensors>& options = {}) {
-  const Tensors x0 = fitting::values_of("minimize", variables);
-  const fitting::Parameters parameters("minimize", x0);
-  fitting::RestoredVariables restored(variables, x0);
+  const Tensors x0 = detail::fitting::values_of("minimize", variables);
+  const detail::fitting::Parameters parameters("minimize", x0);
+  detail::fitting::RestoredVariables restored(variables, x0);
   const auto of_flat = [&](const Tensor& flat) {
-    fitting::assign_all(variables, parameters, flat);
-    return fitting::number_of(loss());
+    detail::fitting::assign_all(variables, parameters, flat);
+    return detail::fitting::number_of(loss());
   };
-  const auto objective = fitting::compiled_objective(of_flat, parameters.op(), options.run_eagerly);
+  const auto objective = detail::fitting::compiled_objective(of_flat, parameters.op(), options.run_eagerly);
   MinimizeResult<Tensors> result = detail::minimize_flat(parameters, x0, objective, options);
   for (std::size_t i = 0; i < variables.size(); ++i) variables[i].assign(result.x[i]);
   restored.keep();

@@ -11,7 +11,7 @@ namespace gradus {
 enum class MinimizeMethod;
 enum class MinimizeStatus;
 
-namespace fitting {
+namespace detail::fitting {
 
 /// Options without their structure; see MinimizeOptions.
 struct MinimizeSettings {
@@ -47,5 +47,5 @@ struct Minimum {
 Minimum find_minimum(MinimizeProblem problem);
 Tensor tensor_of(const Matrix& matrix);
 
-}  // namespace fitting
+}  // namespace detail::fitting
 }  // namespace gradus

@@ -2,9 +2,10 @@
 /// Numerical Optimization, algorithm 7.1, with the tests of SciPy).
 #include <cmath>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/fitting/descent.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 /// An inexact solution p of H p = -g; empty if conjugate gradients do not end.
@@ -52,4 +53,4 @@ Minimum by_newton_cg(Descent& descent) {
   }
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -1,12 +1,13 @@
 /// Tensors in one vector, and back.
 #include "gradus/fitting/parameters.h"
 #include <algorithm>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/call_context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 std::size_t elements_of(const Tensor& x) { return static_cast<std::size_t>(x.shape().size()); }
@@ -135,4 +136,4 @@ RestoredVariables::~RestoredVariables() {
   }
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

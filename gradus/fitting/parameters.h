@@ -9,7 +9,7 @@
 #include "gradus/function/variable.h"
 #include "gradus/gradients/loss.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 
 /// A function of the vector of all parameters.
 using FlatFunction = std::function<Tensor(const Tensor&)>;
@@ -85,4 +85,4 @@ template <class X> X with_tensors(const X& x, const Tensors& tensors) {
 inline Tensor number_of(const Loss& loss) { return loss.value(); }
 inline Tensor number_of(const Tensor& value) { return value; }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -5,7 +5,7 @@
 #include <limits>
 #include "gradus/fitting/least_squares.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 /// rho, rho' and rho'' at z.
@@ -54,4 +54,4 @@ void scale_rows(Matrix& jacobian, Vector& residuals, RobustLoss loss, double sca
   }
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

@@ -7,7 +7,7 @@ namespace gradus {
 
 enum class RobustLoss;
 
-namespace fitting {
+namespace detail::fitting {
 
 /// The cost of residuals.
 double cost_of(const Vector& residuals, RobustLoss loss, double scale);
@@ -15,5 +15,5 @@ double cost_of(const Vector& residuals, RobustLoss loss, double scale);
 /// of the residuals (Triggs et al., Bundle Adjustment, section 4.3).
 void scale_rows(Matrix& jacobian, Vector& residuals, RobustLoss loss, double scale);
 
-}  // namespace fitting
+}  // namespace detail::fitting
 }  // namespace gradus

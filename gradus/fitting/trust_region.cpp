@@ -6,7 +6,7 @@
 #include <cmath>
 #include "gradus/fitting/fit_state.h"
 
-namespace gradus::fitting {
+namespace gradus::detail::fitting {
 namespace {
 
 /// Distances to the bounds that the gradient points to, 1 where there is none, and their derivatives.
@@ -196,4 +196,4 @@ LeastSquaresFit by_trust_region(FitState& state) {
   }
 }
 
-}  // namespace gradus::fitting
+}  // namespace gradus::detail::fitting

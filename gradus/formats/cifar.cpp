@@ -1,6 +1,7 @@
 /// Records are read one by one, so that an image exists only once.
 #include "gradus/formats/cifar.h"
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/byte_stream.h"
 
 namespace gradus {

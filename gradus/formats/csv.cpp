@@ -10,6 +10,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/nearest.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/csv_records.h"
 #include "gradus/formats/gzip.h"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <example.pb.h>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/tfrecord.h"
 
 namespace gradus {

@@ -1,6 +1,7 @@
 /// Reading HDF5. Every address, size and count is checked against the existing bytes, and every object is visited once,
 /// so the work is bounded by the size of the file. Section numbers are those of the HDF5 File Format Specification 3.0.
 #include "gradus/formats/hdf5.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/hdf5_address.h"
 #include <algorithm>
 #include <cstring>

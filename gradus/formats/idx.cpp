@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/gzip.h"
 

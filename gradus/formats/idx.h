@@ -13,9 +13,9 @@ namespace gradus {
 
 /// An array of an IDX file.
 struct IdxArray {
-  DType dtype = u8;                // type of the elements
-  std::vector<std::int64_t> dims;  // extents, 1 to 8 of them
-  Ref<Buffer> data;                // row-major, in the byte order of the machine
+  DType dtype = u8;                  // type of the elements
+  std::vector<std::int64_t> dims;    // extents, 1 to 8 of them
+  detail::Ref<detail::Buffer> data;  // row-major, in the byte order of the machine
 };
 
 /// Reads an array. Unavailable if the file cannot be read. DataError, with the place, if the content does not fit the

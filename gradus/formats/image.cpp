@@ -9,6 +9,7 @@
 #include <vector>
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/jpeg.h"
 

@@ -7,6 +7,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include "gradus/base/rooms.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/npy_stream.h"
 #include "gradus/base/input_file.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include "gradus/base/rooms.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/json.h"
 #include "gradus/formats/placed_bytes.h"

@@ -13,9 +13,9 @@ namespace gradus {
 
 /// An array with its name.
 struct NamedArray {
-  std::string name;  // key in the file
-  Spec spec;         // dtype and shape
-  Ref<Buffer> data;  // elements, row-major
+  std::string name;                  // key in the file
+  Spec spec;                         // dtype and shape
+  detail::Ref<detail::Buffer> data;  // elements, row-major
 };
 
 /// Writes arrays. The file appears whole or not at all. ResourceExhausted on a full disk, Unavailable where it may not

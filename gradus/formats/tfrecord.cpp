@@ -10,6 +10,7 @@
 #include <system_error>
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/crc32c.h"

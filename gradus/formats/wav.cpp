@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include "gradus/base/input_file.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/atomic_file.h"
 
 namespace gradus {

@@ -1,6 +1,7 @@
 /// Errors of recursion name the chain of calls.
 #include "gradus/function/active_call.h"
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 

@@ -7,6 +7,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 class ActiveCall {
  public:
   /// `title`, which outlives the call, is how errors call the function that `function` tells from others.
@@ -19,5 +21,7 @@ class ActiveCall {
   const void* const function_;
   const FieldScope<&CallContext::active> scope_{this};
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

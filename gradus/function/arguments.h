@@ -18,6 +18,8 @@ namespace gradus {
 
 class Loss;
 class Gradients;
+namespace detail::inline rooms {
+
 struct StaticArguments;
 
 template <class T>
@@ -46,6 +48,8 @@ template <class A, class C> struct traced<std::map<std::string, A, C>> {
 };
 template <class A> using traced_t = typename traced<A>::type;
 
+}  // namespace detail::inline rooms
+
 namespace detail {
 
 /// An argument that is traced as its own type, as the fields of a struct have to be.
@@ -65,6 +69,8 @@ template <class... A> struct keeps_fields<std::tuple<A...>> : std::conjunction<k
 
 }  // namespace detail
 
+namespace detail::inline rooms {
+
 /// Tensors, Variables, numbers, bools, enums; arrays, pairs, tuples, vectors, maps by std::string and plain structs of
 /// them. A struct whose fields would have to become Tensors, floating numbers and Variables, is none.
 template <class A>
@@ -72,6 +78,8 @@ concept FunctionArgument = parts::made_of<argument_leaf, A>() && detail::keeps_f
 /// Tensors, Loss, Gradients; arrays, pairs, tuples, vectors, maps by std::string and plain structs of them.
 template <class R>
 concept FunctionResult = std::is_void_v<R> || parts::made_of<result_leaf, R>();
+
+}  // namespace detail::inline rooms
 
 namespace detail {
 

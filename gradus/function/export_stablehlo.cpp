@@ -51,7 +51,7 @@ std::string stablehlo_text(const FunctionOptions& function, const std::string& t
   return comments(*segment, replaces, module.has_fault_state) + module.text;
 }
 
-void write_stablehlo(const std::filesystem::path& file, const std::string& text) {
+void detail::write_stablehlo(const std::filesystem::path& file, const std::string& text) {
   PendingFile pending("export_stablehlo", file, text);
   pending.put_in_place();
 }

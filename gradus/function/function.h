@@ -63,7 +63,7 @@ template <class F> class Function {
   /// Calls it: traces and compiles if no variant fits, then runs the program. The result has the type that f gives.
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::right)
-  auto operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...>;
+  auto operator()(const A&... arguments) const -> std::invoke_result_t<const F&, detail::traced_t<A>...>;
 
   // Mistakes: compilers quote the line.
   template <class... A>
@@ -123,7 +123,7 @@ template <class F> class Function {
     Core(F f, FunctionOptions o) : f(std::move(f)), options(std::move(o)), traced(options, &this->f, sizeof(F)) {}
     F f;
     const FunctionOptions options;
-    TracedFunction traced;
+    detail::TracedFunction traced;
   };
   /// Calls use(body, specs) with the step as a function of as many tensors as there are specs. `what` opens errors.
   template <class Use> auto with_body(std::string_view what, std::vector<Spec> specs, const Use& use) const;
@@ -189,7 +189,7 @@ template <class Use>
 auto Function<F>::with_body(std::string_view what, std::vector<Spec> specs, const Use& use) const {
   Core& core = this->core();
   if (specs.empty()) specs = core.options.input_signature;
-  using Result = decltype(use(std::declval<const Body&>(), specs));
+  using Result = decltype(use(std::declval<const detail::Body&>(), specs));
   const auto with = [&]<std::size_t n>(auto self, std::integral_constant<std::size_t, n>) -> Result {
     if constexpr (n > detail::most_exported_arguments) {
       detail::refuse_specs(what, specs.size(), detail::numbers_taken_by<F>(std::make_index_sequence<n>()));
@@ -198,7 +198,7 @@ auto Function<F>::with_body(std::string_view what, std::vector<Spec> specs, cons
       constexpr bool takes_rest = detail::takes_rest<F>(first);
       if constexpr (takes_rest || detail::takes_tensors<F>(first)) {
         if (specs.size() == n || (takes_rest && specs.size() > n)) {
-          const Body body = [&](In in) { return detail::called_with_tensors(core.f, in, first); };
+          const detail::Body body = [&](In in) { return detail::called_with_tensors(core.f, in, first); };
           return use(body, specs);
         }
       }
@@ -211,44 +211,44 @@ auto Function<F>::with_body(std::string_view what, std::vector<Spec> specs, cons
 template <class F>
 ObjectFiles Function<F>::export_object(const std::filesystem::path& stem, std::vector<Spec> specs,
                                        ObjectOptions options) const {
-  return with_body("export_object", std::move(specs), [&](const Body& body, const std::vector<Spec>& given) {
+  return with_body("export_object", std::move(specs), [&](const detail::Body& body, const std::vector<Spec>& given) {
     return core().traced.export_object(stem, given, options, {}, body);
   });
 }
 
 template <class F> std::string Function<F>::stablehlo(std::vector<Spec> specs) const {
-  return with_body("stablehlo", std::move(specs), [&](const Body& body, const std::vector<Spec>& given) {
+  return with_body("stablehlo", std::move(specs), [&](const detail::Body& body, const std::vector<Spec>& given) {
     return core().traced.stablehlo(given, {}, body);
   });
 }
 
 template <class F>
 void Function<F>::export_stablehlo(const std::filesystem::path& file, std::vector<Spec> specs) const {
-  write_stablehlo(file, stablehlo(std::move(specs)));
+  detail::write_stablehlo(file, stablehlo(std::move(specs)));
 }
 
 template <class F>
 template <class... A>
   requires(detail::kind_of_call<F, A...>() == detail::CallKind::right)
-auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...> {
-  using Result = std::invoke_result_t<const F&, traced_t<A>...>;
+auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_t<const F&, detail::traced_t<A>...> {
+  using Result = std::invoke_result_t<const F&, detail::traced_t<A>...>;
   Core& core = this->core();
   Tensors flat;
-  StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<A>...>};
+  detail::StaticArguments statics{.values = {}, .types = &detail::types_tag<detail::traced_t<A>...>};
   (detail::flatten_argument(arguments, flat, statics.values), ...);
   const detail::MaskedArguments masked(flat, statics);
-  const Body body = [&](In in) {
-    Called made = detail::called_with(core.f, masked.take(in), [](auto&) {}, arguments...);
-    SequenceMask::append_all(made.tensors);
+  const detail::Body body = [&](In in) {
+    detail::Called made = detail::called_with(core.f, masked.take(in), [](auto&) {}, arguments...);
+    detail::SequenceMask::append_all(made.tensors);
     return made;
   };
-  const Called called = core.traced.call(flat, statics, body);
+  const detail::Called called = core.traced.call(flat, statics, body);
   if constexpr (!std::is_void_v<Result>) {
     Result result = *static_cast<const Result*>(called.structure.get());
     std::size_t next = 0;
     detail::visit_result(result, [&](Tensor& part) { part = called.tensors[next++]; });
     if (next < called.tensors.size()) [[unlikely]]  // masks
-      detail::visit_result(result, [&](Tensor& part) { SequenceMask::give(part, called.tensors[next++]); });
+      detail::visit_result(result, [&](Tensor& part) { detail::SequenceMask::give(part, called.tensors[next++]); });
     return result;
   }
 }

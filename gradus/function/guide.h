@@ -1,6 +1,7 @@
 /// Guides: they tell a run of the C++ of a call which way to go at its branches on tensor values.
 #pragma once
 #include <string>
+#include "gradus/base/rooms.h"
 #include "gradus/function/one_call.h"
 #include "gradus/function/trace.h"
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 

@@ -17,11 +17,11 @@ inline constexpr inference_t inference{};
 /// The mode of a call, or that it says none.
 enum class CallMode { unsaid, inference, training };
 /// The mode that the calls around this one have set.
-inline CallMode current_mode() { return CallContext::here().mode; }
+inline CallMode current_mode() { return detail::CallContext::here().mode; }
 /// True if the mode here is training, for layers of one's own.
 inline bool is_training() { return current_mode() == CallMode::training; }
 
 /// Sets the mode for its lifetime.
-using ModeScope = FieldScope<&CallContext::mode>;
+using ModeScope = detail::FieldScope<&detail::CallContext::mode>;
 
 }  // namespace gradus

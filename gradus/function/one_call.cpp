@@ -5,7 +5,7 @@
 #include "gradus/base/activity_log.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/backend/divided_value.h"
-#include "gradus/backend/placed_program.h"
+#include "gradus/backend/compile.h"
 #include "gradus/backend/shard_run.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/ops/call_keys.h"
@@ -274,10 +274,10 @@ std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicat
 std::shared_ptr<const Executable> OneCall::program_of_predicate(Graph graph) const {
   if (max_bytes_ > 0) {
     try {
-      return compile_placed(graph, {.max_bytes = max_bytes_, .symbols = symbols_, .shards = shards_});
+      return compile(graph, {.max_bytes = max_bytes_, .symbols = symbols_, .shards = shards_});
     } catch (const BudgetTooSmall&) {}
   }
-  return compile_placed(std::move(graph), {.tier = Tier::interpreted, .shards = shards_});
+  return compile(std::move(graph), {.tier = Tier::interpreted, .shards = shards_});
 }
 
 Trace::Decision OneCall::evaluate(const Trace& trace, const Tensor& predicate) {

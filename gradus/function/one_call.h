@@ -3,6 +3,7 @@
 #pragma once
 #include <mutex>
 #include <optional>
+#include "gradus/base/rooms.h"
 #include "gradus/function/segment.h"
 
 namespace gradus {

@@ -1,4 +1,4 @@
-/// Spelling a form, opening it, and which tier serves it.
+/// Spelling a form, opening it, and which tier serves it. Decision 191 has the reasons.
 #include "gradus/function/open_form.h"
 #include <algorithm>
 #include "gradus/backend/tiers.h"

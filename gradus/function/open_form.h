@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include "gradus/backend/backend.h"
+#include "gradus/base/rooms.h"
 #include "gradus/function/size_pattern.h"
 
 namespace gradus {

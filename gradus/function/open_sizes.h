@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/function/signature.h"
 #include "gradus/function/trace.h"
 #include "gradus/graph/graph.h"

@@ -130,6 +130,8 @@ class LeafTable {
 
 }  // namespace
 
+namespace detail::inline rooms {
+
 /// One flush. Its vectors are kept by the thread from flush to flush.
 struct Pending::Plan {
   bool by_owner = true;
@@ -200,6 +202,8 @@ struct Pending::Plan {
     for (std::int64_t d : spec.shape) key.push_back(static_cast<std::uint64_t>(d));
   }
 };
+
+}  // namespace detail::inline rooms
 
 /// Leaves first, then computed nodes.
 Graph Pending::Plan::graph() const {
@@ -440,7 +444,7 @@ void Pending::plan(Plan& p) {
 
 void Pending::run(Plan& p) {
   const Device device = device_.device();
-  const ProgramForSizes found = cached_program(device.kind, p.key, [&] { return p.graph(); });
+  const ProgramForSizes found = cached_program(device, p.key, [&] { return p.graph(); });
   const Executable* program = found.program.get();
   for (Node* leaf : p.leaves)
     p.inputs.push_back(device.kind == DeviceKind::cpu ? Ref<Buffer>(leaf->value.get())

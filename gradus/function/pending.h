@@ -8,12 +8,17 @@
 #include <atomic>
 #include <memory>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/base/short_lock.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/call_context.h"
 
 namespace gradus {
+
+struct QueueRegistry;
+
+namespace detail::inline rooms {
 
 class Pending {
  public:
@@ -70,7 +75,7 @@ class Pending {
   bool& eager() { return eager_; }
 
  private:
-  friend struct QueueRegistry;
+  friend QueueRegistry;
   struct Plan;
   void plan(Plan& plan);
   void run(Plan& plan);
@@ -106,6 +111,8 @@ class Pending {
   std::vector<std::unique_ptr<ReadListener>> abandoned_;
   std::atomic<bool> has_abandoned_ = false;
 };
+
+}  // namespace detail::inline rooms
 
 /// In its lifetime this thread computes as another one would: outside of every call and every DeviceScope, and with
 /// queues of its own. So its computations are part of no trace and no recording around.

@@ -95,9 +95,9 @@ void add_served(std::uint64_t hash, std::span<const std::uint64_t> key, Graph gr
 
 }  // namespace
 
-ProgramForSizes cached_program(DeviceKind kind, std::span<const std::uint64_t> key,
+ProgramForSizes cached_program(const Device& device, std::span<const std::uint64_t> key,
                                const std::function<Graph()>& build) {
-  Backend& backend = backend_of(kind);
+  Backend& backend = backend_of(device);
   const std::uint64_t hash = KeyedList<Known>::hash_of_words(key);
   Graph graph;
   bool worth = false;
@@ -114,12 +114,12 @@ ProgramForSizes cached_program(DeviceKind kind, std::span<const std::uint64_t> k
   }
   const bool is_new = graph.values.empty();
   if (is_new) graph = build();
-  if (auto open = program_of_form(kind, graph, worth)) {
+  if (auto open = program_of_form(device.kind, graph, worth)) {
     if (open->is_compiled) add_served(hash, key, std::move(graph), *open);
     return std::move(*open);
   }
   if (is_new) worth = !is_interpreted_sooner(graph);
-  const auto program = backend.compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted});
+  const auto program = backend.compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted, .device = device});
   std::lock_guard lock(cache().guard);
   auto* entry = cache().known.find(hash, key);
   if (!entry) entry = &cache().known.add(hash, key, {.graph = std::move(graph)});

@@ -11,7 +11,7 @@ namespace gradus {
 
 /// The program of the structure that `key` spells exactly, the kind of device included; `build` makes its graph if it
 /// is not known.
-ProgramForSizes cached_program(DeviceKind kind, std::span<const std::uint64_t> key,
+ProgramForSizes cached_program(const Device& device, std::span<const std::uint64_t> key,
                                const std::function<Graph()>& build);
 
 struct ProgramCacheUse {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
+#include "gradus/base/rooms.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/traced_function.h"
 

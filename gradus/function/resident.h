@@ -1,5 +1,6 @@
 /// Resident values: those in memory that their device can use.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -1,4 +1,4 @@
-/// Bounds on restarts of a call.
+/// Bounds on restarts of a call. Decision 190 has the reasons.
 #include "gradus/function/restarts.h"
 #include <algorithm>
 #include "gradus/base/error.h"

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/function/variant.h"
 
 namespace gradus {

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include "gradus/base/rooms.h"
 #include "gradus/function/recording.h"
 #include "gradus/function/tiered_program.h"
 #include "gradus/function/trace.h"

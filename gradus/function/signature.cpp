@@ -1,10 +1,11 @@
 /// Matching, generalizing and explaining signatures.
 #include "gradus/function/signature.h"
+#include "gradus/base/rooms.h"
 #include <map>
 
 namespace gradus {
 
-bool is_same_kind(const Signature& a, const Signature& b) {
+bool detail::is_same_kind(const Signature& a, const Signature& b) {
   if (a.statics != b.statics || a.mode != b.mode || a.scope != b.scope || a.specs.size() != b.specs.size())
     return false;
   for (std::size_t i = 0; i < a.specs.size(); ++i) {
@@ -22,7 +23,7 @@ std::string_view name_of(CallMode mode) {
 
 }  // namespace
 
-std::optional<std::vector<std::int64_t>> match(const Signature& pattern, const Signature& call) {
+std::optional<std::vector<std::int64_t>> detail::match(const Signature& pattern, const Signature& call) {
   if (!is_same_kind(pattern, call)) return {};
   std::vector<std::int64_t> symbols;
   for (std::size_t i = 0; i < call.specs.size(); ++i) {
@@ -54,7 +55,8 @@ bool is_open(const std::vector<Spec>& declared, const Signature& call, std::size
 
 }  // namespace
 
-Signature generalize(const std::vector<Signature>& earlier, const Signature& call, const std::vector<Spec>& declared) {
+Signature detail::generalize(const std::vector<Signature>& earlier, const Signature& call,
+                             const std::vector<Spec>& declared) {
   std::vector<const Signature*> family;
   for (const Signature& before : earlier)
     if (is_same_kind(before, call)) family.push_back(&before);
@@ -87,7 +89,7 @@ template <class Visit> void for_each_place(const Signature& pattern, int k, Visi
 
 }  // namespace
 
-Signature with_fixed(const Signature& pattern, int k, const Signature& call) {
+Signature detail::with_fixed(const Signature& pattern, int k, const Signature& call) {
   Signature fixed = pattern;
   for_each_place(pattern, k,
                  [&](std::size_t i, int axis) { fixed.specs[i].shape.set(axis, call.specs[i].shape[axis]); });
@@ -98,7 +100,7 @@ Signature with_fixed(const Signature& pattern, int k, const Signature& call) {
   return fixed;
 }
 
-std::string places_of(const Signature& pattern, int k) {
+std::string detail::places_of(const Signature& pattern, int k) {
   std::string places;
   for_each_place(pattern, k, [&](std::size_t i, int axis) {
     places += text(places.empty() ? "" : " and ", "argument ", i, ", dimension ", axis);
@@ -117,7 +119,7 @@ std::string masks_text(const std::vector<std::size_t>& masked) {
 
 }  // namespace
 
-std::string difference(const Signature& before, const Signature& now) {
+std::string detail::difference(const Signature& before, const Signature& now) {
   const auto arguments = [](const Signature& s) { return s.specs.size() - s.statics.masked.size(); };
   if (arguments(before) != arguments(now))
     return text("there were ", arguments(before), " tensor arguments, now ", arguments(now));
@@ -146,7 +148,7 @@ std::string difference(const Signature& before, const Signature& now) {
   return reasons.empty() ? "sizes that agreed before do not agree now" : reasons;
 }
 
-void check_declared(const std::string& name, const std::vector<Spec>& declared, const Signature& call) {
+void detail::check_declared(const std::string& name, const std::vector<Spec>& declared, const Signature& call) {
   const std::size_t arguments = call.specs.size() - call.statics.masked.size();
   require(declared.size() == arguments, name, ": its input signature has ", declared.size(), " tensors, the call ",
           arguments);
@@ -159,7 +161,7 @@ void check_declared(const std::string& name, const std::vector<Spec>& declared, 
   }
 }
 
-void check_declared_devices(const std::string& name, const std::vector<Spec>& declared, const Signature& call) {
+void detail::check_declared_devices(const std::string& name, const std::vector<Spec>& declared, const Signature& call) {
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const Spec &wanted = declared[i], &given = call.specs[i];
     if (!wanted.device.is_named()) continue;

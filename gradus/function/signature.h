@@ -8,6 +8,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// The parts of a call's arguments that are no tensors.
 struct StaticArguments {
   std::string values;                    // spelt
@@ -49,5 +51,7 @@ void check_declared(const std::string& name, const std::vector<Spec>& declared, 
 /// InvalidArgument unless its tensors are on the devices that the declared specs name. One that names none fits any.
 /// check_declared() comes first.
 void check_declared_devices(const std::string& name, const std::vector<Spec>& declared, const Signature& call);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

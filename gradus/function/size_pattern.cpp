@@ -1,6 +1,7 @@
-/// Finding symbols, and the numbers that follow from them.
+/// Finding symbols, and the numbers that follow from them. Decision 191 has the reasons.
 #include "gradus/function/size_pattern.h"
 #include <algorithm>
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/dimension.h"
 
 namespace gradus {

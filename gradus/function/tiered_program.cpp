@@ -2,7 +2,7 @@
 #include "gradus/function/tiered_program.h"
 #include <algorithm>
 #include <utility>
-#include "gradus/backend/placed_program.h"
+#include "gradus/backend/compile.h"
 #include "gradus/backend/tiers.h"
 #include "gradus/base/clock.h"
 
@@ -24,7 +24,7 @@ TieredProgram::TieredProgram(Graph graph, CompileOptions options)
   options_.shards = nullptr;  // they end with the call; a program of shards has been compiled for them
   if (is_compiled_now) return;
   if (are_tiers_patient) patience_ = runs_before_code(graph_, options_.symbols);
-  interpreted_ = compile_placed(
+  interpreted_ = compile(
       graph_, {.disable = options_.disable, .tier = Tier::interpreted, .matmul_precision = options_.matmul_precision});
 }
 
@@ -45,7 +45,7 @@ const Executable& TieredProgram::compiled() {
 }
 
 void TieredProgram::compile_now() {
-  compiled_ = compile_placed(graph_, options_);  // where that fails, the graph is still there
+  compiled_ = compile(graph_, options_);  // where that fails, the graph is still there
   graph_ = {};
   ready_.store(compiled_.get(), std::memory_order_release);
 }

@@ -26,6 +26,8 @@ class MistakeOfCpp : public InvalidArgument {
   using InvalidArgument::InvalidArgument;
 };
 
+namespace detail::inline rooms {
+
 class Trace : public Context {
  public:
   /// The value of a predicate in this run. A constant one needs no guard.
@@ -172,5 +174,7 @@ class Trace : public Context {
   const FieldScope<&CallContext::trace> scope_{this};
   const FieldScope<&CallContext::keys> no_keys_{nullptr};  // of a call around it
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

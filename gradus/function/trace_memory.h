@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include "gradus/base/rooms.h"
 #include "gradus/function/variable_cell.h"
 
 namespace gradus {

@@ -38,6 +38,8 @@ struct CanBeginAgain {
 
 }  // namespace
 
+namespace detail::inline rooms {
+
 struct TracedFunction::State {
   explicit State(FunctionOptions o) : setup(std::move(o)) {}
 
@@ -56,6 +58,8 @@ struct TracedFunction::State {
   std::optional<Called> attempt(Variant& variant, CallRequest& request);
   Segment* next(Variant& variant, CallRequest& request);
 };
+
+}  // namespace detail::inline rooms
 
 Called TracedFunction::State::call(const Signature& signature, In arguments, const Body& body) {
   CallRequest request{signature, body, OneCall(setup.title, arguments, dispatches, setup.budget()),

@@ -48,7 +48,7 @@ struct FunctionOptions {
 /// dropped, but never the newest; they are made again when they are called. Returns the limit before, at first 512 MiB.
 std::size_t set_variants_limit(std::size_t bytes);
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// The result of a call: tensors in a fixed order (an empty one stays empty), and the user's structure with empty
 /// tensors in their places.
@@ -87,5 +87,7 @@ class TracedFunction {
 
 /// Writes a text of StableHLO into `file`, which appears whole or not at all; Unavailable if it cannot be written.
 void write_stablehlo(const std::filesystem::path& file, const std::string& text);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

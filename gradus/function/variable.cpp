@@ -9,6 +9,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/graph/copy.h"
 #include "gradus/graph/mask.h"
+#include "gradus/graph/trace_names.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/views.h"
@@ -241,8 +242,9 @@ void Variable::assign(const Tensor& given) {
     context->assign(cell, cell.masked(value));
     return;
   }
-  require(!value.is_symbolic(), "assign to variable ", cell.name, ": the value, ", value.spec(),
-          ", is symbolic: it was made while a function was traced, and that call is over");
+  if (value.is_symbolic())
+    throw InvalidArgument(
+        text("assign to variable ", cell.name, ": the value, ", value.spec(), origin_of(*value.node())));
   assign_lazily(cell, cell.masked(value));
 }
 

@@ -14,7 +14,9 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
 struct VariableCell;
+}  // namespace detail::inline rooms
 class VariableElements;
 
 /// How values that several replicas assign become one. none: assigning on replicas is an error.
@@ -79,14 +81,14 @@ class Variable {
   // For the rooms of the library.
   void set_name(std::string name);
   /// Makes this a handle of `cell`.
-  void become(const std::shared_ptr<VariableCell>& cell);
-  const std::shared_ptr<VariableCell>& cell() const { return cell_; }
+  void become(const std::shared_ptr<detail::VariableCell>& cell);
+  const std::shared_ptr<detail::VariableCell>& cell() const { return cell_; }
 
  private:
-  friend struct VariableCell;
+  friend struct detail::VariableCell;
   friend class Variables;
-  explicit Variable(std::shared_ptr<VariableCell> cell);
-  std::shared_ptr<VariableCell> cell_;
+  explicit Variable(std::shared_ptr<detail::VariableCell> cell);
+  std::shared_ptr<detail::VariableCell> cell_;
 };
 
 /// Elements of a Variable that subscripts name. Assigning them replaces the Variable's value by one that differs in
@@ -108,10 +110,10 @@ class VariableElements {
 
  private:
   friend class Variable;
-  VariableElements(std::shared_ptr<VariableCell> cell, std::vector<Subscript> subscripts)
+  VariableElements(std::shared_ptr<detail::VariableCell> cell, std::vector<Subscript> subscripts)
       : cell_(std::move(cell)), subscripts_(std::move(subscripts)) {}
   void increase(std::string_view op, const NumberOrTensor& value, bool decreases) const;
-  std::shared_ptr<VariableCell> cell_;
+  std::shared_ptr<detail::VariableCell> cell_;
   std::vector<Subscript> subscripts_;
 };
 
@@ -153,23 +155,23 @@ class Variables {
 
   // For the rooms of the library.
   void add(const Variable& variable);
-  const std::vector<std::shared_ptr<VariableCell>>& cells() const {
+  const std::vector<std::shared_ptr<detail::VariableCell>>& cells() const {
     if (later_) find_out();
     return cells_;
   }
   /// The position of a cell; -1 if it is not listed.
-  std::ptrdiff_t find(const VariableCell& cell) const;
+  std::ptrdiff_t find(const detail::VariableCell& cell) const;
   /// A list that is made when it is first looked at. C++ evaluates arguments in any order, so in
   /// tape.gradient(loss(y, model(x)), model.trainable_variables()) the model may be built after it was asked.
   static Variables later(std::function<Variables()> list);
 
  private:
   void find_out() const;
-  mutable std::vector<std::shared_ptr<VariableCell>> cells_;
+  mutable std::vector<std::shared_ptr<detail::VariableCell>> cells_;
   mutable std::function<Variables()> later_;
 };
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// While it lives, it receives every reading of a Variable on its thread. So a tape learns which Variables it watches.
 class ReadListener {
@@ -198,5 +200,7 @@ class ReadListener {
  private:
   ReadListener* outer_ = nullptr;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -23,6 +23,8 @@ class CellLock {
   std::atomic<bool> held_{false};
 };
 
+namespace detail::inline rooms {
+
 struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::string name;
   Spec spec;
@@ -57,5 +59,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::shared_ptr<VariableCell> mask_cell();
   void set_mask_cell(std::shared_ptr<VariableCell> next);
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

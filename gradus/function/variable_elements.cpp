@@ -30,7 +30,7 @@ void VariableElements::increase(std::string_view op, const NumberOrTensor& value
   const Tensor before = cell_->handle.value(), by = value.beside(before, op);
   const Subscripted elements(cell_->name, before, subscripts_);
   Context* const context = Context::current();
-  if (context && context->is_within_shard() && context->increase(*cell_, elements.spread(by), decreases)) return;
+  if (context && context->shards() && context->increase(*cell_, elements.spread(by), decreases)) return;
   cell_->handle.assign(elements.increased(decreases ? -by : by));
 }
 

@@ -1,6 +1,7 @@
 /// Variant: one compiled signature of a function: the tree of its segments, and the state for tracing it again.
 #pragma once
 #include <mutex>
+#include "gradus/base/rooms.h"
 #include "gradus/function/recording.h"
 #include "gradus/function/segment.h"
 #include "gradus/function/signature.h"

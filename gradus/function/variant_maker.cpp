@@ -4,6 +4,7 @@
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/guide.h"
 #include "gradus/graph/activity_scope.h"
+#include "gradus/graph/trace_names.h"
 #include "gradus/tensor/out_of_memory.h"
 
 namespace gradus {
@@ -22,6 +23,7 @@ VariantMaker::Run VariantMaker::run(const Signature& pattern, CallRequest& reque
   const CompileActivity activity(text("trace ", setup_.title));
   request.values.begin(match(pattern, request.signature).value());
   Run made{.pattern = pattern, .memory = std::make_shared<TraceMemory>(pattern.specs, Trace::new_id())};
+  if (!setup_.options.name.empty()) name_trace(made.memory->id(), setup_.title);
   Guide guide(request.values, setup_.title);
   Trace trace(made.memory, setup_.closure, std::ref(guide));
   if (pattern.specs != request.signature.specs) trace.set_limit(applications_after(other.applications));

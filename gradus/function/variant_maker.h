@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <variant>
+#include "gradus/base/rooms.h"
 #include "gradus/function/one_call.h"
 #include "gradus/function/open_sizes.h"
 #include "gradus/function/restarts.h"

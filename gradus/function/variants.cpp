@@ -26,7 +26,7 @@ bool Variants::is_valid(Variant& variant, const std::vector<std::int64_t>& symbo
   bool fits = variant.watched.holds(variant.watched_until);
   if (setup_.budget() > 0 && !symbols.empty())
     for_each_segment(*variant.root, [&](const Segment& segment) {
-      fits = fits && segment.program->compiled().report(symbols).temporary_bytes <= setup_.budget();
+      fits = fits && segment.program->compiled().temporary_bytes(symbols) <= setup_.budget();
     });
   return fits;
 }

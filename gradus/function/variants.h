@@ -3,6 +3,7 @@
 #include <atomic>
 #include <set>
 #include <shared_mutex>
+#include "gradus/base/rooms.h"
 #include "gradus/function/traced_function.h"
 #include "gradus/function/variant.h"
 

@@ -1,7 +1,8 @@
-/// The present state of watched objects.
+/// The present state of watched objects. Decision 171 has the reasons.
 #include "gradus/function/watched_state.h"
 #include <algorithm>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {
@@ -19,8 +20,8 @@ std::string difference_of(const WatchedFields::Field& seen, const WatchedFields:
 
 }  // namespace
 
-std::uint64_t changes_of_setups() { return changes.load(std::memory_order_acquire); }
-void note_change_of_setup() { changes.fetch_add(1, std::memory_order_acq_rel); }
+std::uint64_t detail::changes_of_setups() { return changes.load(std::memory_order_acquire); }
+void detail::note_change_of_setup() { changes.fetch_add(1, std::memory_order_acq_rel); }
 
 Setup::Setup() : record_(std::make_shared<Record>(new_number(), true)) {}
 Setup::Setup(const Setup& other) : record_(std::make_shared<Record>(new_number(), other.trainable())) {}

@@ -11,6 +11,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// How often setups and flags have changed in this process: as long as that is the same number, none has.
 std::uint64_t changes_of_setups();
 void note_change_of_setup();
@@ -106,5 +108,7 @@ class WatchedState {
   std::vector<WatchedSetup> setups_;
   std::vector<WatchedFlag> flags_;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

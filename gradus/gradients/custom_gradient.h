@@ -34,11 +34,11 @@ template <class F> class CustomGradient {
     requires(sizeof...(T) > 0) && std::invocable<const F&, const T&...>
   Tensor operator()(const T&... x) const {
     const std::array<Tensor, sizeof...(T)> arguments{Tensor(x)...};
-    return with_gradient(arguments, [this](In in) {
+    return detail::with_gradient(arguments, [this](In in) {
       auto made = detail::apply_to(f_, in, std::make_index_sequence<sizeof...(T)>());
-      return WithPullback{Tensor(std::move(made.first)), [pullback = std::move(made.second)](const Tensor& dy) {
-                            return detail::as_tensors(pullback(dy));
-                          }};
+      return detail::WithPullback{Tensor(std::move(made.first)), [pullback = std::move(made.second)](const Tensor& dy) {
+                                    return detail::as_tensors(pullback(dy));
+                                  }};
     });
   }
 
@@ -59,7 +59,7 @@ template <class F> class RecomputeGrad {
   explicit RecomputeGrad(F f) : f_(std::move(f)) {}
   /// f(x), which is computed again for its gradient.
   Tensor operator()(const Tensor& x) const {
-    return recomputed("recompute_grad", {&x, 1}, [this](In in) { return Tensors{Tensor(f_(in[0]))}; })[0];
+    return detail::recomputed("recompute_grad", {&x, 1}, [this](In in) { return Tensors{Tensor(f_(in[0]))}; })[0];
   }
 
  private:

@@ -35,7 +35,7 @@ Tensor vectorized_map(const TensorMap& f, const Tensor& xs);
 
 /// f(x) and its gradient by x, zeros where f does not depend on it. f must give a scalar.
 template <TensorFunction F> std::pair<Tensor, Tensor> value_and_gradient(F&& f, const Tensor& x) {
-  const Tensor at = as_argument(x);
+  const Tensor at = detail::as_argument(x);
   GradientTape tape;
   tape.watch(at);
   const Tensor y = f(at);
@@ -55,7 +55,7 @@ template <TensorFunction F> Tensor gradient(F&& f, const Tensor& x) { return val
 /// The gradients of f(x0, x1 ...) by each argument, zeros where f does not depend on one. f must give a scalar.
 template <class F, std::size_t N> std::array<Tensor, N> gradient(F&& f, const Tensor (&x)[N]) {
   Tensor at[N];
-  for (std::size_t i = 0; i < N; ++i) at[i] = as_argument(x[i]);
+  for (std::size_t i = 0; i < N; ++i) at[i] = detail::as_argument(x[i]);
   GradientTape tape;
   for (const Tensor& each : at) tape.watch(each);
   const Tensor y = std::apply(f, std::to_array(at));

@@ -6,6 +6,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// Values to add to rows of a table [n, inner...]: values[p] to row indices[p].
 struct AddedRows {
   Tensor indices;         // i32 or i64 [places], below n; -1: none, and its values are 0
@@ -75,5 +77,7 @@ class GradientPart {
   std::vector<AddedRows> rows_;
   std::int64_t extent_ = 0;  // n
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

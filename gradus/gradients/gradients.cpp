@@ -5,7 +5,7 @@
 #include "gradus/function/variable_cell.h"
 #include "gradus/gradients/rows_of_shards.h"
 #include "gradus/gradients/weighed.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -44,7 +44,8 @@ Tensor norm_of(const std::vector<GradientPart>& means) {
 /// Over shards; in bf16, where the strategy says so. A strategy of one's own knows the sum by its scope.
 Tensor sum_of_gradients(const Variable& variable, const Tensor& own) {
   const NameScope outside(std::uint32_t{0}), scope(text("gradient of ", variable.name()));
-  if (!sums_in_bf16() || own.dtype() != f32) return sum_over_shards(own);
+  const ShardContext* const shards = shard_context();
+  if (!shards || !shards->sums_in_bf16 || own.dtype() != f32) return sum_over_shards(own);
   return cast(over_shards(AnyOp::of(AllReduce{.narrow = true}), cast(own, bf16)), f32);
 }
 

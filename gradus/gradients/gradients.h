@@ -26,13 +26,13 @@ class GradientsView {
   // For the rooms of the library.
   /// Visits every tensor that it holds.
   void for_each_tensor(auto visit) {
-    for (GradientPart& part : parts_) part.for_each_tensor(visit);
+    for (detail::GradientPart& part : parts_) part.for_each_tensor(visit);
     visit(weight_);
   }
   /// The mean as it is kept, in full or as rows.
-  GradientPart mean(std::size_t i) const;
+  detail::GradientPart mean(std::size_t i) const;
   /// mean() of the shard's own examples.
-  GradientPart own_mean(std::size_t i) const;
+  detail::GradientPart own_mean(std::size_t i) const;
   /// Under loss scaling one boolean: true if all were finite before clipping. Empty otherwise.
   Tensor finite_under_scaling() const;
 
@@ -44,7 +44,7 @@ class GradientsView {
   void join_shards() const;
 
   Variables variables_;
-  mutable std::vector<GradientPart> parts_;  // means for one part, or sums for several
+  mutable std::vector<detail::GradientPart> parts_;  // means for one part, or sums for several
   mutable Tensor weight_;
   Tensor finite_;  // known before clipping
   mutable bool are_sums_ = false;
@@ -71,20 +71,20 @@ class Gradients : public GradientsView {
     return *this;
   }
   /// Means over examples of this joint weight. For the rooms of the library.
-  Gradients(Variables variables, std::vector<GradientPart> means, Tensor weight);
+  Gradients(Variables variables, std::vector<detail::GradientPart> means, Tensor weight);
   /// Means over examples of this joint weight, in full. For the rooms of the library.
   Gradients(Variables variables, std::vector<Tensor> means, Tensor weight);
   /// Sums over examples of this joint weight.
-  static Gradients of_sums(Variables variables, std::vector<GradientPart> sums, Tensor weight);
+  static Gradients of_sums(Variables variables, std::vector<detail::GradientPart> sums, Tensor weight);
   /// The gradients of a Loss::sum, whose weight is 1.
-  static Gradients of_total(Variables variables, std::vector<GradientPart> parts, Tensor one);
+  static Gradients of_total(Variables variables, std::vector<detail::GradientPart> parts, Tensor one);
 };
 
 /// Gradients after clipping. They cannot be accumulated.
 class ClippedGradients : public GradientsView {
  public:
   /// For the rooms of the library.
-  ClippedGradients(Variables variables, std::vector<GradientPart> means, Tensor finite = {});
+  ClippedGradients(Variables variables, std::vector<detail::GradientPart> means, Tensor finite = {});
 };
 
 /// Scales all gradients by norm / max(global norm, norm), which keeps the direction. If the global norm is not finite,

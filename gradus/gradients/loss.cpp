@@ -2,7 +2,7 @@
 #include "gradus/gradients/loss.h"
 #include "gradus/gradients/shard_target.h"
 #include "gradus/gradients/weighed.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/graph/same_value.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -64,9 +64,8 @@ void check_own_terms(const Tensor& scalar) {
 
 /// The body of a loop does not know the shards, and adds up parts of a batch.
 bool is_part_of_batch(const Tensor& x) {
-  const Context* const context = Context::current();
-  return x.node()->varies && context && context->is_within_shard() &&
-         (context->shards() > 0 || !context->shard_place());
+  const ShardContext* const shards = shard_context();
+  return x.node()->varies && shards && (shards->count > 0 || !shards->place);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ template <std::size_t N> struct MicroBatchRange {
     std::array<Tensor, N> operator*() const {
       std::array<Tensor, N> part;
       const std::int64_t end = std::min(begin + range->size, range->rows);
-      for (std::size_t i = 0; i < N; ++i) part[i] = masked_rows(range->batch[i], begin, end);
+      for (std::size_t i = 0; i < N; ++i) part[i] = detail::masked_rows(range->batch[i], begin, end);
       return part;
     }
     iterator& operator++() {

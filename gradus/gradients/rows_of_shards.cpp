@@ -1,7 +1,7 @@
 /// All shards get the rows of all, and add up those of one index by the tree over the shards' numbers: neighbours
 /// first.
 #include "gradus/gradients/rows_of_shards.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/cumulative.h"
@@ -88,7 +88,8 @@ std::optional<GradientPart> rows_over_shards(const GradientPart& own) {
   if (!indices.defined()) return {};  // shards of the other length add up whole tables
   const std::int64_t each = indices.shape()[0] / at->all;
   const DType type = rows.values.dtype();
-  const Tensor values = cast(of_all(cast(rows.values, sums_in_bf16() && type == f32 ? bf16 : type)), type);
+  const Tensor values =
+      cast(of_all(cast(rows.values, shard_context()->sums_in_bf16 && type == f32 ? bf16 : type)), type);
   RowsOfNodes all{reshape(indices - 1, {at->all, each}),
                   reshape(values, with_leading({at->all, each}, values.shape(), 1))};
   while (all.indices.shape()[0] > 1) all = level_above(all);

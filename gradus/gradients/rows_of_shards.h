@@ -1,6 +1,7 @@
 /// Gradients of tables, held as rows, added up over the shards of a batch: the rows travel, not the table.
 #pragma once
 #include <optional>
+#include "gradus/base/rooms.h"
 #include "gradus/gradients/gradient_part.h"
 
 namespace gradus {

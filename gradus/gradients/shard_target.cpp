@@ -1,6 +1,6 @@
 /// Shares of joint targets, and refused targets.
 #include "gradus/gradients/shard_target.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {

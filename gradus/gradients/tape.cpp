@@ -12,7 +12,7 @@
 #include "gradus/gradients/jacobian.h"
 #include "gradus/gradients/shard_target.h"
 #include "gradus/gradients/weighed.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/views.h"

@@ -150,7 +150,8 @@ class GradientTape {
   struct State;
   template <class Matrix> Tensor matrix(std::string_view op, const Tensor& target, const Tensor& source, Matrix&& of);
   Tensors of_tensors(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
-  std::vector<GradientPart> of_variables(const Tensor& target, Variables& sources, const GradientOptions& options);
+  std::vector<detail::GradientPart> of_variables(const Tensor& target, Variables& sources,
+                                                 const GradientOptions& options);
   Gradients of_loss(const Loss& loss, Variables sources, GradientOptions options);
   Tensors of_loss(const Loss& loss, std::span<const Tensor> sources, const GradientOptions& options);
   Tensors of_tensor(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
@@ -163,7 +164,7 @@ class GradientTape {
   Tensors of_sources(const Loss& loss, const Sources& sources, GradientOptions options);
   Tensors of_sources(const Tensor& target, const Sources& sources, GradientOptions options);
   template <class Target> Tensors by_sources(const Target& target, const Sources& sources, GradientOptions options);
-  std::vector<GradientPart> of_scaled(const Tensor& target, Variables& sources, GradientOptions options);
+  std::vector<detail::GradientPart> of_scaled(const Tensor& target, Variables& sources, GradientOptions options);
   template <std::size_t N> static std::array<Tensor, N> listed(Tensors found) {
     std::array<Tensor, N> result;
     for (std::size_t i = 0; i < N; ++i) result[i] = std::move(found[i]);

@@ -1,6 +1,7 @@
 /// ActivityScope: the work of a thread in the lifetime of an object, for the profile that is taken of it, if one is.
 #pragma once
 #include "gradus/base/activity_log.h"
+#include "gradus/base/rooms.h"
 #include "gradus/graph/call_context.h"
 
 namespace gradus {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/graph/op.h"
 
 namespace gradus {

@@ -6,18 +6,22 @@
 
 namespace gradus {
 
+class KeyValueCache;
+enum class CallMode;
+
+namespace detail::inline rooms {
+
 class ActiveCall;
 class ActivityLog;
 class CallKeys;
 class CallScope;
 class CallSeed;
 class Context;
-class KeyValueCache;
+
 class OutermostCall;
 class ReadListener;
 class ShardRun;
 class Trace;
-enum class CallMode;
 
 struct CallContext {
   Context* context = nullptr;             // the innermost; null: new nodes are concrete
@@ -39,10 +43,14 @@ struct CallContext {
   static CallContext& here();
 };
 
+}  // namespace detail::inline rooms
+
 namespace detail {
 [[gnu::tls_model("initial-exec"), gnu::visibility("default")]] inline constinit thread_local CallContext call_context;
 }
-inline CallContext& CallContext::here() { return detail::call_context; }
+inline detail::CallContext& detail::CallContext::here() { return detail::call_context; }
+
+namespace detail::inline rooms {
 
 /// In its lifetime a field of the thread's CallContext is `value`: FieldScope<&CallContext::mode>.
 template <auto field> class FieldScope {
@@ -70,5 +78,7 @@ class OutsideOfCalls {
  private:
   const CallContext around_;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

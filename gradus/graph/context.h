@@ -1,21 +1,15 @@
 /// Context: decides what becomes of effects and C++ branches while a thread traces. Contexts nest; without one,
 /// everything is concrete and lazy. Here is also what graph/ needs of later rooms, which compute.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
 
+namespace detail::inline rooms {
+class ShardContext;
 struct VariableCell;
-
-/// A shard of a batch, within a step that runs on all of them.
-struct ShardPlace {
-  int of_first, of_second;  // how many shards have each of the two lengths that shards have
-  int all;                  // how many there are, those without rows included; 0: the data of some ranks have ended
-  int length;               // which of the two this one has
-  std::int64_t rows[2];     // of a shard of each length; 0: nothing is split
-  Tensor number;            // among all: a scalar i64
-};
 
 /// By default a context is transparent: reads, assignments and keys are those of the one around it.
 class Context {
@@ -33,23 +27,8 @@ class Context {
   virtual Tensor next_key() { return parent() ? parent()->next_key() : Tensor(); }
   /// The key of a random op here, made of the key that all contexts share.
   virtual Tensor random_key(const Tensor& key);
-  /// Within a step on shards of a batch the sum of `part` over all of them; elsewhere `part`. InvalidArgument where
-  /// shards cannot be added up, such as within the body of a loop.
-  virtual Tensor sum_over_shards(const Tensor& part) { return parent() ? parent()->sum_over_shards(part) : part; }
-  /// Within a step on shards what `op`, which takes `part` of all of them, gives each; elsewhere `part`. As the sum.
-  virtual Tensor over_shards(const AnyOp& op, const Tensor& part) {
-    return parent() ? parent()->over_shards(op, part) : part;
-  }
-  /// The present shard; null where there are none, and where nothing is known of the others.
-  virtual const ShardPlace* shard_place() const { return parent() ? parent()->shard_place() : nullptr; }
-  /// True if ranks divide the state of optimizers among themselves.
-  virtual bool divides_state() const { return parent() && parent()->divides_state(); }
-  /// True if gradients are rounded to bf16 to be added up over shards.
-  virtual bool sums_in_bf16() const { return parent() && parent()->sums_in_bf16(); }
-  /// True if tensors are made on each shard of a batch here.
-  virtual bool is_within_shard() const { return parent() && parent()->is_within_shard(); }
-  /// How many shards of the batch have rows; 0 where there are none.
-  virtual int shards() const { return parent() ? parent()->shards() : 0; }
+  /// The shards of the batch that a step runs on here; null: there are none.
+  virtual ShardContext* shards() { return parent() ? parent()->shards() : nullptr; }
   /// True if this context keeps `by`, to add it to the value of the cell later, or to subtract it.
   virtual bool increase(VariableCell& cell, const Tensor& by, bool decreases) {
     return parent() && parent()->increase(cell, by, decreases);
@@ -93,31 +72,7 @@ class Context {
   const FieldScope<&CallContext::context> scope_{this};
 };
 
-/// As the innermost context says.
-inline Tensor sum_over_shards(const Tensor& part) {
-  Context* const context = Context::current();
-  return context ? context->sum_over_shards(part) : part;
-}
-inline Tensor over_shards(const AnyOp& op, const Tensor& part) {
-  Context* const context = Context::current();
-  return context ? context->over_shards(op, part) : part;
-}
-inline const ShardPlace* shard_place() {
-  const Context* const context = Context::current();
-  return context ? context->shard_place() : nullptr;
-}
-inline int number_of_shards() {
-  const Context* const context = Context::current();
-  return context ? context->shards() : 0;
-}
-inline bool divides_state() {
-  const Context* const context = Context::current();
-  return context && context->divides_state();
-}
-inline bool sums_in_bf16() {
-  const Context* const context = Context::current();
-  return context && context->sums_in_bf16();
-}
+}  // namespace detail::inline rooms
 
 /// In its lifetime this thread is outside of all traces: new nodes are concrete, and random ops are none of the call's.
 /// For variables that are built in the midst of a traced call.

@@ -1,5 +1,6 @@
 /// Copies between devices.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -1,5 +1,6 @@
 /// Evaluation of symbols: specs, attributes and regions that were made for symbolic sizes, with numbers in their place.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/graph.h"
 
 namespace gradus {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/op.h"
 
 namespace gradus {

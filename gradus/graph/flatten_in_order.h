@@ -1,6 +1,7 @@
 /// The graph of nodes whose order is known, as a queue has them.
 #pragma once
 #include <span>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/graph.h"
 
 namespace gradus {

@@ -127,7 +127,7 @@ void verify_value(const Graph& graph, int i) {
 
 }  // namespace
 
-Flattened flatten(std::span<const Ref<Node>> roots, const std::function<bool(const Node&)>& is_input) {
+Flattened detail::flatten(std::span<const Ref<Node>> roots, const std::function<bool(const Node&)>& is_input) {
   Flattener flattener(is_input);
   for (const Ref<Node>& root : roots) flattener.result.graph.outputs.push_back(flattener.place(root.get()));
   return std::move(flattener.result);

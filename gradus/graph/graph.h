@@ -11,7 +11,7 @@ namespace gradus {
 
 /// A value of a graph: an input, a constant, or the result of an op.
 struct Value {
-  AnyOp op;                    // null: an input or a constant
+  detail::AnyOp op;            // null: an input or a constant
   std::vector<int> in;         // operands: values before this one
   Spec spec;                   // dtype, shape, device
   bool is_constant = false;    // every element has the bits `constant`
@@ -64,7 +64,7 @@ Graph parse_graph(std::string_view text);
 /// are what they have to be. parse_graph has checked what it returns.
 void verify(const Graph& graph);
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// A graph and the nodes that it was made of.
 struct Flattened {
@@ -74,5 +74,7 @@ struct Flattened {
 
 /// The flat program that computes `roots`, its outputs. `is_input(node)` says where to stop; leaves are always inputs.
 Flattened flatten(std::span<const Ref<Node>> roots, const std::function<bool(const Node&)>& is_input = {});
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

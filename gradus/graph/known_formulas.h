@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/graph.h"
 
 namespace gradus {

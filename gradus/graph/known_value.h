@@ -1,5 +1,6 @@
 /// Values that are known while a function is traced: those that follow from constants alone.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

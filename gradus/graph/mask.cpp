@@ -1,4 +1,4 @@
-/// The table of masks, and finding where one was lost.
+/// The table of masks, and finding where one was lost. Decision 340 has the reasons.
 #include "gradus/graph/mask.h"
 #include <algorithm>
 #include <array>

@@ -12,6 +12,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 struct SequenceMask {
   /// The mask of `x`: bool, in its first dimensions; false: does not count. Empty: all count.
   static Tensor of(const Tensor& x);
@@ -49,5 +51,7 @@ struct SequenceMask {
  private:
   static std::atomic<bool> used_;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -53,11 +53,11 @@ Inputs::Inputs(In tensors) : size_(static_cast<int>(tensors.size())) {
   for (std::size_t i = 0; i < tensors.size(); ++i) places[i] = tensors[i].node();
 }
 
-std::uint64_t new_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
-void renumber(Node& node) { node.sequence = new_sequence(); }
+std::uint64_t detail::new_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
+void detail::renumber(Node& node) { node.sequence = new_sequence(); }
 
 /// A node's death may be the death of its operands, and so on down a long chain: they queue instead of nesting.
-void dispose(Node* node) {
+void detail::dispose(Node* node) {
   NodePool& own = OfThread<NodePool>::get();
   own.doomed.push_back(node);
   if (own.destroying) return;

@@ -10,6 +10,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 struct Node;
 void dispose(Node* node);
 
@@ -80,5 +82,7 @@ struct Node final : RefCounted {
 
 /// The node counts as made now: code that looks at the order of making sees the order of this run.
 void renumber(Node& node);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/rooms.h"
 #include "gradus/graph/region.h"
 
 namespace gradus {
@@ -81,9 +82,9 @@ void OpTable::enroll(const OpType& type) {
   internal_check(fresh || it->second == &type, "two ops are named ", type.name);
 }
 
-const std::map<std::string_view, const OpType*>& registered_ops() { return registry(); }
+const std::map<std::string_view, const OpType*>& detail::registered_ops() { return registry(); }
 
-AnyOp parse_op(std::string_view name, std::string_view attributes) {
+AnyOp detail::parse_op(std::string_view name, std::string_view attributes) {
   const auto found = registry().find(name);
   require(found != registry().end(), "graph text: there is no op `", name, "`");
   require(!found->second->composite, "graph text: `", name, "` is made of other ops and never stands in a graph");
@@ -142,11 +143,13 @@ scalar::Code AnyOp::index_formula() const {
   return code;
 }
 
+namespace detail::inline rooms {
 std::ostream& operator<<(std::ostream& out, const AnyOp& op) {
   out << op->name;
   if (op->print) op->print(op.attributes(), out);
   return out;
 }
+}  // namespace detail::inline rooms
 
 namespace detail {
 

@@ -47,15 +47,15 @@
 #include <utility>
 #include <vector>
 #include "gradus/base/reflect.h"
+#include "gradus/graph/tensors.h"
 #include "gradus/scalar/scalar.h"
 #include "gradus/tensor/shape.h"
 
 namespace gradus {
 
-class Tensor;
+namespace detail::inline rooms {
+
 class Region;
-using Tensors = std::vector<Tensor>;
-using In = std::span<const Tensor>;
 
 /// A view of the specs of operands: side by side, or each where it is. Like a span not to be kept, and passed in
 /// registers.
@@ -136,6 +136,8 @@ enum class OverShards : std::uint8_t {
 
 /// True if operand i has the leading dimension of a batching rule. If an op has more than 32 operands, all have it.
 constexpr bool has_rows(std::uint32_t mask, std::size_t i) { return i >= 32 || (mask >> i & 1); }
+
+}  // namespace detail::inline rooms
 
 namespace detail {
 
@@ -225,6 +227,8 @@ template <class T> consteval bool is_complete_op() {
 }
 
 }  // namespace detail
+
+namespace detail::inline rooms {
 
 class AnyOp;
 
@@ -351,6 +355,8 @@ class AnyOp {
 /// there is no list to keep.
 const std::map<std::string_view, const OpType*>& registered_ops();
 AnyOp parse_op(std::string_view name, std::string_view attributes);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus
 

@@ -6,6 +6,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// The records of all ops with attributes, by hash. Unused ones are dropped when they pile up.
 struct OpTable {
   using Same = bool (*)(const void* a, const void* b);
@@ -15,6 +17,8 @@ struct OpTable {
   static void enroll(const OpType& type);
   static std::size_t size();  // records alive, for tests
 };
+
+}  // namespace detail::inline rooms
 
 namespace detail {
 
@@ -238,14 +242,14 @@ template <class T> const bool Described<T>::enrolled = (OpTable::enroll(type()),
 
 }  // namespace detail
 
-template <class T> AnyOp AnyOp::of(const T& op) {
+template <class T> detail::AnyOp detail::AnyOp::of(const T& op) {
   (void)detail::Described<T>::enrolled;
-  const OpType& type = detail::Described<T>::type();
+  const detail::OpType& type = detail::Described<T>::type();
   if constexpr (reflect::field_count<T> == 0) {
-    static const OpRecord only{&type, nullptr, detail::hash_attributes(op)};
-    return OpTable::wrap(only);
+    static const detail::OpRecord only{&type, nullptr, detail::hash_attributes(op)};
+    return detail::OpTable::wrap(only);
   } else {
-    return OpTable::find(
+    return detail::OpTable::find(
         type, &op, detail::hash_attributes(op),
         [](const void* a, const void* b) {
           return detail::same_attributes(*static_cast<const T*>(a), *static_cast<const T*>(b));
@@ -254,7 +258,7 @@ template <class T> AnyOp AnyOp::of(const T& op) {
   }
 }
 
-template <class T> const T* AnyOp::as() const {
+template <class T> const T* detail::AnyOp::as() const {
   static const T empty{};
   if (!record_ || record_->type != &detail::Described<T>::type()) return nullptr;
   return record_->attributes ? static_cast<const T*>(record_->attributes) : &empty;

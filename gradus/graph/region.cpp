@@ -1,14 +1,18 @@
 /// Regions: their attributes, their making, their replay.
 #include "gradus/graph/region.h"
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/nesting.h"
-#include "gradus/graph/context.h"
 #include "gradus/graph/rewriter.h"
 #include "gradus/graph/scope.h"
+#include "gradus/graph/shard_context.h"
+#include "gradus/graph/trace_names.h"
 
 namespace gradus {
+
+namespace detail::inline rooms {
 
 struct Region::Contents {
   Graph graph;
@@ -16,6 +20,8 @@ struct Region::Contents {
   int depth = 1, symbols = 0;
   bool may_fail = false;
 };
+
+}  // namespace detail::inline rooms
 
 namespace {
 
@@ -81,27 +87,38 @@ std::uint64_t hash_field(const Region& value) { return value.hash(); }
 
 namespace {
 
+/// Within a body nothing is known of other shards.
+class ShardsOfRegion final : public ShardContext {
+ public:
+  ShardsOfRegion(const ShardContext& around, std::string_view construct) : ShardContext(around), construct_(construct) {
+    place = nullptr;
+    count = 0;
+  }
+  Tensor sum(const Tensor& part) override {
+    throw InvalidArgument(text(construct_, ": shards of a batch cannot be added up inside of it; return ", part.spec(),
+                               " from it, and read, clip or apply it after the call"));
+  }
+  Tensor over(const AnyOp& op, const Tensor& part) override {
+    throw InvalidArgument(text(op->name, " inside ", construct_,
+                               ": shards of a batch cannot meet inside of it; return ", part.spec(),
+                               " from it, and do it after the call"));
+  }
+
+ private:
+  const std::string_view construct_;
+};
+
 /// The context of a region's trace: without assignments, and without sums over shards.
 class RegionContext final : public Context {
  public:
   explicit RegionContext(std::string_view construct)
       : construct_(construct),
         why_no_assignment_(
-            text("it happens inside ", construct, "; return the new value from it, and assign it after the call")) {}
+            text("it happens inside ", construct, "; return the new value from it, and assign it after the call")) {
+    if (const ShardContext* const around = Context::shards()) shards_.emplace(*around, construct);
+  }
   std::string_view why_no_assignment() const override { return why_no_assignment_; }
-  /// Within a body nothing is known of other shards.
-  int shards() const override { return 0; }
-  Tensor sum_over_shards(const Tensor& part) override {
-    require(!is_within_shard(), construct_, ": shards of a batch cannot be added up inside of it; return ", part.spec(),
-            " from it, and read, clip or apply it after the call");
-    return part;
-  }
-  Tensor over_shards(const AnyOp& op, const Tensor& part) override {
-    require(!is_within_shard(), op->name, " inside ", construct_,
-            ": shards of a batch cannot meet inside of it; return ", part.spec(), " from it, and do it after the call");
-    return part;
-  }
-  const ShardPlace* shard_place() const override { return nullptr; }
+  ShardContext* shards() override { return shards_ ? &*shards_ : nullptr; }
   bool decide(const Tensor& predicate) override {
     throw InvalidArgument(text("if (tensor) inside ", construct_, ": ", predicate.spec(),
                                " is not known while its body is traced, so C++ cannot branch on it; use "
@@ -111,6 +128,7 @@ class RegionContext final : public Context {
  private:
   const std::string_view construct_;
   const std::string why_no_assignment_;
+  std::optional<ShardsOfRegion> shards_;
 };
 
 }  // namespace
@@ -123,13 +141,14 @@ RegionTrace::RegionTrace(std::string_view construct, Specs specs, const std::fun
   id_ = context.id();
   for (const Spec& spec : specs) {
     symbols_.push_back(Tensor::parameter(spec, id_));
-    symbols_.back().node()->varies = context.is_within_shard();
+    symbols_.back().node()->varies = context.shards() != nullptr;
   }
   results_ = f(symbols_);
   for (const Tensor& result : results_) {
     require(result.defined(), construct, ": a result is an empty tensor; every path must give a value");
-    require(Context::is_active(result.node()->trace), construct, ": a result, ", result.spec(),
-            ", was made in a call that is over; return what this call computes");
+    if (!Context::is_active(result.node()->trace))
+      throw InvalidArgument(text(construct, ": a result, ", result.spec(), origin_of(*result.node()),
+                                 "; return what this call computes"));
   }
 }
 
@@ -189,26 +208,26 @@ Region RegionTrace::region(In roots, In symbols, In captures) const {
   return Region(std::move(graph));
 }
 
-Captured capture(const RegionTrace& trace) {
+Captured detail::capture(const RegionTrace& trace) {
   Captured made;
   trace.collect(trace.results(), made.captures);
   made.region = trace.region(trace.results(), trace.symbols(), made.captures);
   return made;
 }
 
-std::vector<Spec> specs_of(In in) {
+std::vector<Spec> detail::specs_of(In in) {
   std::vector<Spec> specs;
   for (const Tensor& x : in) specs.push_back(x.spec());
   return specs;
 }
 
-Tensors concatenated(std::initializer_list<In> lists) {
+Tensors detail::concatenated(std::initializer_list<In> lists) {
   Tensors all;
   for (In list : lists) all.insert(all.end(), list.begin(), list.end());
   return all;
 }
 
-Tensors replay(const Region& region, In inputs) {
+Tensors detail::replay(const Region& region, In inputs) {
   const Graph& graph = region.graph();
   internal_check(inputs.size() == graph.inputs.size(), "a region of ", graph.inputs.size(), " inputs is replayed with ",
                  inputs.size());

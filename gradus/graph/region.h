@@ -11,6 +11,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 class Region {
  public:
   /// Regions in regions in regions: walks over them recurse.
@@ -40,8 +42,12 @@ class Region {
   std::shared_ptr<const Contents> contents_;
 };
 
+}  // namespace detail::inline rooms
+
 /// On one line: %0 = input : f32[3] | %1 = exp %0 : f32[3] | return %1
-std::string to_text(const Region& region);
+std::string to_text(const detail::Region& region);
+namespace detail::inline rooms {
+
 /// InvalidArgument if `text` is no region.
 Region parse_region(std::string_view text);
 
@@ -78,5 +84,7 @@ Tensors concatenated(std::initializer_list<In> lists);
 
 /// Applies the ops of `region` to `inputs`, whose specs are those of its inputs.
 Tensors replay(const Region& region, In inputs);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

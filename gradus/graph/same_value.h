@@ -1,5 +1,6 @@
 /// Equality of values of a trace, as far as it is certain.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/node.h"
 
 namespace gradus {

@@ -16,14 +16,14 @@ class NameScope {
   [[nodiscard]] explicit NameScope(std::uint32_t scope) : scope_(scope) {}
 
  private:
-  const FieldScope<&CallContext::scope> scope_;
+  const detail::FieldScope<&detail::CallContext::scope> scope_;
 };
 
 /// A bit of a scope's number: this op is a gradient. The path is that of the layer whose op it is the gradient of.
 inline constexpr std::uint32_t gradient_scope = std::uint32_t{1} << 31;
 
 /// The scope of this thread; 0 is none.
-inline std::uint32_t current_scope() { return CallContext::here().scope; }
+inline std::uint32_t current_scope() { return detail::CallContext::here().scope; }
 /// The path of a scope, such as "sequential/dense_1".
 std::string scope_path(std::uint32_t scope);
 

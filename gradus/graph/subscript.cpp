@@ -19,6 +19,11 @@ std::string text_of(const SliceBound& bound) {
 
 }  // namespace
 
+detail::All all() { return {}; }
+detail::NewAxis newaxis() { return {}; }
+detail::Ellipsis ellipsis() { return {}; }
+detail::End end() { return {}; }
+
 SliceBound::SliceBound(detail::End (*end)()) : is_end_(true) { require_name(end, &gradus::end, "end"); }
 Subscript::Subscript(detail::All (*name)()) : kind_(Kind::all) { require_name(name, &gradus::all, "all"); }
 Subscript::Subscript(detail::NewAxis (*name)()) : kind_(Kind::new_axis) { require_name(name, &newaxis, "newaxis"); }
@@ -41,7 +46,7 @@ std::string Subscript::to_text() const {
               range_.step == 1 ? std::string() : text(", ", range_.step), ")");
 }
 
-std::vector<Subscript> given_subscripts(std::initializer_list<const Subscript*> subscripts) {
+std::vector<Subscript> detail::given_subscripts(std::initializer_list<const Subscript*> subscripts) {
   std::size_t count = subscripts.size();
   while (count > 0 && subscripts.begin()[count - 1]->kind() == Subscript::Kind::none) --count;
   std::vector<Subscript> given;

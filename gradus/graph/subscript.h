@@ -1,7 +1,8 @@
 /// Subscripts: the elements that x(all, slice(1, end), newaxis, ellipsis, -1, indices, mask) reads, as in NumPy.
 ///
 /// `all`, `end`, `newaxis` and `ellipsis` are functions whose names stand for them, as std::endl is: a name `end` or
-/// `all` of the program or of the standard library overloads them, where an object would be ambiguous.
+/// `all` of the program or of the standard library overloads them, where an object would be ambiguous. They are told by
+/// their addresses, so the library alone defines them: an inline one that a program hides has an address of its own.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -26,13 +27,13 @@ concept Index = std::integral<I> && !std::same_as<I, bool>;
 }  // namespace detail
 
 /// As a subscript: every element of a dimension, NumPy's `:`.
-inline detail::All all() { return {}; }
+detail::All all();
 /// As a subscript: a new dimension of 1, NumPy's `newaxis` or `None`.
-inline detail::NewAxis newaxis() { return {}; }
+detail::NewAxis newaxis();
 /// As a subscript: as many whole dimensions as the other subscripts leave, NumPy's `...`.
-inline detail::Ellipsis ellipsis() { return {}; }
+detail::Ellipsis ellipsis();
 /// As the second number of a slice: up to the last element, or down to the first one if the step is negative.
-inline detail::End end() { return {}; }
+detail::End end();
 
 /// One bound of a slice: a number, which counts from the end of the dimension if it is negative; an extent of a tensor;
 /// or {}, the place where the step begins or ends.
@@ -97,12 +98,12 @@ class Subscript {
  private:
   Kind kind_ = Kind::none;
   SliceRange range_{};  // an element is at its begin
-  Ref<Node> tensor_;
+  detail::Ref<detail::Node> tensor_;
 };
 
-// For the rooms of the library.
-
+namespace detail::inline rooms {
 /// Arguments without those that are none behind the last one.
 std::vector<Subscript> given_subscripts(std::initializer_list<const Subscript*> subscripts);
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -6,6 +6,7 @@
 #include "gradus/graph/known_value.h"
 #include "gradus/graph/mask.h"
 #include "gradus/graph/scope.h"
+#include "gradus/graph/trace_names.h"
 #include "gradus/graph/unknown_value.h"
 
 namespace gradus {
@@ -36,9 +37,9 @@ Buffer& Tensor::observed() const {
   const Spec& known = spec();
   if (!node_->value) {
     if (node_->trace) {
-      require(Context::is_active(node_->trace), "this tensor, ", known,
-              ", is symbolic: it was made while a function was traced, and that call is over; return it from the "
-              "function or assign it to a Variable");
+      if (!Context::is_active(node_->trace))
+        throw InvalidArgument(text("this tensor, ", known, origin_of(*node_),
+                                   "; return it from the function or assign it to a Variable"));
       require<detail::UnknownValue>(
           compute_known(*node_), "the value of ", known,
           " is not known while its function is traced, since it does not follow from constants alone; return the "
@@ -74,11 +75,10 @@ namespace {
 
 void check_traces(const AnyOp& op, In inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Spec& spec = inputs[i].spec();
-    require(
-        Context::is_active(inputs[i].node()->trace), op->name, ": operand ", i, ", ", spec,
-        ", is symbolic: it was made while a function was traced, and that call is over; return it from the function or "
-        "assign it to a Variable");
+    if (Context::is_active(inputs[i].node()->trace)) [[likely]]
+      continue;
+    throw InvalidArgument(text(op->name, ": operand ", i, ", ", inputs[i].spec(), origin_of(*inputs[i].node()),
+                               "; return it from the function or assign it to a Variable"));
   }
 }
 
@@ -155,7 +155,7 @@ Tensor placed_node(AnyOp op, In inputs, Placement device) {
 
 }  // namespace
 
-Tensor make_node(AnyOp op, In inputs) {
+Tensor detail::make_node(AnyOp op, In inputs) {
   check_traces(op, inputs);
   if (op.is_copy()) {
     const Placement target = op.copies_to();

@@ -30,7 +30,7 @@ class Tensor {
  public:
   /// Empty; using it is an Error.
   Tensor() = default;
-  explicit Tensor(Ref<Node> node) : node_(std::move(node)) {}
+  explicit Tensor(detail::Ref<detail::Node> node) : node_(std::move(node)) {}
 
   /// Its extents. While a function is traced, an extent may be a symbol, which is a negative number.
   const Shape& shape() const { return spec().shape; }
@@ -97,7 +97,7 @@ class Tensor {
 
   // For the rooms of the library.
   bool defined() const { return static_cast<bool>(node_); }
-  const Ref<Node>& node() const { return node_; }
+  const detail::Ref<detail::Node>& node() const { return node_; }
   const Spec& spec() const {
     if (!node_) [[unlikely]]
       fail_empty();
@@ -106,14 +106,14 @@ class Tensor {
   bool is_symbolic() const { return node_ && node_->trace; }
   /// Observes: computes all that is pending. An error within a trace. The buffer may be a device's: use host() to read
   /// it.
-  Buffer& observed() const;
+  detail::Buffer& observed() const;
   /// Its elements in the host's memory, row-major; valid while a handle lives. Waits until they are computed, and
   /// copies them from a device with memory of its own, once.
   template <class T = void> const T* host() const { return static_cast<const T*>(observed().host()); }
   /// host() as a buffer.
-  Ref<Buffer> host_buffer() const;
+  detail::Ref<detail::Buffer> host_buffer() const;
   /// A leaf with this value.
-  static Tensor of_buffer(const Spec& spec, Ref<Buffer> value);
+  static Tensor of_buffer(const Spec& spec, detail::Ref<detail::Buffer> value);
   /// A symbol of trace `trace`.
   static Tensor parameter(const Spec& spec, std::uint32_t trace);
 
@@ -124,7 +124,7 @@ class Tensor {
   }
   void check_element(DType asked) const;
   [[noreturn]] static void fail_empty();
-  Ref<Node> node_;
+  detail::Ref<detail::Node> node_;
 };
 
 bool operator==(const Tensor&, const Tensor&) = delete;  // equal(a, b) elementwise, or bitwise_equal(a, b)
@@ -132,7 +132,7 @@ bool operator==(const Tensor&, Scalar) = delete;         // equal(x, 0)
 bool operator!=(const Tensor&, const Tensor&) = delete;  // not_equal(a, b)
 bool operator!=(const Tensor&, Scalar) = delete;         // not_equal(x, 0)
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// Applies `op`: the one door through which nodes are made.
 Tensor make_node(AnyOp op, In inputs);
@@ -170,5 +170,7 @@ template <class T, std::convertible_to<Tensor>... Inputs> Tensor apply(const T& 
     return apply(op, In(inputs));
   }
 }
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -7,6 +7,7 @@
 /// A region among the attributes of an op is such a text in braces, with | between its values.
 #include <charconv>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/graph/region.h"
 
 namespace gradus {
@@ -192,7 +193,7 @@ std::string to_text(const Region& region) {
 
 Graph parse_graph(std::string_view source) { return Parser(source, '\n').parse(); }
 
-Region parse_region(std::string_view source) {
+Region detail::parse_region(std::string_view source) {
   thread_local int depth = 0;
   require(depth < Region::max_depth, "graph text: regions are nested more than ", Region::max_depth, " deep");
   struct Deeper {

@@ -1,10 +1,12 @@
-/// Where strided memory lies, whether it can be read in place, and the view that it is then.
+/// Where strided memory lies, whether it can be read in place, and the view that it is then. Decision 409 has the
+/// reasons.
 #include "gradus/interop/borrow.h"
 #include <unistd.h>
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
 #include "gradus/tensor/buffer.h"

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/interop/borrow.h"
 
 namespace gradus {

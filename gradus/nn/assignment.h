@@ -1,10 +1,13 @@
 /// Copying and assigning the layer behind a module.
 #pragma once
 #include <memory>
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 
+namespace detail::inline rooms {
 class Layer;
+}  // namespace detail::inline rooms
 
 /// True if the layer has its variables: it is built, or it is a model of which all layers are, as after
 /// `model->encode(words)`.

@@ -1,4 +1,4 @@
-/// The current call of this thread.
+/// The current call of this thread. Decision 82 has the reasons.
 #include "gradus/nn/call_scope.h"
 #include <atomic>
 #include "gradus/function/trace.h"

@@ -10,6 +10,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 class Layer;
 
 /// The outermost call of a model on this thread. Calls within it are part of it.
@@ -61,5 +63,7 @@ class CallLosses {
   mutable std::mutex mutex_;
   Tensors losses_;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -129,6 +129,7 @@ struct DiscretizationLayer final : Cloned<DiscretizationLayer>, SavedText {
     if (count == 0 || !options.num_bins || count == *options.num_bins - 1) return {};
     return text_layer_json("Discretization", {{"boundaries", count}});
   }
+  bool may_be_absent() const override { return true; }  // as many as num_bins says
   Loading loading(std::string_view saved, const std::string& source) override {
     const TextLayerConfig config(saved, source, "Discretization");
     const auto count = config.get<std::int64_t>("boundaries", 0);
@@ -136,7 +137,7 @@ struct DiscretizationLayer final : Cloned<DiscretizationLayer>, SavedText {
                        ", expected 1 to 2^24");
     if (is_built() && variable(0).shape()[0] != count)
       return {text("expected ", variable(0).shape()[0], " boundaries, the file has ", count,
-                   "; call load_vocabularies() before the model is built"),
+                   "; read a file's number of them, by load_vocabularies(), before the model is built"),
               {}};
     return {{}, [this, count] { found = count; }};
   }

@@ -11,7 +11,7 @@ namespace gradus {
 
 /// Interface of all cells: one step.
 /// The layer behind a RecurrentCell.
-struct CellLayer : Layer {
+struct CellLayer : detail::Layer {
   /// Sizes of the states, without the batch.
   virtual std::vector<std::int64_t> state_sizes() const = 0;
   /// Index of the state that has the size of the result.
@@ -32,9 +32,10 @@ struct CellLayer : Layer {
 };
 
 /// A cell with the step of a struct, which `net` holds.
-std::shared_ptr<Layer> custom_cell(std::shared_ptr<NetLayer> net, std::vector<std::int64_t> state_sizes,
-                                   std::function<RecurrentOutput(const NetLayer& net, const Tensor& x, In state)> step,
-                                   const std::string& name);
+std::shared_ptr<detail::Layer> custom_cell(
+    std::shared_ptr<detail::NetLayer> net, std::vector<std::int64_t> state_sizes,
+    std::function<RecurrentOutput(const detail::NetLayer& net, const Tensor& x, In state)> step,
+    const std::string& name);
 
 namespace detail {
 
@@ -70,9 +71,9 @@ template <detail::CellNet Net> struct CustomCell : RecurrentCell {
   explicit CustomCell(Net net, const std::string& name = {}) : RecurrentCell(made(std::move(net), name)) {}
 
  private:
-  static std::shared_ptr<Layer> made(Net net, const std::string& name) {
+  static std::shared_ptr<detail::Layer> made(Net net, const std::string& name) {
     std::vector<std::int64_t> sizes = net.state_sizes();
-    const auto step = [](const NetLayer& layer, const Tensor& x, In state) {
+    const auto step = [](const detail::NetLayer& layer, const Tensor& x, In state) {
       return std::as_const(static_cast<const detail::CellNetLayer<Net>&>(layer).net)(
           x, Tensors(state.begin(), state.end()));
     };

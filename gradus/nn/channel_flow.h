@@ -9,6 +9,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// How the channels of a layer's output depend on those of its input.
 struct ChannelFlow {
   /// Kinds of dependence.
@@ -37,5 +39,7 @@ struct ChannelFlow {
 
 /// Some channels in ascending order; empty: all of them.
 using ChannelList = std::optional<std::vector<std::int64_t>>;
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

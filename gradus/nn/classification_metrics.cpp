@@ -2,6 +2,7 @@
 #include "gradus/nn/classification_metrics.h"
 #include <algorithm>
 #include <cmath>
+#include "gradus/base/rooms.h"
 #include "gradus/nn/regression_losses.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/crossentropy.h"

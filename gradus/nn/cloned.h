@@ -1,5 +1,6 @@
 /// Parts that the layers of the library share: copying by copy constructors, names, and layers within layers.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/nn/layer.h"
 #include "gradus/nn/module.h"
 

@@ -7,8 +7,12 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
 class Layer;
+}  // namespace detail::inline rooms
 class Module;
+
+namespace detail::inline rooms {
 
 /// The copying of a module on this thread, or the copying around it.
 class Copying {
@@ -42,5 +46,7 @@ class Copying {
   std::map<const Module*, const Module*> handles_;
   Objects objects_;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

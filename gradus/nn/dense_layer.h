@@ -1,5 +1,6 @@
 /// The layer behind Dense, for code that builds other layers from it.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
 #include "gradus/nn/layers.h"

@@ -11,6 +11,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// Receives the fields in their order. An object that several pointers lead to is visited once, under the name of the
 /// first. A name is that of the field: "first", "layers_0" within an array or a container, "heads_left" within a map of
 /// texts, "block/first" within a struct. Within a class whose field names cannot be seen it is "block/dense",
@@ -31,6 +33,8 @@ struct FieldVisitor {
   /// Receives a layer behind a raw pointer, which belongs to another object.
   std::function<void(const std::string& name, const Module& layer)> borrowed = {};  // by default as `layer`
 };
+
+}  // namespace detail::inline rooms
 
 namespace detail {
 
@@ -287,6 +291,8 @@ template <class Visitor> class FieldWalk {
 
 }  // namespace detail
 
+namespace detail::inline rooms {
+
 /// Visits the fields of `object`, of any class.
 template <class T> void visit_fields(const T& object, const FieldVisitor& visitor) {
   const detail::Naming naming{visitor};
@@ -297,5 +303,7 @@ template <class T> void add_fields_to(Structure& structure, const T& object) {
   const detail::Counting counting{structure};
   detail::FieldWalk(counting).visit_all(object);
 }
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 /// Layers without variables that are one function of their input.
 #pragma once
 #include <functional>
+#include "gradus/base/rooms.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include "gradus/base/rooms.h"
 #include "gradus/nn/call_scope.h"
 #include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"

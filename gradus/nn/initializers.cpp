@@ -4,6 +4,7 @@
 #include "gradus/base/ranges.h"
 #include <cmath>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"

@@ -8,7 +8,9 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
 class Layer;
+}  // namespace detail::inline rooms
 
 /// Options of KeyValueCache.
 struct KeyValueCacheOptions {
@@ -58,7 +60,7 @@ class KeyValueCache {
 
   // For the layers that call_with_cache() runs.
   /// Adds the places of this call: [batch, heads, time, width]. `mask`: bool [batch, time], those that count; or empty.
-  CachedPlaces extended(const Layer& layer, const Tensor& keys, const Tensor& values, const Tensor& mask);
+  CachedPlaces extended(const detail::Layer& layer, const Tensor& keys, const Tensor& values, const Tensor& mask);
   /// The numbers of the places of this call, from 0 on: i32 [batch, time].
   const Tensor& positions() const;
 
@@ -68,7 +70,7 @@ class KeyValueCache {
   struct Rows;
   void make_room(const Tensor& lengths, std::int64_t time);
   void grow_to(std::int64_t capacity);
-  Rows& rows_of(const Layer& layer, const Tensor& keys, const Tensor& values, bool masked);
+  Rows& rows_of(const detail::Layer& layer, const Tensor& keys, const Tensor& values, bool masked);
 
   const KeyValueCacheOptions options_;
   struct State;

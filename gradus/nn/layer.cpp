@@ -393,7 +393,7 @@ void Layer::visit_texts(const std::string& path, const TextVisitor& visit) const
     child->visit_texts(path + (child->name().empty() ? std::string(child->kind()) : child->name()) + '/', visit);
 }
 
-void warn_if_mode_unsaid(std::string_view layer) {
+void detail::warn_if_mode_unsaid(std::string_view layer) {
   if (current_mode() != CallMode::unsaid || !Pending::mine().is_recording()) return;
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;

@@ -19,6 +19,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 class SavedText;
 class Trace;
 
@@ -248,5 +250,7 @@ class Layer {
 
 /// Warns once per process about a gradient through a layer whose result depends on the mode, if the mode was not given.
 void warn_if_mode_unsaid(std::string_view layer);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

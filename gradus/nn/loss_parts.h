@@ -1,6 +1,7 @@
 /// Parts that the formulas of losses share.
 #pragma once
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/nn/losses.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"

@@ -60,7 +60,7 @@ RepeatedSoftmax set_repeated_softmax(RepeatedSoftmax answer) {
   return repeated_softmax.exchange(answer);
 }
 
-bool is_softmax(const Tensor& x) {
+bool detail::is_softmax(const Tensor& x) {
   if (!x.defined()) return false;
   const Node* quotient = behind_views(x.node().get());
   if (name_of(quotient) != "divide") return false;
@@ -71,15 +71,15 @@ bool is_softmax(const Tensor& x) {
   return name_of(summand) == "exp" && summand->inputs[0].get() == numerator->inputs[0].get();
 }
 
-bool is_sigmoid(const Tensor& x) { return x.defined() && name_of(behind_views(x.node().get())) == "sigmoid"; }
+bool detail::is_sigmoid(const Tensor& x) { return x.defined() && name_of(behind_views(x.node().get())) == "sigmoid"; }
 
-void check_same_shape(std::string_view op, const Tensor& y, const Tensor& prediction) {
+void detail::check_same_shape(std::string_view op, const Tensor& y, const Tensor& prediction) {
   check_floats(op, prediction);
   require(y.shape() == prediction.shape(), op, ": y is ", y.spec(), ", the prediction ", prediction.spec(),
           ": their shapes must agree; reshape(y, ...) or squeeze(prediction) makes them");
 }
 
-void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction) {
+void detail::check_labels(std::string_view op, const Tensor& y, const Tensor& prediction) {
   check_classes(op, prediction);
   Shape expected = prediction.shape();
   expected.erase(-1);
@@ -89,7 +89,7 @@ void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction
           " needs one label a row, ", Spec{y.dtype(), expected});
 }
 
-Tensor fitted_weight(std::string_view op, const Tensor& sample_weight, const Tensor& per_example) {
+Tensor detail::fitted_weight(std::string_view op, const Tensor& sample_weight, const Tensor& per_example) {
   const Shape& shape = per_example.shape();
   const int rank = sample_weight.shape().rank();
   bool fits = rank <= shape.rank();
@@ -153,7 +153,7 @@ Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction) {
   return mean_of_last(abs(as_targets(y, prediction) - prediction));
 }
 
-Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<std::vector<int>>& taken_over) {
+Tensor detail::weight_beside(const Tensor& weight, const Tensor& x, const std::optional<std::vector<int>>& taken_over) {
   const int rank = x.shape().rank();
   std::uint32_t over = 0;
   if (taken_over) {
@@ -171,7 +171,7 @@ Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<
   return broadcast_to(reshape(weight, beside), x.shape());
 }
 
-Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction) {
+Tensor detail::joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction) {
   if (!mask.defined()) return sample_weight;
   if (!sample_weight.defined()) return cast(mask, computed_in(prediction));
   const DType t = is_floating(sample_weight.dtype()) ? sample_weight.dtype() : computed_in(prediction);
@@ -183,9 +183,11 @@ Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType predi
   return multiply_no_nan(spread(cast(sample_weight, t)), cast(spread(mask), t));
 }
 
-Tensor is_left_out(const Tensor& weight) { return weight.dtype() == boolean ? logical_not(weight) : equal(weight, 0); }
+Tensor detail::is_left_out(const Tensor& weight) {
+  return weight.dtype() == boolean ? logical_not(weight) : equal(weight, 0);
+}
 
-Tensor labels_that_count(const Tensor& y, const Tensor& weight) {
+Tensor detail::labels_that_count(const Tensor& y, const Tensor& weight) {
   if (!weight.defined() || !is_integer(y.dtype())) return y;
   const Tensor beside = weight_beside(weight, y);
   return beside.defined() ? where(is_left_out(beside), fill_like(y, 0), y) : y;

@@ -103,7 +103,7 @@ class LossFunction {
   Tensor mask_of(const Tensor& prediction, const Tensor& sample_weight) const;
   Rule rule_;
   Examples examples_;
-  LostMaskNotice lost_mask_;
+  detail::LostMaskNotice lost_mask_;
 };
 
 /// Options of crossentropies with label smoothing.
@@ -164,7 +164,7 @@ struct Huber : LossFunction {
   explicit Huber(HuberOptions options);
 };
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// True if `x` is certainly the result of a softmax (or sigmoid). It is seen from the ops that made it, so never once
 /// they are gone.
@@ -187,5 +187,7 @@ Tensor labels_that_count(const Tensor& y, const Tensor& weight);
 /// sample_weight as numbers in the dtype and shape of `per_example`: one per element, or one per place of the first
 /// dimensions. InvalidArgument if it does not fit.
 Tensor fitted_weight(std::string_view op, const Tensor& sample_weight, const Tensor& per_example);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -1,18 +1,19 @@
 /// Shapes of masks, and the notice of a mask that was lost.
 #include "gradus/nn/masks.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
 
-Tensor spread_mask(const Tensor& mask, const Shape& places) {
+Tensor detail::spread_mask(const Tensor& mask, const Shape& places) {
   if (!mask.defined() || mask.shape().rank() >= places.rank()) return mask;
   Tensor each = mask;
   while (each.shape().rank() < places.rank()) each = expand_dims(each, -1);
   return broadcast_to(each, places);
 }
 
-Tensor without_mask(const Tensor& x) {
+Tensor detail::without_mask(const Tensor& x) {
   const Tensor same = as_argument(x);
   SequenceMask::set(same, {});
   return same;

@@ -6,6 +6,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// `mask` for these places, the first dimensions of a tensor. A mask with fewer dimensions is broadcast over the rest;
 /// one with more stays as it is.
 Tensor spread_mask(const Tensor& mask, const Shape& places);
@@ -30,5 +32,7 @@ class LostMaskNotice {
   void say(std::string_view who, const Tensor& x, std::string_view remedy) const;
   mutable std::atomic<bool> is_said_{false};
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

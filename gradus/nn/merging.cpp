@@ -1,6 +1,7 @@
 /// Sums, products and other merges of several tensors.
 #include "gradus/nn/merging.h"
 #include <algorithm>
+#include "gradus/base/rooms.h"
 #include "gradus/nn/call_scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"

@@ -23,8 +23,10 @@ Tensor nothing(std::int64_t count) {
 
 /// Sums that grow in traced calls and in others.
 struct Totals {
-  explicit Totals(std::int64_t n) : count(n) {
+  explicit Totals(std::int64_t n) : count(positive(n)) {}
+  static std::int64_t positive(std::int64_t n) {
     require(n > 0, "Metric: it has ", n, " totals, expected a positive number");
+    return n;
   }
   std::int64_t count;
   Variable traced{nothing(count), {}, {.aggregation = Aggregation::sum}};

@@ -158,7 +158,7 @@ template <class Net> struct Model : Module {
   }
 
  private:
-  static std::shared_ptr<Layer> made() {
+  static std::shared_ptr<detail::Layer> made() {
     if constexpr (std::derived_from<Net, Module> && std::is_aggregate_v<Net>) {
       static_assert(std::is_void_v<Net>,
                     "Model<Net>: Net is a plain struct of layers: struct Net { ... }, not : Module");
@@ -188,7 +188,7 @@ template <class Net> struct Model : Module {
     }
   }
   template <std::size_t... i, class Inputs> auto call(std::index_sequence<i...>, const Inputs& inputs) const {
-    const NetCall entered(*this, net_layer());
+    const detail::NetCall entered(*this, net_layer());
     const auto& layer = static_cast<const detail::NetLayerOf<Net>&>(entered.layer());
     auto result = layer.net(detail::computed(layer, std::get<i>(inputs))...);
     std::vector<Spec> specs;

@@ -11,7 +11,9 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
 class Layer;
+}  // namespace detail::inline rooms
 
 /// A handle to the layer or model behind `module`, to use one layer in several models. It is trained once, saved with
 /// each of them, and counted once in each. Copies of the handle are the same layer, too, until a model has taken it.
@@ -90,7 +92,7 @@ class Module {
 
   // For the rooms of the library.
   /// The layer.
-  Layer& layer_behind() const;
+  detail::Layer& layer_behind() const;
   /// True once it has its variables.
   bool is_built() const;
   /// True if it was moved from, with nothing assigned to it since.
@@ -107,9 +109,9 @@ class Module {
   void exchange_layers(Module& other) noexcept { layer_.swap(other.layer_); }
 
  protected:
-  explicit Module(std::shared_ptr<Layer> layer);
+  explicit Module(std::shared_ptr<detail::Layer> layer);
   /// The layer, or null.
-  const std::shared_ptr<Layer>& shared_layer() const;
+  const std::shared_ptr<detail::Layer>& shared_layer() const;
 
  private:
   template <std::derived_from<Module> M> friend M shared(const M& module);
@@ -123,7 +125,7 @@ class Module {
   };
   bool copies_are_shared() const;
   bool keeps_variables() const;
-  std::shared_ptr<Layer> layer_;
+  std::shared_ptr<detail::Layer> layer_;
   Handle handle_ = Handle::own;
 };
 

@@ -201,7 +201,7 @@ void NetCall::finish(std::vector<Spec> inputs) const {
   note_use();
 }
 
-void fail_as_module(const Layer& layer) {
+void detail::fail_as_module(const Layer& layer) {
   throw InvalidArgument(text("model ", layer.called(),
                              ": it does not make one tensor of one tensor; call it as the Model that it is, with all "
                              "its inputs"));

@@ -7,6 +7,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// The layer of a struct of layers.
 class NetLayer : public Layer {
  public:
@@ -76,5 +78,7 @@ class NetCall {
 
 /// Throws: a model of `inputs` inputs (0: its struct does not tell) is used where one input gives one output.
 [[noreturn]] void fail_as_module(const Layer& layer);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

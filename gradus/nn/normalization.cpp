@@ -3,7 +3,7 @@
 #include <algorithm>
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/nn/normalization.h"
 #include <algorithm>
 #include "gradus/ops/constant.h"

@@ -11,6 +11,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 class Layer;
 
 /// The result of a walk over a layer: sorted ids.
@@ -75,5 +77,7 @@ class OutermostCall {
 struct BuildingScope : OutermostCall {
   explicit BuildingScope(const Layer& layer) : OutermostCall(layer, Kind::building) {}
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 /// Hashing of the layers and variables that a walk meets.
 #include "gradus/nn/structure.h"
 #include <algorithm>
+#include "gradus/base/rooms.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/nn/layer.h"
 #include "gradus/nn/module.h"

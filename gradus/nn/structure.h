@@ -6,9 +6,13 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
 class Layer;
+}  // namespace detail::inline rooms
 class Module;
 class Variable;
+
+namespace detail::inline rooms {
 
 /// A hash of all layers and variables of a model.
 class Structure {
@@ -46,5 +50,7 @@ class Structure {
   bool has_hidden_models_ = false;
   std::vector<const Layer*> path_;  // from the root to the present layer: the walk ends where it meets itself
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

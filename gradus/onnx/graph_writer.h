@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/onnx/model_file.h"
 
 namespace gradus::onnx {

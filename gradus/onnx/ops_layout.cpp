@@ -1,6 +1,7 @@
 /// ONNX's ops that rearrange elements, and tensors that are functions of an index.
 #include <algorithm>
 #include <numeric>
+#include "gradus/base/rooms.h"
 #include "gradus/onnx/row.h"
 #include "gradus/ops/bitcast.h"
 #include "gradus/ops/constant.h"

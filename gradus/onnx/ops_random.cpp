@@ -1,5 +1,6 @@
 /// ONNX's random ops. With a seed they always draw the same numbers. ONNX leaves it open which ones.
 #include <bit>
+#include "gradus/base/rooms.h"
 #include "gradus/onnx/row.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"

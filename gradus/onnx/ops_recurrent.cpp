@@ -1,5 +1,6 @@
 /// ONNX's recurrent networks: weights and gates in our order, both directions.
 #include <algorithm>
+#include "gradus/base/rooms.h"
 #include "gradus/onnx/row.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"

@@ -1,4 +1,5 @@
 /// ONNX's reductions, and other ops along an axis.
+#include "gradus/base/rooms.h"
 #include "gradus/onnx/row.h"
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"

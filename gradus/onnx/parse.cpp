@@ -3,6 +3,7 @@
 #include <climits>
 #include <cstring>
 #include "gradus/base/input_file.h"
+#include "gradus/base/rooms.h"
 #include "gradus/onnx/external_data.h"
 #include "gradus/onnx/model_file.h"
 #include "gradus/onnx/placed.h"

@@ -250,7 +250,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const bool counted = options.past_key.defined() || options.key_lengths.defined();
   const BlockedAttention attention{
       .scale = scale_of(options, query), .causal = options.causal && !counted, .masked = mask.defined()};
-  return transpose(cast(gradus::apply(attention, In(operands)), query.dtype()), {0, 2, 1, 3});
+  return transpose(cast(gradus::detail::apply(attention, In(operands)), query.dtype()), {0, 2, 1, 3});
 }
 
 Tensor split_heads(const Tensor& x, std::int64_t heads) {

@@ -200,7 +200,7 @@ Tensor apart(const Tensor& y, std::int64_t n, std::int64_t batch) {
 
 template <class Op> Tensor batched_attention(const Op& op, In in, std::uint32_t mask, std::int64_t n) {
   const std::int64_t batch = in[query].shape()[has_rows(mask, query) ? 1 : 0];
-  return apart(gradus::apply(op, In(as_one_batch(in, mask, n, op.masked))), n, batch);
+  return apart(gradus::detail::apply(op, In(as_one_batch(in, mask, n, op.masked))), n, batch);
 }
 
 }  // namespace
@@ -232,7 +232,7 @@ Tensors BlockedAttention::vjp(In in, const Tensor& result, const Tensor& dy) con
   Tensors operands(in.begin(), in.begin() + 3);
   operands.push_back(dy);
   if (masked) operands.push_back(in[3]);
-  const Tensor all = gradus::apply(AttentionGradient{scale, causal, masked}, In(operands));
+  const Tensor all = gradus::detail::apply(AttentionGradient{scale, causal, masked}, In(operands));
   Tensors gradients = taken_apart(all, in.first(3));
   if (!masked) return gradients;
   if (in[3].dtype() == boolean) {

@@ -2,6 +2,7 @@
 /// One is the softmax of products and the products with it, the other all three gradients. scaled_dot_product_attention
 /// consists of them where nothing but masks comes between. attention_definition() defines them by other ops.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/region.h"
 
 namespace gradus {

@@ -1,5 +1,6 @@
 /// Barriers: keep the compiler and the schedule from computing early a value that is needed late.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

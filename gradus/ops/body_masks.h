@@ -1,5 +1,6 @@
 /// Masks (graph/mask.h) at the borders of bodies: the regions of calls, branches and loops.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/mask.h"
 #include "gradus/graph/node.h"
 

@@ -74,7 +74,7 @@ struct Call {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const {
     const auto all = [](std::size_t) { return true; };
     const Captured made = capture(trace_on_rows(body, in, rows_of(mask, in.size()), n, all));
-    return gradus::apply(Call{made.region, output}, In(concatenated({in, made.captures})));
+    return gradus::detail::apply(Call{made.region, output}, In(concatenated({in, made.captures})));
   }
 };
 
@@ -131,7 +131,7 @@ struct CustomCall {
     gradients.collect(gradients.results(), captures);
     const CustomCall call{value.region(value.results(), value.symbols(), captures),
                           gradients.region(gradients.results(), gradients.symbols(), captures), arguments};
-    return gradus::apply(call, In(concatenated({in, captures})));
+    return gradus::detail::apply(call, In(concatenated({in, captures})));
   }
 
  private:
@@ -140,7 +140,7 @@ struct CustomCall {
     Tensors held, sources;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < in.size(); ++i) {
-      held.push_back(gradus::apply(ReshapeOp{in[i].shape()}, in[i]));  // where the walk back ends
+      held.push_back(gradus::detail::apply(ReshapeOp{in[i].shape()}, in[i]));  // where the walk back ends
       if (i < static_cast<std::size_t>(arguments) || !dy.wanted[i] || !is_floating(in[i].dtype())) continue;
       sources.push_back(held[i]);
       places.push_back(i);
@@ -164,7 +164,7 @@ void check_gradients(In in, Tensors& gradients) {
 
 }  // namespace
 
-Tensors recomputed(std::string_view construct, In in, const std::function<Tensors(In)>& f) {
+Tensors detail::recomputed(std::string_view construct, In in, const std::function<Tensors(In)>& f) {
   if (CallContext::here().cache) return f(in);  // its layers extend the cache, and nothing is kept for a gradient
   std::size_t count = 0;
   std::vector<std::size_t> masked;  // results with a mask, or that have lost theirs
@@ -179,7 +179,7 @@ Tensors recomputed(std::string_view construct, In in, const std::function<Tensor
   const Tensors operands = concatenated({in, made.captures});
   Tensors results;
   for (std::size_t k = 0; k < made.region.outputs(); ++k)
-    results.push_back(gradus::apply(Call{made.region, static_cast<int>(k)}, In(operands)));
+    results.push_back(gradus::detail::apply(Call{made.region, static_cast<int>(k)}, In(operands)));
   if (!SequenceMask::is_used()) return results;
   for (std::size_t k = 0; k < count; ++k) SequenceMask::set(results[k], {});
   for (std::size_t k = 0; k < masked.size(); ++k) SequenceMask::give(results[masked[k]], results[count + k]);
@@ -187,7 +187,7 @@ Tensors recomputed(std::string_view construct, In in, const std::function<Tensor
   return results;
 }
 
-Tensor with_gradient(In in, const std::function<WithPullback(In)>& f) {
+Tensor detail::with_gradient(In in, const std::function<WithPullback(In)>& f) {
   // One trace of both: the pullback uses what the function computed. Results: the value, its cotangent, the gradients.
   const std::uint64_t began = new_sequence();
   const RegionTrace trace("custom_gradient", specs_of(in), [&](In x) {
@@ -207,7 +207,7 @@ Tensor with_gradient(In in, const std::function<WithPullback(In)>& f) {
   trace.collect(gradients, captures);
   const CustomCall call{trace.region(value, trace.symbols(), captures),
                         trace.region(gradients, arguments_and_dy, captures), static_cast<int>(in.size())};
-  const Tensor made = gradus::apply(call, In(concatenated({in, captures})));
+  const Tensor made = gradus::detail::apply(call, In(concatenated({in, captures})));
   hand_out_mask(made, value, began);
   return made;
 }

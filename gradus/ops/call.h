@@ -6,6 +6,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// f(in), with a gradient that computes f again from `in` instead of keeping its intermediate values alive (gradient
 /// checkpointing). `construct` is the name that errors give it.
 Tensors recomputed(std::string_view construct, In in, const std::function<Tensors(In)>& f);
@@ -19,5 +21,7 @@ struct WithPullback {
 /// pullback gives another number of gradients than there are arguments, or a gradient of another spec than its
 /// argument. Values that f captures have their ordinary gradient.
 Tensor with_gradient(In in, const std::function<WithPullback(In)>& f);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

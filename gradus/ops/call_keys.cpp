@@ -1,5 +1,6 @@
 /// The keys of calls.
 #include "gradus/ops/call_keys.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {

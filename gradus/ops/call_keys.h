@@ -7,6 +7,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// While it lives, the random ops of this thread take their keys from one key, in order; not those in traces within it.
 class CallKeys {
  public:
@@ -40,5 +42,7 @@ class CallSeed {
   std::uint64_t calls_ = 0;
   const FieldScope<&CallContext::seed> scope_{this};
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

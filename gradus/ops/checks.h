@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {

@@ -1,5 +1,6 @@
 /// Concatenation: the primitive behind concat, stack, pad and the gradients of slices.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -105,11 +105,11 @@ std::optional<double> known_fill(const Tensor& x) {
   return fill ? std::optional(fill->value.real()) : std::nullopt;
 }
 
-Tensor fill(const Shape& shape, scalar::Literal value, DType dtype) {
+Tensor detail::fill(const Shape& shape, scalar::Literal value, DType dtype) {
   return broadcast_to(apply(Fill{value, dtype}), shape);
 }
 
-Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op) {
+Tensor detail::scalar_like(const Tensor& x, Scalar value, std::string_view op) {
   const scalar::Literal& literal = value.literal();
   const DType t = x.dtype();
   require(is_floating(t) || literal.is_integral(), op, ": the floating number ", literal.real(),

@@ -31,9 +31,9 @@ template <Element T> struct numbers_of<T> {
   using type = T;
 };
 template <std::ranges::input_range R> struct numbers_of<R> : numbers_of<std::ranges::range_value_t<R>> {};
-template <class R> using number_of = typename numbers_of<R>::type;
+template <class R> using number_type_of = typename numbers_of<R>::type;
 template <class R>
-concept NumberList = std::ranges::input_range<const R> && Element<number_of<R>>;
+concept NumberList = std::ranges::input_range<const R> && Element<number_type_of<R>>;
 template <class R> constexpr std::size_t depth_of = 0;
 template <std::ranges::input_range R> constexpr std::size_t depth_of<R> = 1 + depth_of<std::ranges::range_value_t<R>>;
 
@@ -61,7 +61,7 @@ template <NumberList R> Tensor from_list(const R& list, std::optional<DType> dty
   add_numbers(list, sizes, all);
   Shape shape;
   for (const std::int64_t size : sizes) shape.push_back(std::max<std::int64_t>(size, 0));
-  return from_literals(all, shape, dtype.value_or(literal_dtype<number_of<R>>));
+  return from_literals(all, shape, dtype.value_or(literal_dtype<number_type_of<R>>));
 }
 }  // namespace detail
 
@@ -124,7 +124,7 @@ Tensor zeros_like(const Tensor& x);
 /// Ones in the shape and dtype of x.
 Tensor ones_like(const Tensor& x);
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// `value` everywhere, as structure: for the constants of rules.
 Tensor fill(const Shape& shape, scalar::Literal value, DType dtype);
@@ -134,5 +134,7 @@ inline Tensor fill_like(const Tensor& x, scalar::Literal value) { return fill(x.
 /// beside integers or booleans is an InvalidArgument that names cast. A number that the dtype cannot hold is an
 /// OutOfRange. `op` opens the error.
 Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -18,7 +18,7 @@ namespace {
 /// Outputs [0, count) of an op.
 template <class T> Tensors apply_for_outputs(T op, In operands, int count) {
   Tensors results;
-  for (op.output = 0; op.output < count; ++op.output) results.push_back(gradus::apply(op, operands));
+  for (op.output = 0; op.output < count; ++op.output) results.push_back(gradus::detail::apply(op, operands));
   return results;
 }
 

@@ -45,7 +45,7 @@ template <class R> R rebuilt(In in) {
 
 /// f(in[0], in[1], ...), with as many tensors as the state has.
 template <class F, class S, std::size_t... i>
-decltype(auto) call_with_state(F& f, In in, std::index_sequence<i...>, auto&&... more) {
+decltype(auto) call_on_state(F& f, In in, std::index_sequence<i...>, auto&&... more) {
   return f(in[i]..., more...);
 }
 
@@ -89,7 +89,7 @@ constexpr bool takes_state = []<std::size_t... i>(std::index_sequence<i...>) {
 template <class S> constexpr std::size_t size_of_state = 1;
 template <LoopState S> constexpr std::size_t size_of_state<S> = loop_state<S>::size;
 template <class F, class S, class... More> auto result_on_state(F& f, const More&... more) {
-  return call_with_state<F, S>(f, In(), std::make_index_sequence<size_of_state<S>>(), more...);
+  return call_on_state<F, S>(f, In(), std::make_index_sequence<size_of_state<S>>(), more...);
 }
 template <class F, class S, class... More>
 using result_of_state_t = decltype(result_on_state<F, S>(std::declval<F&>(), std::declval<const More&>()...));
@@ -153,8 +153,8 @@ S while_loop(C&& condition, B&& body, const S& state, WhileOptions options = {})
   } else {
     constexpr auto parts = std::make_index_sequence<size>();
     return detail::rebuilt<S>(detail::while_loop(
-        [&](In in) { return detail::flattened(Tensor(detail::call_with_state<C, S>(condition, in, parts))); },
-        [&](In in) { return detail::flattened(S(detail::call_with_state<B, S>(body, in, parts))); },
+        [&](In in) { return detail::flattened(Tensor(detail::call_on_state<C, S>(condition, in, parts))); },
+        [&](In in) { return detail::flattened(S(detail::call_on_state<B, S>(body, in, parts))); },
         detail::flattened(state), options.max_iterations));
   }
 }
@@ -175,7 +175,7 @@ template <class B, LoopState S> std::pair<S, Tensor> scan(B&& body, const S& sta
   } else {
     Tensors results = detail::scan(
         [&](In in) {
-          const auto& [next, y] = detail::call_with_state<B, S>(body, in, std::make_index_sequence<size>(), in[size]);
+          const auto& [next, y] = detail::call_on_state<B, S>(body, in, std::make_index_sequence<size>(), in[size]);
           Tensors all = detail::flattened(S(next));
           all.push_back(Tensor(y));
           return all;

@@ -84,7 +84,7 @@ class ScanOnRows {
       made.last = part.region(part.results(), part.symbols(), captures);
     }
     made.body = whole.region(whole.results(), whole.symbols(), captures);
-    return as_result(gradus::apply(made, In(concatenated({operands, captures}))));
+    return as_result(gradus::detail::apply(made, In(concatenated({operands, captures}))));
   }
 
  private:
@@ -256,7 +256,7 @@ class WhileOnRows {
   Tensor result_of(While made, In operands) const {
     const auto output = [&](int k) {
       made.output = k;
-      return gradus::apply(made, operands);
+      return gradus::detail::apply(made, operands);
     };
     const Tensor counts = output(loop_.carries);
     if (loop_.output == loop_.carries) return counts_vary_ ? counts : repeat_rows(counts, n_);
@@ -293,7 +293,7 @@ Tensor Cond::batch(In in, std::uint32_t mask, std::int64_t n) const {
   no.collect(no.results(), captures);
   const Cond made{yes.region(yes.results(), yes.symbols(), captures), no.region(no.results(), no.symbols(), captures),
                   output};
-  return gradus::apply(made, In(concatenated({in, captures})));
+  return gradus::detail::apply(made, In(concatenated({in, captures})));
 }
 
 Tensor Scan::batch(In in, std::uint32_t mask, std::int64_t n) const { return ScanOnRows(*this, in, mask, n).result(); }

@@ -25,7 +25,7 @@ Tensor or_zeros(Tensor gradient, const Tensor& like) { return gradient.defined()
 Tensor sum_of(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 template <class T> Tensors outputs_of(T op, In operands, int count) {
   Tensors results;
-  for (op.output = 0; op.output < count; ++op.output) results.push_back(gradus::apply(op, operands));
+  for (op.output = 0; op.output < count; ++op.output) results.push_back(gradus::detail::apply(op, operands));
   return results;
 }
 void append(Tensors& list, In more) { list.insert(list.end(), more.begin(), more.end()); }
@@ -186,7 +186,7 @@ class LoopGradient {
   Tensors terms_of(Scan backwards, const LoopSums& sums, In operands) const {
     const auto take = [&](std::size_t n) {
       Tensors taken;
-      for (; n > 0; --n, ++backwards.output) taken.push_back(gradus::apply(backwards, operands));
+      for (; n > 0; --n, ++backwards.output) taken.push_back(gradus::detail::apply(backwards, operands));
       return taken;
     };
     const Tensors of_carries = take(carries_.size()), carried = take(sums.symbols().size());
@@ -239,7 +239,7 @@ Tensors Cond::vjp(In in, const Cotangents& dy) const {
   append(operands, captures);
   Tensors terms(in.size());
   for (std::size_t i : places) {
-    terms[i] = gradus::apply(gradient, In(operands));
+    terms[i] = gradus::detail::apply(gradient, In(operands));
     ++gradient.output;
   }
   return terms;
@@ -250,7 +250,7 @@ Tensors Scan::vjp(In in, const Cotangents& dy) const {
   Scan sibling = *this;
   for (int k = 0; k < carries; ++k) {
     sibling.output = static_cast<int>(body.outputs()) + k;
-    histories.push_back(gradus::apply(sibling, in));
+    histories.push_back(gradus::detail::apply(sibling, in));
   }
   return LoopGradient(*this, in, std::move(histories), dy.of, dy.wanted).run();
 }
@@ -292,11 +292,11 @@ Tensors While::vjp(In in, const Cotangents& dy) const {
   if (max_iterations > 0) return bounded_vjp(in, dy);
   While counting = *this;
   counting.output = carries;
-  if (std::ranges::any_of(in, &Tensor::is_symbolic)) return unbounded_vjp(gradus::apply(counting, in), in, dy);
+  if (std::ranges::any_of(in, &Tensor::is_symbolic)) return unbounded_vjp(gradus::detail::apply(counting, in), in, dy);
   While sibling = *this;
   {
     const Untraced now;
-    const auto happened = static_cast<std::uint64_t>(gradus::apply(counting, in).item());
+    const auto happened = static_cast<std::uint64_t>(gradus::detail::apply(counting, in).item());
     sibling.max_iterations = static_cast<std::int64_t>(std::bit_ceil(std::max<std::uint64_t>(1, happened)));
   }
   Cotangents bounded = dy;
@@ -308,7 +308,7 @@ Tensors While::unbounded_vjp(const Tensor& count, In in, const Cotangents& dy) c
   Tensors held, sources;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    held.push_back(gradus::apply(ReshapeOp{in[i].shape()}, in[i]));  // where the walk back ends
+    held.push_back(gradus::detail::apply(ReshapeOp{in[i].shape()}, in[i]));  // where the walk back ends
     if (!dy.wanted[i] || !is_floating(in[i].dtype())) continue;
     sources.push_back(held[i]);
     places.push_back(i);
@@ -326,11 +326,11 @@ Tensors While::unbounded_vjp(const Tensor& count, In in, const Cotangents& dy) c
 Tensors While::bounded_vjp(In in, const Cotangents& dy) const {
   While sibling = *this;
   sibling.output = carries;
-  const Tensor count = gradus::apply(sibling, in);
+  const Tensor count = gradus::detail::apply(sibling, in);
   Tensors histories;
   for (int k = 0; k < carries; ++k) {
     sibling.output = carries + 1 + k;
-    histories.push_back(gradus::apply(sibling, in));
+    histories.push_back(gradus::detail::apply(sibling, in));
   }
   const Scan loop{.body = body, .carries = carries, .iterations = max_iterations, .counted = true};
   Tensors operands{count}, of(dy.of.begin(), dy.of.begin() + carries);

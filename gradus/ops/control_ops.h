@@ -1,6 +1,7 @@
 /// Branches and loops in a graph: ops whose attributes are regions. Every result is a node of its own. The compiler
 /// makes one step of the results that belong together, and leaves out those that nobody asked for.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/region.h"
 
 namespace gradus {

@@ -9,6 +9,7 @@
 /// weights goes over examples and windows in row-major order. T is f32, f64, i32 or i64; there are one to three spatial
 /// dimensions.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -33,7 +33,7 @@ bool is_size(std::int64_t n) { return n >= 0 || (dimension::is_symbolic(n) && Co
 
 }  // namespace
 
-Tensor iota(const Shape& shape, DType dtype) { return apply(Iota{shape, dtype}); }
+Tensor detail::iota(const Shape& shape, DType dtype) { return apply(Iota{shape, dtype}); }
 
 Tensor range(std::int64_t n, DType dtype) {
   require(is_size(n), "range: ", n, " is no number of elements");

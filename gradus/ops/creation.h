@@ -14,9 +14,9 @@ Tensor eye(std::int64_t n, DType dtype = f32);
 /// [0, classes) gives a row of zeros, as in TensorFlow. InvalidArgument for labels of another type or negative classes.
 Tensor one_hot(const Tensor& labels, std::int64_t classes, DType dtype = f32);
 
-// For the rooms of the library.
-
+namespace detail::inline rooms {
 /// The flat row-major index of every element, in `dtype` (a number type). Dimensions may be symbolic.
 Tensor iota(const Shape& shape, DType dtype = i64);
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

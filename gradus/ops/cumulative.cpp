@@ -91,7 +91,7 @@ Tensor LinearRecurrence::batch(In in, std::uint32_t mask, std::int64_t n) const 
   Tensors rows(in.begin(), in.end());
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!has_rows(mask, i)) rows[i] = repeat_rows(rows[i], n);
-  return gradus::apply(*this, In(rows));
+  return gradus::detail::apply(*this, In(rows));
 }
 
 int LinearRecurrence::carries(Specs, int, int along) const { return along == axis ? 0 : along; }

@@ -1,5 +1,6 @@
 /// Running sums: the primitive. A library kernel since each element needs the one before.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

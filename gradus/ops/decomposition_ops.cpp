@@ -1,4 +1,5 @@
-/// Rules of the primitives of decompositions. Gradients consist of ops, so they have gradients of every order.
+/// Rules of the primitives of decompositions. Gradients consist of ops, so they have gradients of every order. Decision
+/// 415 has the reasons.
 #include "gradus/ops/decomposition_ops.h"
 #include <limits>
 #include "gradus/ops/checks.h"

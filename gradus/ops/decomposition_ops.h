@@ -2,6 +2,7 @@
 /// gives: its pieces are views. They are primitives since data decides how often values are iterated, and which rows
 /// are exchanged. T is f32 or f64, and finite, or else all of the result is NaN.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/copy.h"
 
 namespace gradus {

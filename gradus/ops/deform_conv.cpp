@@ -1,5 +1,6 @@
 /// Deformable convolution by gathers and a product.
 #include "gradus/ops/deform_conv.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"

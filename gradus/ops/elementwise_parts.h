@@ -1,6 +1,7 @@
 /// Parts that the families of elementwise ops share: broadcasting of operands, and products in which a zero cotangent
 /// stays zero.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/scalar/formulas.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"

@@ -1,5 +1,6 @@
 /// The op behind extent(): a dimension as a number of `dtype`.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/op.h"
 
 namespace gradus {

@@ -77,10 +77,10 @@ Tensors Gather::vjp(In in, const Tensor&, const Tensor& dy) const {
 
 /// Where each row has its own indices, the rows of x lie one after the other as one dimension.
 Tensor Gather::batch(In in, std::uint32_t mask, std::int64_t) const {
-  if (!has_rows(mask, 1)) return gradus::apply(*this, in);
+  if (!has_rows(mask, 1)) return gradus::detail::apply(*this, in);
   const Shape& x = in[0].shape();
   const int inner = -1 - axis;
-  if (!has_rows(mask, 0)) return to_front(gradus::apply(*this, in), x.rank() - 1 - inner);
+  if (!has_rows(mask, 0)) return to_front(gradus::detail::apply(*this, in), x.rank() - 1 - inner);
   const Tensor places = offset_by_row(in[1], leading(x, x.rank() - 1 - inner), x[axis]);
   return apply(*this, reshape(in[0], merged(x, inner)), places);
 }
@@ -114,7 +114,7 @@ Spec ScatterAdd::infer(Specs in) const {
 Tensors ScatterAdd::vjp(In in, const Tensor&, const Tensor& dy) const { return {{}, apply(Gather{axis}, dy, in[0])}; }
 
 Tensor ScatterAdd::batch(In in, std::uint32_t mask, std::int64_t n) const {
-  if (!has_rows(mask, 0)) return gradus::apply(*this, in);
+  if (!has_rows(mask, 0)) return gradus::detail::apply(*this, in);
   const Tensor updates = has_rows(mask, 1) ? in[1] : repeat_rows(in[1], n);
   const int inner = -1 - axis, outer = updates.shape().rank() - (in[0].shape().rank() - 1) - inner;
   Shape shape = leading(updates.shape(), outer);
@@ -141,7 +141,7 @@ Spec CheckRange::infer(Specs in) const {
 
 Tensors CheckRange::vjp(In, const Tensor&, const Tensor&) const { return {}; }
 
-Tensor CheckRange::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor CheckRange::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 
 Spec CheckIndices::infer(Specs in) const {
   require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
@@ -152,7 +152,7 @@ Spec CheckIndices::infer(Specs in) const {
 
 Tensors CheckIndices::vjp(In, const Tensor&, const Tensor&) const { return {}; }
 
-Tensor CheckIndices::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor CheckIndices::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 
 Spec IndexedRows::infer(Specs in) const {
   require(in.size() == 2, name, ": expected 2 operands, got ", in.size());

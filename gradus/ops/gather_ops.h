@@ -3,6 +3,7 @@
 /// indices, value: the offending index). Nothing is read or written for it.
 #pragma once
 #include <string>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -1,5 +1,5 @@
 /// Grid sampling: positions become neighbours and weights along each axis, then one gather of rows per choice of
-/// neighbours. Linear samples of images are a primitive.
+/// neighbours. Linear samples of images are a primitive. Decision 394 has the reasons.
 #include "gradus/ops/grid_sample.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"

@@ -109,14 +109,14 @@ Tensors Igamma::vjp(In in, const Tensor&, const Tensor& dy) const {
   require_order(upper ? "igammac" : name, order);
   const Tensor a = cast(in[0], f64), x = cast(in[1], f64);
   const Tensor by_x = gamma_integrand(a, x, order);
-  return {gradient(dy, gradus::apply(Igamma{order + 1, upper}, a, x)), gradient(dy, upper ? -by_x : by_x)};
+  return {gradient(dy, gradus::detail::apply(Igamma{order + 1, upper}, a, x)), gradient(dy, upper ? -by_x : by_x)};
 }
 
 Tensors Betainc::vjp(In in, const Tensor&, const Tensor& dy) const {
   require_order(name, std::max(order_a, order_b));
   const Tensor a = cast(in[0], f64), b = cast(in[1], f64), x = cast(in[2], f64);
-  return {gradient(dy, gradus::apply(Betainc{order_a + 1, order_b}, a, b, x)),
-          gradient(dy, gradus::apply(Betainc{order_a, order_b + 1}, a, b, x)),
+  return {gradient(dy, gradus::detail::apply(Betainc{order_a + 1, order_b}, a, b, x)),
+          gradient(dy, gradus::detail::apply(Betainc{order_a, order_b + 1}, a, b, x)),
           gradient(dy, BetaIntegrand{a, b, x}.derivative(order_a, order_b))};
 }
 
@@ -124,9 +124,9 @@ Tensors Betainc::vjp(In in, const Tensor&, const Tensor& dy) const {
 Tensors Zeta::vjp(In in, const Tensor&, const Tensor& dy) const {
   require_order(name, order);
   const Tensor x = cast(in[0], f64), q = cast(in[1], f64), above = x + 1;
-  Tensor by_q = -(x * gradus::apply(Zeta{order}, above, q));
-  if (order > 0) by_q = by_q - gradus::apply(Zeta{order - 1}, above, q) * static_cast<double>(order);
-  return {gradient(dy, gradus::apply(Zeta{order + 1}, x, q)), gradient(dy, by_q)};
+  Tensor by_q = -(x * gradus::detail::apply(Zeta{order}, above, q));
+  if (order > 0) by_q = by_q - gradus::detail::apply(Zeta{order - 1}, above, q) * static_cast<double>(order);
+  return {gradient(dy, gradus::detail::apply(Zeta{order + 1}, x, q)), gradient(dy, by_q)};
 }
 
 Tensor igamma(const NumberOrTensor& a, const NumberOrTensor& x) { return broadcasting_wide(Igamma{}, a, x); }

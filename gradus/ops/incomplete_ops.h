@@ -1,6 +1,7 @@
 /// The primitives of incomplete gamma and beta functions and of Hurwitz's zeta function. They are library kernels,
 /// since the number of terms of an element depends on its value.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -34,7 +34,7 @@ void require_batch(std::string_view op, const Tensor& x, const Tensor& indices, 
 
 }  // namespace
 
-Tensor as_indices(std::string_view op, const Tensor& indices) {
+Tensor detail::as_indices(std::string_view op, const Tensor& indices) {
   require(is_integer(indices.dtype()), op, ": indices are ", indices.spec(), ", expected an integer type");
   const DType t = indices.dtype();
   return cast(indices, t == i64 || t == u32 || t == u64 ? i64 : i32);
@@ -49,7 +49,7 @@ Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
   return chosen;
 }
 
-Tensor wrapped_indices(const Tensor& indices, std::int64_t n, std::string_view op) {
+Tensor detail::wrapped_indices(const Tensor& indices, std::int64_t n, std::string_view op) {
   const bool is_long = n > std::numeric_limits<std::int32_t>::max();
   Tensor at = as_indices(op, indices);
   if (is_long) at = cast(at, i64);
@@ -58,13 +58,13 @@ Tensor wrapped_indices(const Tensor& indices, std::int64_t n, std::string_view o
   return where(logical_and(at < 0, at >= -size), at + size, at);
 }
 
-Tensor iota_along(int rank, int axis, std::int64_t n, DType dtype) {
+Tensor detail::iota_along(int rank, int axis, std::int64_t n, DType dtype) {
   Shape along;
   for (int i = 0; i < rank; ++i) along.push_back(i == axis ? n : 1);
   return reshape(iota({n}, dtype), along);
 }
 
-Tensor flat_positions(std::string_view op, const Tensor& indices, const Shape& dimensions) {
+Tensor detail::flat_positions(std::string_view op, const Tensor& indices, const Shape& dimensions) {
   const Tensor at = as_indices(op, indices);
   Shape places = at.shape();
   places.erase(-1);
@@ -114,7 +114,7 @@ Tensor gather_nd(const Tensor& x, const Tensor& indices, int batch_dims) {
   return gather(reshape(x, all), flat, 0);
 }
 
-Tensor element_positions(std::string_view op, const Shape& x, const Tensor& indices, int axis) {
+Tensor detail::element_positions(std::string_view op, const Shape& x, const Tensor& indices, int axis) {
   const int rank = x.rank();
   const Shape strides = dense_strides(x), &shape = indices.shape();
   Tensor flat = cast(check_range(as_indices(op, indices), x[axis], false), i64) * extent(strides[axis], i64);
@@ -139,7 +139,7 @@ Tensor read_elements(std::string_view op, const Tensor& x, const Tensor& indices
 
 }  // namespace
 
-Tensor gather_elements(const Tensor& x, const Tensor& indices, int axis) {
+Tensor detail::gather_elements(const Tensor& x, const Tensor& indices, int axis) {
   const int at = required_axis("gather_elements", x, indices, axis);
   for (int i = 0; i < x.shape().rank(); ++i)
     require(i == at || x.shape()[i] < 0 || indices.shape()[i] < 0 || indices.shape()[i] <= x.shape()[i],

@@ -38,7 +38,7 @@ inline Tensor take_along_axis(const Tensor& x, const Tensor& indices, NamedAxis 
   return take_along_axis(x, indices, named.axis);
 }
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// Integers of any type as i32 or i64, whichever holds them: primitives take these as indices. `op` opens the error.
 Tensor as_indices(std::string_view op, const Tensor& indices);
@@ -54,5 +54,7 @@ Tensor gather_elements(const Tensor& x, const Tensor& indices, int axis);
 Tensor element_positions(std::string_view op, const Shape& x, const Tensor& indices, int axis);
 /// 0, 1 ... along dimension `axis` of `rank`, which has size n; the others have size 1.
 Tensor iota_along(int rank, int axis, std::int64_t n, DType dtype);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

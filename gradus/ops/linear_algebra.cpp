@@ -58,7 +58,7 @@ Tensors Det::vjp(In in, const Tensor&, const Tensor& dy) const {
   return {expand_dims(expand_dims(dy, -1), -1) * transpose(apply(Adjugate{}, in[0]))};
 }
 
-Tensor Det::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Det::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 int Det::carries(Specs, int, int along) const { return along < -2 ? along + 2 : 0; }
 
 Spec ScaledDet::infer(Specs in) const {
@@ -74,7 +74,7 @@ Tensors ScaledDet::vjp(In in, const Tensor& y, const Tensor& dy) const {
   return {expand_dims(expand_dims(scale, -1), -1) * transpose(apply(Inverse{}, in[0]))};
 }
 
-Tensor ScaledDet::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor ScaledDet::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 int ScaledDet::carries(Specs, int, int along) const { return along < -2 ? along + 1 : 0; }
 
 Spec Adjugate::infer(Specs in) const { return spec_of_matrices(name, in); }
@@ -97,7 +97,7 @@ Tensors Adjugate::vjp(In in, const Tensor& y, const Tensor& dy) const {
   return {reshape(gradient_of_cofactors(reshape(x, flat), transpose(reshape(dy, flat))), shape)};
 }
 
-Tensor Adjugate::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Adjugate::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 int Adjugate::carries(Specs, int, int along) const { return along < -2 ? along : 0; }
 
 Spec Inverse::infer(Specs in) const { return spec_of_matrices(name, in); }
@@ -106,7 +106,7 @@ Tensors Inverse::vjp(In, const Tensor& y, const Tensor& dy) const {
   return {-apply(Matmul{false, true}, apply(Matmul{true, false}, y, dy), y)};
 }
 
-Tensor Inverse::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Inverse::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 int Inverse::carries(Specs, int, int along) const { return along < -2 ? along : 0; }
 
 namespace {
@@ -143,7 +143,7 @@ Tensor matvec(const Tensor& a, const Tensor& b) {
   return squeeze(matmul(a, expand_dims(b, -1)), {-1});
 }
 
-Tensor numpy_matmul(const Tensor& a, const Tensor& b) {
+Tensor detail::numpy_matmul(const Tensor& a, const Tensor& b) {
   require(a.shape().rank() > 0 && b.shape().rank() > 0, "matmul: a is ", a.spec(), ", b is ", b.spec(),
           "; expected at least vectors; multiply scalars with *");
   const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;

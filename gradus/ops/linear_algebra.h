@@ -39,10 +39,10 @@ Tensor det(const Tensor& x);
 /// Inverse matrices of x: T[..., n, n], T floating. Infinite or NaN where x is singular.
 Tensor inverse(const Tensor& x);
 
-// For the rooms of the library.
-
+namespace detail::inline rooms {
 /// NumPy's matmul: matrices as in matmul. A vector a counts as one row, a vector b as one column; the result lacks that
 /// dimension.
 Tensor numpy_matmul(const Tensor& a, const Tensor& b);
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -1,5 +1,6 @@
 /// The primitives of determinants, inverses and adjugates.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -2,6 +2,7 @@
 #include "gradus/ops/linear_attention.h"
 #include <cmath>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/elementwise.h"

@@ -2,6 +2,7 @@
 /// Several have no limit, so their rows are NaN.
 #pragma once
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/special.h"

@@ -1,4 +1,4 @@
-/// Sums of a loop's gradient, found on the graph of its body.
+/// Sums of a loop's gradient, found on the graph of its body. Decision 152 has the reasons.
 #include "gradus/ops/loop_sums.h"
 #include <algorithm>
 #include "gradus/graph/context.h"
@@ -117,7 +117,7 @@ std::optional<std::size_t> LoopSums::postponed_product(const Node& node) {
   const std::optional<Rows> all_b = all_a ? all_of(b) : std::nullopt;
   if (!all_b) return {};
   return later({}, [op, all_a = *all_a, all_b = *all_b](In, In, In stacked) {
-    return gradus::apply(op, joined(all_a(stacked), op.transpose_a), joined(all_b(stacked), !op.transpose_b));
+    return gradus::detail::apply(op, joined(all_a(stacked), op.transpose_a), joined(all_b(stacked), !op.transpose_b));
   });
 }
 

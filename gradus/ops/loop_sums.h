@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

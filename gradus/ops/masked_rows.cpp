@@ -1,6 +1,7 @@
-/// Slices and joins of masks beside those of their tensors.
+/// Slices and joins of masks beside those of their tensors. Decision 371 has the reasons.
 #include "gradus/ops/masked_rows.h"
 #include <algorithm>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/mask.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -31,13 +32,13 @@ Tensor mask_beside(const Tensor& part, int rank) {
 
 }  // namespace
 
-Tensor choose_rows(const Tensor& condition, const Tensor& a, const Tensor& b) {
+Tensor detail::choose_rows(const Tensor& condition, const Tensor& a, const Tensor& b) {
   Shape shape = condition.shape();
   while (shape.rank() < a.shape().rank()) shape.push_back(1);
   return where(reshape(condition, shape), a, b);
 }
 
-Tensor masked_rows(const Tensor& x, std::int64_t begin, std::int64_t end) {
+Tensor detail::masked_rows(const Tensor& x, std::int64_t begin, std::int64_t end) {
   const Tensor rows = x.rows(begin, end);
   if (!SequenceMask::is_used() || rows.node() == x.node()) return rows;
   if (const Tensor mask = mask_by_rows(x); mask.defined()) SequenceMask::set(rows, mask.rows(begin, end));
@@ -45,7 +46,7 @@ Tensor masked_rows(const Tensor& x, std::int64_t begin, std::int64_t end) {
   return rows;
 }
 
-Tensor joined_rows(const std::vector<Tensor>& parts) {
+Tensor detail::joined_rows(const std::vector<Tensor>& parts) {
   const Tensor joined = concat(parts);
   if (!SequenceMask::is_used() || parts.size() == 1) return joined;
   const auto known = std::ranges::find_if(parts, [](const Tensor& part) { return mask_by_rows(part).defined(); });

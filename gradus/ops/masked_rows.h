@@ -6,6 +6,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// Rows of `a` where `condition`, [n], holds, else those of `b`.
 Tensor choose_rows(const Tensor& condition, const Tensor& a, const Tensor& b);
 
@@ -28,5 +30,7 @@ class MaskedRows {
   std::vector<Tensor> all_;
   std::vector<std::size_t> masked_, lost_;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -129,10 +129,10 @@ Tensor Matmul::batch(In in, std::uint32_t mask, std::int64_t n) const {
   const Tensor &a = in[0], &b = in[1];
   if (has_rows(mask, 0) && has_rows(mask, 1)) return multiply_row_by_row(*this, a, b, n);
   if (has_rows(mask, 0)) {
-    if (b.shape().rank() == 2 && keeps_its_matrices(a, transpose_a)) return gradus::apply(*this, in);
+    if (b.shape().rank() == 2 && keeps_its_matrices(a, transpose_a)) return gradus::detail::apply(*this, in);
     return multiply_rows(a, transpose_a, b, transpose_b);
   }
-  if (a.shape().rank() == 2 && keeps_its_matrices(b, !transpose_b)) return gradus::apply(*this, in);
+  if (a.shape().rank() == 2 && keeps_its_matrices(b, !transpose_b)) return gradus::detail::apply(*this, in);
   return transpose(multiply_rows(b, !transpose_b, a, !transpose_a));
 }
 

@@ -1,5 +1,6 @@
 /// The primitive of matrix products.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

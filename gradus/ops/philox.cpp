@@ -1,6 +1,7 @@
 /// Philox as a formula, written over a type of 32-bit words held in 64 bits: scalar::Value where it is recorded, plain
 /// integers for the oracle, whose float64 holds inputs and results exactly.
 #include "gradus/ops/philox.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {

@@ -5,6 +5,7 @@
 /// Choice and reading are separate, so that reading is linear: its gradient adds to the chosen elements, and the
 /// gradient of that reads them again. These are library kernels, since patches would hold every element several times.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -2,6 +2,7 @@
 /// piece of work a sequence of its own.
 #pragma once
 #include <cstdint>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/call_context.h"
 
 namespace gradus {

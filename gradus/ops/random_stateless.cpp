@@ -1,5 +1,6 @@
 /// Random numbers by seeds that are tensors: the key is a formula of the seed's numbers.
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/elementwise.h"

@@ -1,5 +1,6 @@
 /// Recurrent networks: one function per cell, and the loop that runs them.
 #include "gradus/ops/recurrent.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/elementwise.h"

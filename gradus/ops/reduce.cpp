@@ -310,11 +310,11 @@ Tensors Cumsum::vjp(In, const Tensor&, const Tensor& dy) const {
   return {apply(Cumsum{.axis = axis, .exclusive = exclusive, .reverse = !reverse}, dy)};
 }
 
-Tensor Cumsum::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Cumsum::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 
 int Cumsum::carries(Specs, int, int along) const { return along == axis ? 0 : along; }
 
-Tensor sum_to(const Tensor& x, const Shape& shape) {
+Tensor detail::sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const int rank = x.shape().rank();
   std::uint32_t mask = 0;
@@ -325,10 +325,10 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 
 AnyOp extent_op(std::int64_t dimension, DType dtype) { return AnyOp::of(ExtentNumber{dimension, dtype}); }
 
-Tensor extent(std::int64_t dimension, DType dtype) {
+Tensor detail::extent(std::int64_t dimension, DType dtype) {
   return dimension >= 0 ? fill({}, dimension, dtype) : apply(ExtentNumber{dimension, dtype});
 }
 
-Tensor element_count(const Tensor& x, DType dtype) { return extent(x.shape().size(), dtype); }
+Tensor detail::element_count(const Tensor& x, DType dtype) { return extent(x.shape().size(), dtype); }
 
 }  // namespace gradus

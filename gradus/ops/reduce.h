@@ -80,7 +80,7 @@ Tensor is_non_decreasing(const Tensor& x);
 /// One boolean: true if each element, in row-major order, is above the one before. True for fewer than two.
 Tensor is_strictly_increasing(const Tensor& x);
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// The gradient of broadcast_to(y, x.shape()) by y: sums along repeated dimensions, down to `shape`.
 Tensor sum_to(const Tensor& x, const Shape& shape);
@@ -88,5 +88,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape);
 Tensor extent(std::int64_t dimension, DType dtype);
 /// The number of elements of `x` as a scalar of `dtype`.
 Tensor element_count(const Tensor& x, DType dtype);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -76,7 +76,7 @@ Tensor LinearSample::batch(In in, std::uint32_t mask, std::int64_t n) const {
     const Tensor x = has_rows(mask, i) ? in[i] : repeat_rows(in[i], n);
     merged_rows.push_back(reshape(x, merged(x.shape(), x.shape().rank() - 2)));
   }
-  const Tensor y = gradus::apply(*this, merged_rows);
+  const Tensor y = gradus::detail::apply(*this, merged_rows);
   const std::int64_t images = in[0].shape()[has_rows(mask, 0) ? 1 : 0];
   return reshape(y, {n, images, y.shape()[1], y.shape()[2]});
 }

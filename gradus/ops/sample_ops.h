@@ -1,5 +1,6 @@
 /// Bilinear samples of images as a primitive, and its definition by other ops.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/region.h"
 
 namespace gradus {

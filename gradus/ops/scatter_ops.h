@@ -1,5 +1,6 @@
 /// The primitives that write by data, and what optimizers do with rows of tables.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/ops/scatter.h"
 
 namespace gradus {

@@ -50,7 +50,7 @@ void require_parts(std::string_view op, const std::vector<Tensor>& parts) {
 
 }  // namespace
 
-void require_not_negative(std::int64_t dimension, const std::string& otherwise) {
+void detail::require_not_negative(std::int64_t dimension, const std::string& otherwise) {
   if (dimension::is_never_negative(dimension)) return;
   require<OutOfRange>(dimension::symbols_in(dimension) > 0, otherwise);
   require(Context::current() != nullptr, otherwise, ": its size is not known");
@@ -71,14 +71,14 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   return x.shape() == wanted ? x : apply(ReshapeOp{wanted}, x);
 }
 
-Tensor as_argument(const Tensor& x) {
+Tensor detail::as_argument(const Tensor& x) {
   const Tensor same = apply(ReshapeOp{x.shape()}, x);
   if (const Tensor places = SequenceMask::of(x); places.defined()) [[unlikely]]
     SequenceMask::set(same, places);
   return same;
 }
 
-Tensors as_arguments(In tensors) {
+Tensors detail::as_arguments(In tensors) {
   Tensors result;
   for (const Tensor& x : tensors) result.push_back(as_argument(x));
   return result;
@@ -114,14 +114,14 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   return apply(Broadcast{shape}, x);
 }
 
-bool broadcasts_to(const Shape& shape, const Shape& wanted) {
+bool detail::broadcasts_to(const Shape& shape, const Shape& wanted) {
   if (shape.rank() > wanted.rank()) return false;
   for (int i = -shape.rank(); i < 0; ++i)
     if (shape[i] != 1 && shape[i] != wanted[i]) return false;
   return true;
 }
 
-Tensor repeat_rows(const Tensor& x, std::int64_t n) {
+Tensor detail::repeat_rows(const Tensor& x, std::int64_t n) {
   Shape shape = x.shape();
   shape.insert(0, n);
   return apply(Broadcast{shape}, x);
@@ -152,13 +152,13 @@ Tensor transpose(const Tensor& x) {
   return transpose(x, order);
 }
 
-Tensor slice_axis(const Tensor& x, int axis, std::int64_t begin, std::int64_t size, std::string_view op) {
+Tensor detail::slice_axis(const Tensor& x, int axis, std::int64_t begin, std::int64_t size, std::string_view op) {
   const std::int64_t extent = x.shape()[axis];
   require_not_negative(dimension::subtract(extent, dimension::add(begin, size)), outside(op, begin, size, axis, x));
   return slice_within(x, axis, begin, size);
 }
 
-Tensor slice_within(const Tensor& x, int axis, std::int64_t begin, std::int64_t size) {
+Tensor detail::slice_within(const Tensor& x, int axis, std::int64_t begin, std::int64_t size) {
   if (begin == 0 && size == x.shape()[axis]) return x;
   Shape start, box = x.shape();
   for (int i = 0; i < box.rank(); ++i) start.push_back(0);
@@ -213,7 +213,7 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
           ", which has no dimension to join along; use stack");
   const int at = from_end(parts[0], axis);
   if (parts.size() == 1) return parts[0];
-  const Tensor joined = gradus::apply(Concat{at}, In(parts));
+  const Tensor joined = gradus::detail::apply(Concat{at}, In(parts));
   const int first = -joined.shape().rank();
   const bool joins_places = SequenceMask::is_used() && (at == first || at == first + 1);
   const auto has_mask = [](const Tensor& part) {

@@ -57,7 +57,7 @@ Tensor flip_left_right(const Tensor& image);
 /// (TensorFlow's default indexing, "xy").
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes);
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// Elements [begin, begin + size) along `axis`; both are dimensions, symbolic or not. OutOfRange past the end, opened
 /// by `op`.
@@ -77,5 +77,7 @@ Tensor repeat_rows(const Tensor& x, std::int64_t n);
 Tensor as_argument(const Tensor& x);
 /// as_argument of each tensor.
 std::vector<Tensor> as_arguments(In tensors);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

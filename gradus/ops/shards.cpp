@@ -1,7 +1,7 @@
-/// Rules of the ops on shards.
+/// Rules of the ops on shards. Decision 250 has the reasons.
 #include "gradus/ops/shards.h"
 #include "gradus/ops/shards_ops.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/elementwise.h"

@@ -1,6 +1,7 @@
 /// The primitives of a step that runs on the shards of a batch: one graph says what happens on each shard and what of
 /// all of them together.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -52,7 +53,7 @@ struct JoinIn {
 };
 
 /// A value that a step assigns to the state of an optimizer, which ranks may divide among themselves
-/// (backend/divided_state.h).
+/// (backend/parts/divided_state.h).
 struct Divisible {
   static constexpr auto name = "divisible";
   static constexpr auto takes = Takes::anything;

@@ -171,7 +171,7 @@ Tensors Fourier::vjp(In in, const Tensor&, const Tensor& dy) const {
   return {part_of(apply(Fourier{.inverse = true}, fitted_signal(dy, in[0].shape()[-2])), 0)};
 }
 
-Tensor Fourier::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Fourier::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 
 int Fourier::carries(Specs, int, int along) const { return along <= -3 ? along : 0; }
 

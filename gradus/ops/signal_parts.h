@@ -1,5 +1,6 @@
 /// Parts that the transforms of signals share.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -1,5 +1,6 @@
 /// Choices by size between two ways to compute the same result.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/context.h"
 
 namespace gradus {

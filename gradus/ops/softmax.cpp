@@ -1,6 +1,7 @@
 /// The softmax family. The row's largest element is subtracted first. No gradient flows through it, since it cancels.
 #include "gradus/ops/softmax.h"
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"

@@ -1,4 +1,4 @@
-/// Gradients of solutions are solutions: with y = A^-1 b, db = A^-T dy and dA = -db y'.
+/// Gradients of solutions are solutions: with y = A^-1 b, db = A^-T dy and dA = -db y'. Decision 388 has the reasons.
 #include "gradus/ops/solve.h"
 #include "gradus/ops/solve_ops.h"
 #include <numbers>
@@ -37,7 +37,7 @@ template <class Op> Tensor batched(const Op& op, In in, std::uint32_t mask, std:
   Tensors rows(in.begin(), in.end());
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!has_rows(mask, i)) rows[i] = repeat_rows(rows[i], n);
-  return gradus::apply(op, In(rows));
+  return gradus::detail::apply(op, In(rows));
 }
 
 /// A column of the right side is a system of its own.
@@ -68,7 +68,7 @@ template <class Op> Tensor solved(std::string_view name, const Op& op, const Ten
 
 Spec Solve::infer(Specs in) const { return spec_of_solution(name, in); }
 Tensors Solve::vjp(In in, const Tensor& y, const Tensor& dy) const {
-  const Tensor g = gradus::apply(*this, transpose(in[0]), dy);
+  const Tensor g = gradus::detail::apply(*this, transpose(in[0]), dy);
   return {-product_with_transposed(g, y), g};
 }
 Tensor Solve::batch(In in, std::uint32_t mask, std::int64_t n) const { return batched(*this, in, mask, n); }
@@ -76,7 +76,7 @@ int Solve::carries(Specs, int operand, int along) const { return carried_by_solu
 
 Spec TriangularSolve::infer(Specs in) const { return spec_of_solution(name, in); }
 Tensors TriangularSolve::vjp(In in, const Tensor& y, const Tensor& dy) const {
-  const Tensor g = gradus::apply(TriangularSolve{!lower}, transpose(in[0]), dy);
+  const Tensor g = gradus::detail::apply(TriangularSolve{!lower}, transpose(in[0]), dy);
   const Tensor full = -product_with_transposed(g, y);
   return {lower ? tril(full) : triu(full), g};
 }
@@ -92,11 +92,11 @@ Tensors Cholesky::vjp(In, const Tensor& y, const Tensor& dy) const {
   const Tensor whole = tril(product(transpose(y), dy));
   const Tensor p = (whole + tril(whole, -1)) * 0.5;
   const Tensor upper = transpose(y);
-  const Tensor left = gradus::apply(TriangularSolve{false}, upper, p);
-  const Tensor both = gradus::apply(TriangularSolve{false}, upper, transpose(left));
+  const Tensor left = gradus::detail::apply(TriangularSolve{false}, upper, p);
+  const Tensor both = gradus::detail::apply(TriangularSolve{false}, upper, transpose(left));
   return {(both + transpose(both)) * 0.5};
 }
-Tensor Cholesky::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Cholesky::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 int Cholesky::carries(Specs, int, int along) const { return along < -2 ? along : 0; }
 
 Tensor solve(const Tensor& matrix, const Tensor& rhs, SolveOptions options) {

@@ -1,5 +1,6 @@
 /// The primitives of linear systems: solving, triangular solving, and the factor of Cholesky.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

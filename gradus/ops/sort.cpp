@@ -35,7 +35,7 @@ Spec ArgSort::infer(Specs in) const {
 
 Tensors ArgSort::vjp(In, const Tensor&, const Tensor&) const { return {}; }
 
-Tensor ArgSort::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor ArgSort::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 
 int ArgSort::carries(Specs, int, int along) const { return along == -1 ? 0 : along; }
 

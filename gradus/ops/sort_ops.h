@@ -1,5 +1,6 @@
 /// The primitive of sorting.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

@@ -155,8 +155,8 @@ Tensors StridedSlice::vjp(In in, const Tensor&, const Tensor& dy) const {
 }
 
 Tensor StridedSlice::batch(In in, std::uint32_t, std::int64_t n) const {
-  return gradus::apply(StridedSlice{with_leading(0, begin), with_leading(n, size), with_leading(1, step), backwards},
-                       in);
+  return gradus::detail::apply(
+      StridedSlice{with_leading(0, begin), with_leading(n, size), with_leading(1, step), backwards}, in);
 }
 
 namespace {

@@ -135,7 +135,7 @@ Tensors Transpose::vjp(In, const Tensor&, const Tensor& dy) const {
 }
 
 Tensor Transpose::batch(In in, std::uint32_t, std::int64_t) const {
-  return gradus::apply(Transpose{with_leading(order.rank(), order)}, in);
+  return gradus::detail::apply(Transpose{with_leading(order.rank(), order)}, in);
 }
 
 Spec Slice::infer(Specs in) const {
@@ -164,7 +164,7 @@ View Slice::view(const Shape& in, const Shape&) const {
 Tensors Slice::vjp(In in, const Tensor&, const Tensor& dy) const { return {embed(dy, begin, in[0].shape())}; }
 
 Tensor Slice::batch(In in, std::uint32_t, std::int64_t n) const {
-  return gradus::apply(Slice{with_leading(0, begin), with_leading(n, size)}, in);
+  return gradus::detail::apply(Slice{with_leading(0, begin), with_leading(n, size)}, in);
 }
 
 Spec Reverse::infer(Specs in) const {
@@ -186,7 +186,7 @@ View Reverse::view(const Shape& in, const Shape&) const {
 
 Tensors Reverse::vjp(In, const Tensor&, const Tensor& dy) const { return {apply(*this, dy)}; }
 
-Tensor Reverse::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+Tensor Reverse::batch(In in, std::uint32_t, std::int64_t) const { return gradus::detail::apply(*this, in); }
 
 Spec ReshapeOp::infer(Specs in) const {
   require_one_operand(name, in);

@@ -1,6 +1,7 @@
 /// Ops that rearrange without computing: views, which their readers walk in place, and reshape, which is free. The
 /// public functions are in shape.h; these structs are for passes that look through them.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {

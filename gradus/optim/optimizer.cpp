@@ -8,7 +8,7 @@
 #include "gradus/base/launcher_note.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/optim/optimizer_state.h"
@@ -37,7 +37,7 @@ void Optimizer::State::find_places() {
   for (std::size_t i = 0; i < bound.size(); ++i) places.emplace(bound.cells()[i].get(), i);
 }
 
-void Optimizer::State::take_in(const Variable& variable) {
+void Optimizer::State::add(const Variable& variable) {
   if (is_bound(variable)) return;
   require(is_floating(variable.dtype()), rule->name(), ": variable ", variable.name(), " is of ", variable.dtype(),
           ", expected a floating type");
@@ -141,7 +141,7 @@ Optimizer& Optimizer::operator=(const Optimizer& other) {
           ": they have different state; assign between optimizers of one kind and model, or copy-construct");
   OptimizerSetup next = o;
   next.rebind(s.bound);
-  if (s.traced && !s.makes_the_steps_of(next)) s.require_untraced("assigning an optimizer of other options");
+  if (s.traced && !s.has_step_of(next)) s.require_untraced("assigning an optimizer of other options");
   for (std::size_t i = 0; i < target.size(); ++i) target[i].assign(source[i].value());
   static_cast<OptimizerSetup&>(s) = std::move(next);
   return *this;
@@ -164,7 +164,7 @@ void Optimizer::build(const Variables& variables) {
   State& s = state();
   const Variables before = s.bound;
   try {
-    for (const Variable& variable : variables) s.take_in(variable);
+    for (const Variable& variable : variables) s.add(variable);
   } catch (...) {  // all or none of them
     s.bound = before;
     s.find_places();

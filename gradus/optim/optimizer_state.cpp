@@ -9,6 +9,7 @@
 #include "gradus/graph/region.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/optim/checked_rule.h"
 
 namespace gradus {
 namespace {
@@ -63,8 +64,8 @@ bool same_formula(const Formula& a, const Formula& b) {
 Formula formula_of(const UpdateRule& rule) {
   const std::size_t joint = rule.joint_state().size(), slots = rule.slots().size();
   return formula("the rule of an optimizer", 4 + joint + slots, f64, [&](In x) {
-    const UpdateRule::Shared shared = rule.share({x[0], x[1]}, x.subspan(4, joint));
-    const UpdateRule::Updated next = rule.update(x[2], x[3], x.subspan(4 + joint), shared.numbers);
+    const UpdateRule::Shared shared = shared_by(rule, {x[0], x[1]}, x.subspan(4, joint));
+    const UpdateRule::Updated next = updated_by(rule, x[2], x[3], x.subspan(4 + joint), shared.numbers);
     return concatenated({shared.numbers, shared.state, {&next.variable, 1}, next.slots});
   });
 }
@@ -119,7 +120,7 @@ void OptimizerSetup::rebind(const Variables& variables) {
   bound = variables;
 }
 
-bool OptimizerSetup::makes_the_steps_of(const OptimizerSetup& other) const {
+bool OptimizerSetup::has_step_of(const OptimizerSetup& other) const {
   return of_all_groups(settings) == of_all_groups(other.settings) && memberships == other.memberships &&
          std::ranges::equal(groups, other.groups, same_group) && same_rule(*rule, *other.rule);
 }

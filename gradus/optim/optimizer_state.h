@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/function/variable.h"
 #include "gradus/optim/optimizer.h"
 #include "gradus/optim/update_rule.h"
@@ -44,7 +45,7 @@ struct OptimizerSetup {
   void rebind(const Variables& variables);
   /// True if a compiled step of this one is the step that `other` would make for the variables bound here. Learning
   /// rates that are numbers do not count: they are read.
-  bool makes_the_steps_of(const OptimizerSetup& other) const;
+  bool has_step_of(const OptimizerSetup& other) const;
 };
 
 /// The part that steps read and write. A copy has Variables of its own with the same values.
@@ -74,7 +75,7 @@ struct Optimizer::State : OptimizerSetup, OptimizerValues {
   std::size_t place_of(const Variable& variable) const { return places.at(variable.cell().get()); }
   void find_places();
   /// Makes what belongs to this variable, if it is new.
-  void take_in(const Variable& variable);
+  void add(const Variable& variable);
   /// The first values of its slots, and of its average. Those that ranks will divide take no memory yet.
   Tensors first_values(const Variable& variable, bool is_divided = false) const;
 

@@ -1,4 +1,5 @@
-/// One step: the order in which it is made, and the formulas of a variable around those of the rule.
+/// One step: the order in which it is made, and the formulas of a variable around those of the rule. Decision 271 has
+/// the reasons.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -6,13 +7,14 @@
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/widened.h"
+#include "gradus/optim/checked_rule.h"
 #include "gradus/optim/optimizer_state.h"
 #include "gradus/optim/update_rule.h"
 
@@ -98,7 +100,7 @@ class StepFormulas {
   /// The variable and its slots after the step, of what they were; elementwise but for what the rule does.
   Tensors after(In before, const Tensor& gradient, const OneUpdate& one) const {
     const Tensor w = decayed(before[0], one);
-    return averaged(before, setup_.rule->update(w, cast(gradient, w.dtype()), slots_of_rule(before), one.shared));
+    return averaged(before, updated_by(*setup_.rule, w, cast(gradient, w.dtype()), slots_of_rule(before), one.shared));
   }
   In slots_of_rule(In values) const { return values.subspan(1, values.size() - 1 - setup_.settings.use_ema); }
 
@@ -212,7 +214,7 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& all_finite) 
   VariableChanges changes;
   for (std::size_t i = 0; i < s.groups.size(); ++i) {
     const UpdateRule::StepNumbers now{s.rate_now(i), t};
-    UpdateRule::Shared shared = s.rule->share(now, joint);
+    UpdateRule::Shared shared = shared_by(*s.rule, now, joint);
     numbers.emplace_back(std::move(shared.numbers));
     const double decay = s.groups[i].weight_decay;
     decays.push_back(decay > 0 ? now.learning_rate * number(decay) : Tensor());

@@ -3,9 +3,11 @@
 ///
 ///   struct SignRule final : UpdateRule {
 ///     std::string_view name() const override { return "sign"; }
-///     Shared share(const StepNumbers& step, std::span<const Tensor>) const override { return {{step.learning_rate},
-///     {}}; } Updated update(const Tensor& w, const Tensor& g, std::span<const Tensor>, std::span<const Tensor> shared)
-///         const override {
+///     Shared share(const StepNumbers& step, std::span<const Tensor>) const override {
+///       return {{step.learning_rate}, {}};
+///     }
+///     Updated update(const Tensor& w, const Tensor& g, std::span<const Tensor>,
+///                    std::span<const Tensor> shared) const override {
 ///       return {w - shared[0] * sign(g), {}};
 ///     }
 ///   };

@@ -5,6 +5,7 @@
 #include <vector>
 #include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/base/clock.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

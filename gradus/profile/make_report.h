@@ -1,5 +1,6 @@
 /// Makes a report of a timeline.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/profile/report.h"
 #include "gradus/profile/timeline.h"
 

@@ -11,8 +11,10 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
 class ActivityLog;
 class ProfileListener;
+}  // namespace detail::inline rooms
 
 /// In its lifetime this thread's work is a row of the report of its profile. Without a profile it does nothing. Scopes
 /// nest. It ends on the thread that it began on, before the profile and before the scopes around it; otherwise
@@ -25,8 +27,8 @@ class ProfileScope {
   ProfileScope(const ProfileScope&) = delete;
 
  private:
-  ActivityLog* log_;
-  Ref<ProfileListener> profile_;  // so that the log lives
+  detail::ActivityLog* log_;
+  detail::Ref<detail::ProfileListener> profile_;  // so that the log lives
   std::uint64_t name_ = 0;
   std::size_t depth_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include "gradus/base/rooms.h"
 #include "gradus/profile/timeline.h"
 
 namespace gradus {

@@ -55,7 +55,9 @@ struct ProfileMemory {
   std::size_t others = 0;       // all else that lives
 };
 
+namespace detail::inline rooms {
 class ProfileTimeline;
+}  // namespace detail::inline rooms
 
 /// Where the time of some work went.
 struct ProfileReport {
@@ -88,7 +90,7 @@ struct ProfileReport {
   friend std::ostream& operator<<(std::ostream& out, const ProfileReport& report);
 
   // For the rooms of the library.
-  std::shared_ptr<const ProfileTimeline> timeline;
+  std::shared_ptr<const detail::ProfileTimeline> timeline;
 };
 
 }  // namespace gradus

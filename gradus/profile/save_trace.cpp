@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/base/version.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/profile/report.h"

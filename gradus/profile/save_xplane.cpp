@@ -12,6 +12,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/host_name.h"
 #include "gradus/base/numbered.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/protobuf_writer.h"
 #include "gradus/profile/report.h"

@@ -13,6 +13,8 @@ struct KernelSum {
   std::int64_t calls = 0, own_ns = 0, waiting_ns = 0;
 };
 
+namespace detail::inline rooms {
+
 class ProfileTimeline {
  public:
   /// The owner of a track.
@@ -53,5 +55,7 @@ class ProfileTimeline {
   std::map<std::uint64_t, VariableMemory> variables;
   std::size_t left_out = 0;  // events that were not kept
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -1,4 +1,5 @@
 /// Finds rare parts from the result backwards: an instruction belongs to a rare select if all of its readers do.
+/// Decision 356 has the reasons.
 #include "gradus/scalar/rare_parts.h"
 #include <algorithm>
 #include <array>

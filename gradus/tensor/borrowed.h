@@ -1,5 +1,6 @@
 /// Buffers on memory of others.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/buffer.h"
 
 namespace gradus {

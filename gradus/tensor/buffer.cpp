@@ -10,6 +10,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// Borrowed memory, which others own.
 struct BorrowedBuffer : Buffer {
   BorrowedBuffer(void* data, std::int64_t bytes, std::shared_ptr<const void> kept);
@@ -17,6 +19,8 @@ struct BorrowedBuffer : Buffer {
   std::shared_ptr<const void> owner;
   std::shared_ptr<DeviceMemory> device;
 };
+
+}  // namespace detail::inline rooms
 
 namespace {
 
@@ -239,7 +243,7 @@ void Buffer::set_label(std::string label) {
   if (holder_) memory::relabel(*holder_, std::move(label));
 }
 
-void dispose(Buffer* buffer) noexcept {
+void detail::dispose(Buffer* buffer) noexcept {
   const int kind = buffer->kind_;
   if (kind == borrowed_kind) {
     delete static_cast<BorrowedBuffer*>(buffer);

@@ -9,6 +9,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// Memory of a device that the host cannot read. Its content may still be on its way.
 class DeviceMemory {
  public:
@@ -73,5 +75,7 @@ class OnLogicalDevice {
  private:
   const int before_;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

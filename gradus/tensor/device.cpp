@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/device_finder.h"
 
 namespace gradus {
@@ -61,7 +62,7 @@ std::vector<Device> devices(DeviceKind kind) {
   return all;
 }
 
-void require_present(const Device& device) {
+void detail::require_present(const Device& device) {
   if (device.kind == DeviceKind::cpu) {
     require(device.index >= 0 && device.index < Device::most, "cpu: the index of a logical device is 0 to ",
             Device::most - 1, ", given ", device.index);
@@ -72,7 +73,7 @@ void require_present(const Device& device) {
                        ", which share the processor", device_finder() ? device_finder()->problems(device.kind) : "");
 }
 
-void set_device_count(DeviceKind kind, int count) {
+void detail::set_device_count(DeviceKind kind, int count) {
   place_of(kind).store(std::min(count, Device::most), std::memory_order_release);
 }
 

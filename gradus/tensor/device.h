@@ -95,7 +95,8 @@ class DeviceScope {
   [[nodiscard]] explicit DeviceScope(const Device& device);
   explicit DeviceScope(const char*) = delete;  // devices are objects: DeviceScope scope(gpu(0))
   ~DeviceScope() {
-    if (!before_.give_back(current_)) notice_end_elsewhere("a DeviceScope", "goes on computing on the scope's device");
+    if (!before_.give_back(current_))
+      detail::notice_end_elsewhere("a DeviceScope", "goes on computing on the scope's device");
   }
   DeviceScope(const DeviceScope&) = delete;
 
@@ -107,14 +108,16 @@ class DeviceScope {
  private:
   [[gnu::tls_model("initial-exec"),
     gnu::visibility("default")]] static inline constinit thread_local Placement current_{};
-  const KeptOnThread<Placement> before_;
+  const detail::KeptOnThread<Placement> before_;
 };
 
-// For backends.
+namespace detail::inline rooms {
 
 /// Sets how many devices of this kind there are.
 void set_device_count(DeviceKind kind, int count);
 /// Unavailable, which lists the existing devices, unless this one is present.
 void require_present(const Device& device);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -6,6 +6,7 @@
 #include <limits>
 #include <mutex>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/device_finder.h"
 #include "gradus/tensor/failing_allocation.h"
 #include "gradus/tensor/heap.h"
@@ -185,7 +186,7 @@ std::int64_t FailingAllocation::count() const {
   return ledger.counted;
 }
 
-namespace memory {
+namespace detail::rooms::memory {
 
 std::int64_t live_bytes(int device) {
   Ledger& ledger = ledger_of(device);
@@ -275,5 +276,5 @@ void fail_system(std::int64_t bytes, const char* what) {
               "allow the process more (ulimit -v, or that of the machine or container)");
 }
 
-}  // namespace memory
+}  // namespace detail::rooms::memory
 }  // namespace gradus

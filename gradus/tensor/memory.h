@@ -25,9 +25,7 @@ void reset_peak_memory(Device device = default_device());
 /// holders. 0 brings back the default, the memory of the machine.
 void set_memory_limit(Device device, std::size_t bytes);
 
-// For the rooms of the library.
-
-namespace memory {
+namespace detail::inline rooms::memory {
 
 /// Bytes that live now, as memory_use says.
 std::int64_t live_bytes(int device = 0);
@@ -106,5 +104,5 @@ void relabel(Holder& holder, std::string label) noexcept;
 /// Throws the ResourceExhausted for memory that the system does not have.
 [[noreturn]] void fail_system(std::int64_t bytes, const char* what);
 
-}  // namespace memory
+}  // namespace detail::inline rooms::memory
 }  // namespace gradus

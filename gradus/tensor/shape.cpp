@@ -1,5 +1,6 @@
 /// Shapes and specs: text forms, sizes, broadcasting.
 #include "gradus/tensor/shape.h"
+#include "gradus/base/rooms.h"
 #include <algorithm>
 
 namespace gradus {

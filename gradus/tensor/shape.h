@@ -87,7 +87,7 @@ std::int64_t bytes_of(const Spec& spec);
 /// A hash of what operator== compares, the device left out.
 std::uint64_t hash_of(const Shape& shape);
 inline std::uint64_t hash_of(const Spec& spec) {
-  return mix(hash_of(spec.shape), static_cast<std::uint64_t>(spec.dtype));
+  return detail::mix(hash_of(spec.shape), static_cast<std::uint64_t>(spec.dtype));
 }
 
 /// Prints "f32[64,784]", as graphs and messages do, or "f32[64,784]@cpu:1" if a device is named.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include "gradus/base/error.h"
 #include "gradus/base/nearest.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/creation.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
@@ -35,7 +36,7 @@ OutputMode output_mode_of(std::string_view name, std::string_view source) {
                        did_you_mean(std::string(name), names)));
 }
 
-Tensor in_mode(const Tensor& ids, OutputMode mode, std::int64_t depth) {
+Tensor detail::in_mode(const Tensor& ids, OutputMode mode, std::int64_t depth) {
   if (mode == OutputMode::ids) return ids;
   const int rank = ids.shape().rank();
   const Tensor flat = mode == OutputMode::one_hot && rank > 1 && ids.shape()[-1] == 1 ? squeeze(ids, {-1}) : ids;
@@ -45,7 +46,7 @@ Tensor in_mode(const Tensor& ids, OutputMode mode, std::int64_t depth) {
   return mode == OutputMode::multi_hot ? minimum(counts, 1) : counts;
 }
 
-Tensor padded_ids(const IdRows& ids, std::optional<std::int64_t> length) {
+Tensor detail::padded_ids(const IdRows& ids, std::optional<std::int64_t> length) {
   std::size_t width = 0;
   for (const auto& row : ids.rows) width = std::max(width, row.size());
   if (length) width = static_cast<std::size_t>(*length);
@@ -60,7 +61,7 @@ Tensor padded_ids(const IdRows& ids, std::optional<std::int64_t> length) {
   return array.take();
 }
 
-Tensor in_mode(const IdRows& ids, OutputMode mode, std::int64_t depth, const std::vector<float>& weights) {
+Tensor detail::in_mode(const IdRows& ids, OutputMode mode, std::int64_t depth, const std::vector<float>& weights) {
   Shape shape = ids.outer;
   shape.push_back(depth);
   HostArray<float> array(f32, shape);

@@ -24,7 +24,7 @@ constexpr std::string_view name_of(OutputMode mode) {
 /// The mode of such a name. DataError, opened by `source`, for another one.
 OutputMode output_mode_of(std::string_view name, std::string_view source);
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// Numbers of categories in the form of a mode, but for tf_idf. A number outside [0, depth) counts nowhere. Made of
 /// ops, so it may be traced.
@@ -39,5 +39,7 @@ struct IdRows {
 Tensor padded_ids(const IdRows& ids, std::optional<std::int64_t> length);
 /// in_mode() for rows that were made on the host; with tf_idf times `weights`, one for each number.
 Tensor in_mode(const IdRows& ids, OutputMode mode, std::int64_t depth, const std::vector<float>& weights);
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -16,6 +16,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// The settings of a table. Key: std::string or std::int64_t.
 template <class Key> struct IndexTableSetup {
   std::optional<std::int64_t> max_tokens;
@@ -177,5 +179,7 @@ template <class Key> class IndexTable {
   std::vector<float> weights_;  // by ids
   bool is_set_ = false;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -59,11 +59,16 @@ std::vector<std::int64_t> integers_of(const Tensor& x, const std::string& layer)
   return {values, values + wide.shape().size()};
 }
 
-Tensor vector_of(const std::vector<std::int64_t>& values) { return from_values(values, Shape{std::ssize(values)}); }
+template <class T> Tensor vector_of(const std::vector<T>& values) {
+  return from_values(values, Shape{std::ssize(values)});
+}
 
 /// Its vocabulary is not one of the options: adapt() may take another.
 template <class Lookup, class Options> Lookup lookup_from(const TextLayerConfig& config) {
   return made_from(config, [&] { return with_vocabulary<Lookup>(options_from<Options>(config)); });
+}
+template <class Lookup, class Options> Lookup unset_lookup_from(const TextLayerConfig& config) {
+  return made_from(config, [&] { return without_vocabulary<Lookup>(options_from<Options>(config)); });
 }
 
 }  // namespace
@@ -172,8 +177,10 @@ std::string StringLookup::saved_text() const {
   return table_.is_set() ? text_layer_json("StringLookup", config_of(table_)) : std::string();
 }
 SavedText::Loading StringLookup::loading(std::string_view saved, const std::string& source) {
-  auto read = lookup_from<StringLookup, StringLookupOptions>({saved, source, "StringLookup"});
-  return loading_of(*this, config_of(table_), read, config_of(read.table_));
+  const TextLayerConfig found(saved, source, "StringLookup");
+  const auto unset = unset_lookup_from<StringLookup, StringLookupOptions>(found);
+  return loading_of(*this, config_of(table_), config_of(unset.table_),
+                    [&] { return lookup_from<StringLookup, StringLookupOptions>(found); });
 }
 
 // Integers.
@@ -202,11 +209,7 @@ void IntegerLookup::make_tensors() {
     by_id.push_back(table_.options().oov_token);
     terms_by_id_ = vector_of(by_id);
   }
-  if (table_.uses_weights()) {
-    std::vector<float> weights = table_.weights();
-    weights.resize(static_cast<std::size_t>(table_.depth()));
-    weights_ = from_values(weights, Shape{table_.depth()});
-  }
+  if (table_.uses_weights()) weights_ = vector_of(table_.weights());
 }
 
 Tensor IntegerLookup::ids_of(const Tensor& x) const {
@@ -234,7 +237,9 @@ Tensor IntegerLookup::operator()(const Tensor& x) const {
   if (table_.options().invert) return terms_of(wide);
   const Tensor ids = ids_of(wide);
   if (!table_.uses_weights()) return in_mode(ids, table_.options().output_mode, table_.depth());
-  return in_mode(ids, OutputMode::count, table_.depth()) * weights_;
+  const std::int64_t depth = table_.depth(), padding = depth - weights_.shape()[0];
+  const Tensor weights = padding > 0 ? concat({weights_, zeros({padding})}, 0) : weights_;
+  return in_mode(ids, OutputMode::count, depth) * weights;
 }
 
 void IntegerLookup::adapt(const Tensor& data) {
@@ -271,8 +276,10 @@ std::string IntegerLookup::saved_text() const {
   return table_.is_set() ? text_layer_json("IntegerLookup", config_of(table_)) : std::string();
 }
 SavedText::Loading IntegerLookup::loading(std::string_view saved, const std::string& source) {
-  auto read = lookup_from<IntegerLookup, IntegerLookupOptions>({saved, source, "IntegerLookup"});
-  return loading_of(*this, config_of(table_), read, config_of(read.table_));
+  const TextLayerConfig found(saved, source, "IntegerLookup");
+  const auto unset = unset_lookup_from<IntegerLookup, IntegerLookupOptions>(found);
+  return loading_of(*this, config_of(table_), config_of(unset.table_),
+                    [&] { return lookup_from<IntegerLookup, IntegerLookupOptions>(found); });
 }
 
 // Hashes.

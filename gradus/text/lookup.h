@@ -30,14 +30,14 @@ struct StringLookupOptions {
   OutputMode output_mode = OutputMode::ids;     // the form of results
   bool pad_to_max_tokens = false;               // rows are max_tokens wide
   static constexpr auto ranges() {
-    return std::array{Allowed::at_least(2, "max_tokens"), Allowed::within(0, 1 << 30, "num_oov_indices"),
-                      Allowed::finite("idf_weights")};
+    return std::array{Allowed::within(2, std::int64_t{1} << 31, "max_tokens"),
+                      Allowed::within(0, 1 << 30, "num_oov_indices"), Allowed::finite("idf_weights")};
   }
 };
 
 /// Ids of strings. A vocabulary holds UTF-8: InvalidArgument for a term that is none. As a field of a Model<Net> it is
 /// saved with the model.
-class StringLookup : public SavedText {
+class StringLookup : public detail::SavedText {
  public:
   /// InvalidArgument for options that do not go together.
   explicit StringLookup(StringLookupOptions options);
@@ -77,9 +77,9 @@ class StringLookup : public SavedText {
   static StringLookup load(const std::filesystem::path& file);
 
   // For the rooms of the library.
-  const IndexTable<std::string>& table() const { return table_; }
+  const detail::IndexTable<std::string>& table() const { return table_; }
   /// Counts documents, and takes the vocabulary from counts.
-  void set_counts(TermCounts<std::string> counts);
+  void set_counts(detail::TermCounts<std::string> counts);
   /// The id of a term.
   std::int64_t id_of(const std::string& term) const;
   std::string_view saved_as() const override { return "vocabulary.json"; }
@@ -89,7 +89,7 @@ class StringLookup : public SavedText {
  private:
   void adapt_to(const TextPipeline& data);
   bool has_given_vocabulary_;
-  IndexTable<std::string> table_;
+  detail::IndexTable<std::string> table_;
 };
 
 /// Options of IntegerLookup.
@@ -104,14 +104,15 @@ struct IntegerLookupOptions {
   OutputMode output_mode = OutputMode::ids;     // the form of results
   bool pad_to_max_tokens = false;               // rows are max_tokens wide
   static constexpr auto ranges() {
-    return std::array{Allowed::at_least(2, "max_tokens"), Allowed::within(0, 1 << 30, "num_oov_indices"),
-                      Allowed::any("mask_token oov_token vocabulary"), Allowed::finite("idf_weights")};
+    return std::array{Allowed::within(2, std::int64_t{1} << 31, "max_tokens"),
+                      Allowed::within(0, 1 << 30, "num_oov_indices"), Allowed::any("mask_token oov_token vocabulary"),
+                      Allowed::finite("idf_weights")};
   }
 };
 
 /// Ids of integers. It is made of ops, so it may be traced, in a map or in a function. As a field of a Model<Net> it is
 /// saved with the model.
-class IntegerLookup : public SavedText {
+class IntegerLookup : public detail::SavedText {
  public:
   /// InvalidArgument for options that do not go together.
   explicit IntegerLookup(IntegerLookupOptions options);
@@ -148,11 +149,11 @@ class IntegerLookup : public SavedText {
   Tensor terms_of(const Tensor& ids) const;
   void make_tensors();
   bool has_given_vocabulary_;
-  IndexTable<std::int64_t> table_;
+  detail::IndexTable<std::int64_t> table_;
   // Of the table, made once for all calls.
   Tensor sorted_terms_, ids_of_sorted_;  // i64 [terms]
   Tensor terms_by_id_;                   // with invert: i64 [ids + 1], the last for ids without a term
-  Tensor weights_;                       // with tf_idf: f32 [depth]
+  Tensor weights_;                       // with tf_idf: f32, of the ids without padding
 };
 
 /// Options of Hashing.

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/text/text_encoding.h"
 #include "gradus/text/tokenizer_json.h"
 

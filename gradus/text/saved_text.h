@@ -6,6 +6,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// The base of layers of text. A field of a Model<Net> that derives from it is saved and loaded with the model.
 class SavedText {
  public:
@@ -16,6 +18,8 @@ class SavedText {
   virtual std::string_view saved_as() const = 0;
   /// The text that a file keeps; empty: there is nothing to keep yet.
   virtual std::string saved_text() const = 0;
+  /// True if a file of this model may hold no text of it.
+  virtual bool may_be_absent() const { return false; }
   /// A text that was read and checked.
   struct Loading {
     std::string unlike;          // how the options in the file differ; empty: take() may be called
@@ -31,5 +35,7 @@ class SavedText {
   SavedText& operator=(const SavedText&) = default;
   SavedText& operator=(SavedText&&) = default;
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

@@ -6,6 +6,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// Tokens of a text, one entry each in every list.
 struct TextEncoding {
   std::vector<std::int32_t> ids;             // in the vocabulary
@@ -45,5 +47,7 @@ struct TextEncoding {
     f(attention_mask, other.attention_mask);
   }
 };
+
+}  // namespace detail::inline rooms
 
 }  // namespace gradus

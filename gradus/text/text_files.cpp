@@ -1,8 +1,10 @@
 #include "gradus/text/text_files.h"
 #include <algorithm>
+#include <set>
 #include "gradus/base/hash.h"
 #include "gradus/base/input_file.h"
 #include "gradus/base/lines.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/files.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/gzip.h"
@@ -41,6 +43,8 @@ std::vector<TextFile> files_of_classes(const fs::path& root, const std::vector<s
   for (const std::string& name : chosen)
     require<Unavailable>(std::ranges::find(all, name) != all.end(), "text_dataset_from_directory: ", root.string(),
                          ": there is no folder `", name, "`, which class_names has");
+  require(std::set(chosen.begin(), chosen.end()).size() == chosen.size(), "text_dataset_from_directory: a name stands ",
+          "twice in class_names");
   const std::vector<std::string>& classes = chosen.empty() ? all : chosen;
   std::vector<TextFile> files;
   for (std::size_t label = 0; label < classes.size(); ++label)

@@ -214,9 +214,11 @@ std::string TextVectorization::saved_text() const {
   return text_layer_json(layer_name, config_with(lookup_.table(), options_));
 }
 SavedText::Loading TextVectorization::loading(std::string_view saved, const std::string& source) {
-  TextVectorization read = vectorization_from({saved, source, layer_name}, options_);
-  return loading_of(*this, config_with(lookup_.table(), options_), read,
-                    config_with(read.lookup_.table(), read.options_));
+  const TextLayerConfig found(saved, source, layer_name);
+  const TextVectorization unset =
+      made_from(found, [&] { return without_vocabulary<TextVectorization>(options_in(found, options_)); });
+  return loading_of(*this, config_with(lookup_.table(), options_), config_with(unset.lookup_.table(), unset.options_),
+                    [&] { return vectorization_from(found, options_); });
 }
 
 }  // namespace gradus

@@ -39,8 +39,8 @@ struct TextVectorizationOptions {
   std::function<std::string(std::string)> standardize_by = {};         // in the place of standardize; not saved
   std::function<std::vector<std::string>(std::string)> split_by = {};  // in the place of split; not saved
   static constexpr auto ranges() {
-    return std::array{Allowed::at_least(2, "max_tokens"), Allowed::not_negative("output_sequence_length"),
-                      Allowed::finite("idf_weights")};
+    return std::array{Allowed::within(2, std::int64_t{1} << 31, "max_tokens"),
+                      Allowed::not_negative("output_sequence_length"), Allowed::finite("idf_weights")};
   }
 };
 
@@ -53,7 +53,7 @@ struct TextVectorizationOptions {
 ///   });
 ///
 /// As a field of a Model<Net> it is saved with the model.
-class TextVectorization : public SavedText {
+class TextVectorization : public detail::SavedText {
  public:
   /// InvalidArgument for options that do not go together.
   explicit TextVectorization(TextVectorizationOptions options);

@@ -52,7 +52,7 @@ struct TokenTensors {
 ///   tokenizer.encode("Hello, world").ids
 ///
 /// As a field of a Model<Net> it is saved with the model.
-class Tokenizer : public SavedText {
+class Tokenizer : public detail::SavedText {
  public:
   /// Without tables, for a model whose file brings them. Using it before is an InvalidArgument.
   Tokenizer() = default;
@@ -67,14 +67,14 @@ class Tokenizer : public SavedText {
 
   /// The tokens of a text, cut off and, to a given length, filled in. ResourceExhausted if a pattern takes too many
   /// steps. DataError where something is unknown, and the file has no token for it.
-  TextEncoding encode(std::string_view text, bool add_special_tokens = true) const;
+  detail::TextEncoding encode(std::string_view text, bool add_special_tokens = true) const;
   /// The tokens of a pair of texts.
-  TextEncoding encode(std::string_view text, std::string_view pair, bool add_special_tokens = true) const;
-  TextEncoding encode(std::string_view text, const char* pair, bool add_special_tokens = true) const {
+  detail::TextEncoding encode(std::string_view text, std::string_view pair, bool add_special_tokens = true) const;
+  detail::TextEncoding encode(std::string_view text, const char* pair, bool add_special_tokens = true) const {
     return encode(text, std::string_view(pair), add_special_tokens);
   }
   /// All texts, filled in to one length if padding is on.
-  std::vector<TextEncoding> encode_batch(const Strings& texts, bool add_special_tokens = true) const;
+  std::vector<detail::TextEncoding> encode_batch(const Strings& texts, bool add_special_tokens = true) const;
   /// encode_batch() as tensors. Without padding the shorter ones are filled in at the right with the id 0.
   TokenTensors encode_tensors(const Strings& texts, bool add_special_tokens = true) const;
   /// The ids alone, i64 [..., length], for the map of a data set of text. InvalidArgument within a traced function.
@@ -115,9 +115,9 @@ class Tokenizer : public SavedText {
  private:
   struct Parts;
   const Parts& parts() const;
-  TextEncoding tokens_of(std::string_view text) const;
-  TextEncoding finished(std::vector<TextEncoding> texts, bool add_special_tokens) const;
-  void truncate(std::vector<TextEncoding>& texts, std::int64_t most) const;
+  detail::TextEncoding tokens_of(std::string_view text) const;
+  detail::TextEncoding finished(std::vector<detail::TextEncoding> texts, bool add_special_tokens) const;
+  void truncate(std::vector<detail::TextEncoding>& texts, std::int64_t most) const;
   std::shared_ptr<const Parts> parts_;
   std::optional<TruncationOptions> truncation_;
   std::optional<TokenPaddingOptions> padding_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/text/index_table.h"
 #include "gradus/text/saved_text.h"
 
@@ -27,13 +28,14 @@ void write_text_layer(const std::filesystem::path& file, std::string_view class_
 /// The first option, none of which is a vocabulary, by which two configs differ, in words; empty: they are the same.
 std::string difference_of_options(const nlohmann::ordered_json& own, const nlohmann::ordered_json& found);
 
-/// `layer` becomes `read`, which was made of a file, if both have the same options.
-template <class Layer>
-SavedText::Loading loading_of(Layer& layer, const nlohmann::ordered_json& own, Layer read,
-                              const nlohmann::ordered_json& found) {
+/// `layer`, whose config is `own`, becomes what `read` makes of a file, if the options in the file, `found`, are the
+/// same. A file with others is not read further: they may ask for any amount of memory.
+template <class Layer, class Read>
+SavedText::Loading loading_of(Layer& layer, const nlohmann::ordered_json& own, const nlohmann::ordered_json& found,
+                              const Read& read) {
   std::string unlike = difference_of_options(own, found);
   if (!unlike.empty()) return {std::move(unlike), {}};
-  const auto kept = std::make_shared<Layer>(std::move(read));
+  const auto kept = std::make_shared<Layer>(read());
   return {{}, [&layer, kept] { layer = std::move(*kept); }};
 }
 
@@ -94,12 +96,18 @@ template <class Options> Options options_from(const TextLayerConfig& config) {
   return options;
 }
 
+/// A Layer with these options alone.
+template <class Layer, class Options> Layer without_vocabulary(Options options) {
+  options.vocabulary.clear();
+  options.idf_weights.clear();
+  return Layer(std::move(options));
+}
 /// A Layer with these options, to which the vocabulary among them is given as adapt() does.
-template <class Layer, class Options> Layer with_vocabulary(Options options) {
-  if (options.vocabulary.empty()) return Layer(std::move(options));
-  const auto vocabulary = std::exchange(options.vocabulary, {});
-  const auto weights = std::exchange(options.idf_weights, {});
-  Layer layer(std::move(options));
+template <class Layer, class Options> Layer with_vocabulary(const Options& options) {
+  const auto& vocabulary = options.vocabulary;
+  const auto& weights = options.idf_weights;
+  Layer layer = without_vocabulary<Layer>(options);
+  if (vocabulary.empty() && weights.empty()) return layer;
   layer.set_vocabulary(vocabulary, weights);
   return layer;
 }

@@ -18,8 +18,8 @@ struct BatchSizeOptions {
   double tolerance = 0.1;      // a size counts as good as a larger one if its throughput is lower by at most this share
   bool sample_weight = false;  // as in fit
   bool unbatched = false;      // as in fit: batches(size) makes batches by hand
-  FunctionOptions function = {};                   // options of the compiled step
-  std::function<double()> clock = steady_seconds;  // in seconds; called before and after each step
+  FunctionOptions function = {};                           // options of the compiled step
+  std::function<double()> clock = detail::steady_seconds;  // in seconds; called before and after each step
   static constexpr auto ranges() {
     return std::array{Allowed::positive("min_batch_size max_batch_size steps"), Allowed::any("memory_limit"),
                       Allowed::share_below_one("tolerance")};

@@ -1,6 +1,7 @@
 /// Early stopping.
 #include "gradus/train/callback.h"
 #include <memory>
+#include "gradus/base/rooms.h"
 #include "gradus/train/monitor.h"
 
 namespace gradus {

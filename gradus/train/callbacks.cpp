@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/train/monitor.h"
 #include "gradus/train/weights.h"
 

@@ -13,6 +13,7 @@
 #include "gradus/base/host_name.h"
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/train/checkpoint_directory.h"
 
 namespace gradus {

@@ -213,11 +213,16 @@ struct Checkpoints::State {
   /// Reads the vocabularies of the checkpoint; older ones have none. InvalidArgument if their options differ.
   LoadedTexts texts_in(const Arrays& arrays, const std::string& where) const {
     LoadedTexts texts(model, where + ": ");
+    std::set<std::string> wanted;
     for (const ModelText& text : texts_of(model)) {
+      wanted.insert(std::string(text_group) + text.name);
       const auto found = arrays.find(std::string(text_group) + text.name);
       const std::string unlike = found == arrays.end() ? std::string() : texts.read(text, found->second);
       require(unlike.empty(), where, ": `", text.name, "`: ", unlike, "; it was saved for another model");
     }
+    for (const auto& [name, array] : arrays)
+      require(!name.starts_with(text_group) || wanted.contains(name), where, " has the vocabulary `", name,
+              "`, which this model does not have; it was saved for another model");
     return texts;
   }
 

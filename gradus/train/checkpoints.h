@@ -87,17 +87,17 @@ class Checkpoints {
   struct Resumed {
     Restored restored;
     Notes notes;
-    TrainingFacts said = {};  // the saving program's statement; empty: unknown
-    std::vector<FactDifference> differences = {};
+    detail::TrainingFacts said = {};  // the saving program's statement; empty: unknown
+    std::vector<detail::FactDifference> differences = {};
     std::vector<std::string> without_state = {};  // parts of the program that the checkpoint has no state of
     std::vector<std::string> unused = {};         // parts of the checkpoint that the program does not have
     std::string contract = {};  // for people: bits go on by another numeric contract; empty: by the same
   };
   /// As restore(), without its lines about the training. `said`: the program's facts besides those of model and
   /// optimizer. `check` throws before anything is changed. The program's rates are those set last before the training.
-  std::optional<Resumed> resume(const TrainingFacts& said, const std::function<void(const Resumed&)>& check);
+  std::optional<Resumed> resume(const detail::TrainingFacts& said, const std::function<void(const Resumed&)>& check);
   /// Sets the facts and the notes of later checkpoints.
-  void say(TrainingFacts said);
+  void say(detail::TrainingFacts said);
   void note(Notes notes);
   /// Throws as save() would, if the directory cannot be made or written, or has no room.
   void require_writable() const;
@@ -114,7 +114,7 @@ class Checkpoints {
 
  private:
   struct State;
-  std::optional<Resumed> restore(const TrainingFacts& said, const std::function<void(const Resumed&)>& check);
+  std::optional<Resumed> restore(const detail::TrainingFacts& said, const std::function<void(const Resumed&)>& check);
   std::unique_ptr<State> state_;
 };
 

@@ -168,7 +168,7 @@ class Fitting {
       notice(text("gradus: ", resumed_line(resumed->restored.step, is_finished), line.empty() ? "" : "; ", line, '\n'));
   }
 
-  /// "early_stopping begins anew: the checkpoint has no state of it"
+  /// "early_stopping starts from the beginning: the checkpoint has no state of it"
   static std::string text_of_callbacks(const Checkpoints::Resumed& resumed) {
     const auto listed = [](const std::vector<std::string>& names) {
       std::string all;
@@ -177,8 +177,8 @@ class Fitting {
     };
     std::string line;
     if (!resumed.without_state.empty())
-      line =
-          text("callbacks that begin anew, since the checkpoint has no state of them: ", listed(resumed.without_state));
+      line = text("callbacks that start from the beginning, since the checkpoint has no state of them: ",
+                  listed(resumed.without_state));
     if (!resumed.unused.empty())
       line += text(
           line.empty() ? "" : "; ",
@@ -236,7 +236,7 @@ class Fitting {
 
   /// The division of batches decides about bits. A program that states a number has to keep to it.
   void check_division(std::int64_t before, std::int64_t now) const {
-    const bool is_kept_to = before > 0 && options_.strategy && options_.strategy->says_micro_shards();
+    const bool is_kept_to = before > 0 && options_.strategy && options_.strategy->has_micro_shards();
     require(before == now || !is_kept_to, "fit: the checkpoint is of a training with ", division_text(before),
             ", and micro_shards is now ", now,
             ", which would change its bits in the midst: go on with micro_shards = ", before,

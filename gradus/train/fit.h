@@ -167,9 +167,10 @@ Tensor predict(const Module& model, const Tensor& x, PredictOptions options = {}
 /// data set. InvalidArgument for an endless one, for one that was not batched, as in fit, and for fields that are
 /// scalars.
 template <class M, std::size_t N>
-  requires std::derived_from<M, Module> && std::same_as<with_tensors_t<const M, N>, Tensor>
+  requires std::derived_from<M, Module> && std::same_as<detail::with_tensors_t<const M, N>, Tensor>
 Tensor predict(const M& model, const Dataset<N>& dataset, PredictOptions options = {}) {
-  return detail::predict(model, [&](In x) { return Tensors{call_with<N>(model, x)}; }, dataset.pipeline(), options, N);
+  return detail::predict(
+      model, [&](In x) { return Tensors{detail::call_with<N>(model, x)}; }, dataset.pipeline(), options, N);
 }
 
 }  // namespace gradus

@@ -2,6 +2,7 @@
 #include "gradus/train/fit_checks.h"
 #include <algorithm>
 #include "gradus/base/nearest.h"
+#include "gradus/base/rooms.h"
 #include "gradus/train/shared_pass.h"
 
 namespace gradus {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/train/trials.h"
 
 namespace gradus {

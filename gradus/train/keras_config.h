@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/nn/activation.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/regularizers.h"

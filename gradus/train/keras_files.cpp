@@ -87,7 +87,7 @@ void save_weights(const std::filesystem::path& file, const Module& model) {
   const HostFloats floats;
   const Untraced outside;
   check_ending("save_weights", file, ".weights.h5");
-  if (const auto texts = texts_of(model); !texts.empty())
+  if (const auto texts = text_arrays(model); !texts.empty())
     notice(text("gradus: save_weights: Keras's files have no place for `", texts[0].name, "` of the model; ",
                 "save_safetensors() writes it, too\n"));
   const WrittenWeights weights(model, "save_weights");

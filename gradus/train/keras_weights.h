@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/formats/safetensors.h"
 #include "gradus/nn/layer.h"
 #include "gradus/nn/module.h"

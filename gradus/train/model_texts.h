@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/formats/safetensors.h"
 #include "gradus/nn/module.h"
 #include "gradus/text/saved_text.h"

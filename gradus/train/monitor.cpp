@@ -4,6 +4,7 @@
 #include <cmath>
 #include "gradus/base/nearest.h"
 #include "gradus/base/ranges.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/train/history_record.h"
 

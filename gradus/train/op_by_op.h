@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/function/pending.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/tensor.h"

@@ -148,7 +148,7 @@ class Losses {
   std::vector<Entry> entries_;
 };
 
-// For the rooms of the library.
+namespace detail::inline rooms {
 
 /// One output of an examined batch.
 struct ExaminedOutput {
@@ -157,6 +157,8 @@ struct ExaminedOutput {
   Tensor y = {}, prediction = {};  // its target, its value
   Tensor sample_weight = {};       // with the mask of the prediction; empty: none
 };
+
+}  // namespace detail::inline rooms
 
 namespace detail {
 

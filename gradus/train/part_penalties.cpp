@@ -2,7 +2,7 @@
 #include "gradus/train/part_penalties.h"
 #include <optional>
 #include <vector>
-#include "gradus/graph/context.h"
+#include "gradus/graph/shard_context.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

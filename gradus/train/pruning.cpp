@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/train/monitor.h"
 

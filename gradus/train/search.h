@@ -61,7 +61,7 @@ struct SearchOptions {
   std::function<void(const SearchRow&)> on_trial = {};
   /// Called before each trial; once it is true no further one begins.
   std::function<bool()> stop = {};
-  std::function<double()> clock = steady_seconds;  // in seconds; called by all threads
+  std::function<double()> clock = detail::steady_seconds;  // in seconds; called by all threads
   static constexpr auto ranges() { return std::array{Allowed::any("seed"), Allowed::within(0, 1024, "parallel")}; }
 };
 

@@ -8,6 +8,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/hash.h"
 #include "gradus/base/nearest.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

@@ -20,7 +20,7 @@ template <class Work> auto told_to_all(const std::optional<Strategy>& strategy, 
   try {
     return work();
   } catch (const Diverged&) { throw; } catch (...) {
-    if (strategy) strategy->give_up(message_of_current());
+    if (strategy) strategy->report_failure(message_of_current());
     throw;
   }
 }

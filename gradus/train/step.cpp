@@ -217,7 +217,7 @@ Tensor StepFunction::result(In fields, const Body& body) {
   if (strategy_) {
     const detail::StepResults found = strategy_->run_step(identity_, fields, {}, with_mask);
     found.give_masks(1);
-    return found.tensors[0].of_all->concat();
+    return found.tensors[0].per_replica->concat();
   }
   const Tensors found = function_->call(fields, {}, with_mask).tensors;
   if (found.size() > 1) SequenceMask::give(found[0], found[1]);

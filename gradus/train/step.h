@@ -2,6 +2,7 @@
 /// step, and the host waits for nothing.
 #pragma once
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/data/pipeline.h"
 #include "gradus/distribute/strategy.h"
 #include "gradus/function/traced_function.h"

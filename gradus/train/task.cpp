@@ -4,6 +4,7 @@
 #include <set>
 #include "gradus/base/nearest.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/stage.h"
 #include "gradus/nn/losses.h"
 #include "gradus/ops/constant.h"

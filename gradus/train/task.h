@@ -29,12 +29,12 @@ template <class M, std::size_t N> struct prediction {};
 template <class M, std::size_t N>
   requires(N >= 2) && detail::Accepts<M, N - 1>
 struct prediction<M, N> {
-  using type = with_tensors_t<const M, N - 1>;  // the prediction
+  using type = detail::with_tensors_t<const M, N - 1>;  // the prediction
 };
 template <class M, std::size_t N>
   requires(N >= 3) && (!detail::Accepts<M, N - 1>) && detail::Accepts<M, N - 2>
 struct prediction<M, N> {
-  using type = with_tensors_t<const M, N - 2>;  // the prediction
+  using type = detail::with_tensors_t<const M, N - 2>;  // the prediction
 };
 /// The prediction of M for an element of N fields.
 template <class M, std::size_t N> using prediction_t = typename prediction<M, N>::type;
@@ -123,7 +123,7 @@ struct Task {
 
 /// Builds a model for these inputs. In a built model it builds the layers that calls in this mode run besides, if their
 /// sizes are known. True if all of it is built now.
-bool build_all(Layer& model, std::span<const Spec> inputs, CallMode mode);
+bool build_all(detail::Layer& model, std::span<const Spec> inputs, CallMode mode);
 
 namespace detail {
 

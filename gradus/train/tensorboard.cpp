@@ -1,5 +1,6 @@
 /// The numbers of fit as events.
 #include "gradus/train/tensorboard.h"
+#include "gradus/base/rooms.h"
 #include <memory>
 #include <optional>
 

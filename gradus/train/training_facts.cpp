@@ -1,10 +1,11 @@
-/// The table of rules, and how facts are found and compared.
+/// The table of rules, and how facts are found and compared. Decision 337 has the reasons.
 #include "gradus/train/training_facts.h"
 #include <algorithm>
 #include <charconv>
 #include <iomanip>
 #include <set>
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/nn/layer.h"
 
@@ -131,12 +132,12 @@ std::string slots_text(const std::vector<FactDifference>& all, const FactDiffere
 
 }  // namespace
 
-GoesBy rule_of(std::string_view name) {
+GoesBy detail::rule_of(std::string_view name) {
   const auto row = std::ranges::find(rules, name, &RuleRow::name);
   return row == std::end(rules) ? GoesBy::program : row->by;
 }
 
-TrainingFacts facts_of(const Module& model, const Optimizer& optimizer) {
+TrainingFacts detail::facts_of(const Module& model, const Optimizer& optimizer) {
   TrainingFacts facts = optimizer.said();
   const Layer& layer = model.layer_behind();
   facts.emplace_back("policy", policy_of(layer));
@@ -144,7 +145,7 @@ TrainingFacts facts_of(const Module& model, const Optimizer& optimizer) {
   return facts;
 }
 
-TrainingFacts facts_of(const Pipeline& dataset) {
+TrainingFacts detail::facts_of(const Pipeline& dataset) {
   const auto stage = dataset.with_start();
   const Stage* const batches = batching_stage(dataset.stage());
   const auto rows = dataset.rows();
@@ -161,7 +162,7 @@ TrainingFacts facts_of(const Pipeline& dataset) {
   return facts;
 }
 
-std::vector<FactDifference> differences(const TrainingFacts& program, const TrainingFacts& checkpoint) {
+std::vector<FactDifference> detail::differences(const TrainingFacts& program, const TrainingFacts& checkpoint) {
   std::vector<FactDifference> all;
   for (const auto& [name, value] : program) {
     const auto then = std::ranges::find(checkpoint, name, &TrainingFacts::value_type::first);
@@ -171,19 +172,20 @@ std::vector<FactDifference> differences(const TrainingFacts& program, const Trai
   return all;
 }
 
-std::string value_of(const TrainingFacts& facts, std::string_view name) {
+std::string detail::value_of(const TrainingFacts& facts, std::string_view name) {
   const auto found = std::ranges::find(facts, name, &TrainingFacts::value_type::first);
   return found == facts.end() ? std::string() : found->second;
 }
 
-std::int64_t number_of(const TrainingFacts& facts, std::string_view name, std::int64_t otherwise) {
+std::int64_t detail::number_of(const TrainingFacts& facts, std::string_view name, std::int64_t otherwise) {
   const std::string value = value_of(facts, name);
   std::int64_t number = 0;
   const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
   return parsed.ec == std::errc() && parsed.ptr == value.data() + value.size() ? number : otherwise;
 }
 
-void check_agreement(const std::vector<FactDifference>& all, const std::string& where, const std::string& within) {
+void detail::check_agreement(const std::vector<FactDifference>& all, const std::string& where,
+                             const std::string& within) {
   for (const FactDifference& each : all) {
     if (each.by == GoesBy::both) {
       if (each.name == "slots")

@@ -12,6 +12,8 @@
 
 namespace gradus {
 
+namespace detail::inline rooms {
+
 /// Names and values, in the order of the statement.
 using TrainingFacts = std::vector<std::pair<std::string, std::string>>;
 
@@ -45,8 +47,10 @@ std::int64_t number_of(const TrainingFacts& facts, std::string_view name, std::i
 /// InvalidArgument, opened by `where`, if facts differ that have to agree; `within`: the place in the midst of a pass.
 void check_agreement(const std::vector<FactDifference>& differences, const std::string& where,
                      const std::string& within = {});
+
+}  // namespace detail::inline rooms
 /// "batch_size 64 from the program (the checkpoint had 32); seed 0 from the checkpoint (the program has 1)"; empty if
 /// both agree.
-std::string text_of(const std::vector<FactDifference>& differences);
+std::string text_of(const std::vector<detail::FactDifference>& differences);
 
 }  // namespace gradus

@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include "gradus/base/rooms.h"
 #include "gradus/train/training_facts.h"
 
 namespace gradus {

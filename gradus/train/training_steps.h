@@ -94,7 +94,9 @@ class BatchStep {
     static_assert(detail::fields_of_step<S> > 0,
                   "a step takes one Tensor for each field of the data set and gives Logs: Logs{{\"loss\", loss}}");
     if constexpr (detail::fields_of_step<S> > 0)
-      call_ = [step = std::move(step)](In fields) { return call_with<detail::fields_of_step<S>>(step, fields); };
+      call_ = [step = std::move(step)](In fields) {
+        return detail::call_with<detail::fields_of_step<S>>(step, fields);
+      };
   }
 
   // For the rooms of the library.

@@ -86,7 +86,8 @@ LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file,
   read_texts(texts, module, values, names_in_file, told);
   for (const auto& [own, name] : names_in_file)
     told.unmatched.push_back(own == name ? name : text(name, ", renamed to ", own));
-  const bool is_alien = told.missing.size() == variables.size() && !values.empty() && variables.size() > 0;
+  const bool is_alien =
+      told.missing.size() == variables.size() && told.loaded.empty() && !values.empty() && variables.size() > 0;
   require(!is_alien, where, "none of its arrays has the name of a variable of ", model, ": it has ",
           some_of(told.unmatched), ", the model ", some_of(names_of(variables)),
           "; {.rename = {{\"name or prefix/ in the file\", \"in the model\"}}} gives them the model's names");
@@ -158,7 +159,10 @@ void load_vocabularies(const std::filesystem::path& file, Module& module) {
   LoadedWeights told;
   std::map<std::string, std::string> unused;
   read_texts(texts, module, {arrays.begin(), arrays.end()}, unused, told);
-  require(!told.loaded.empty() || !told.unlike.empty(), where, "it has no vocabulary of ",
+  const std::vector<ModelText> own = texts_of(module);
+  const bool may_have_none =
+      !own.empty() && std::ranges::all_of(own, [](const ModelText& each) { return each.text->may_be_absent(); });
+  require(may_have_none || !told.loaded.empty() || !told.unlike.empty(), where, "it has no vocabulary of ",
           module.layer_behind().called());
   require(told.unlike.empty(), where, "it does not match ", module.layer_behind().called(), ':', told);
   texts.take();

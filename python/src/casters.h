@@ -17,13 +17,10 @@
 #include <optional>
 #include <string>
 #include <vector>
-// The binding hides its own names. Those of the library's headers are compared by address (newaxis, ellipsis), so that
-// they have to be one in both.
-#pragma GCC visibility push(default)
+#include "gradus/base/rooms.h"
 #include "gradus/erased/erased.h"
 #include "gradus/gradus.h"
 #include "gradus/graph/unknown_value.h"
-#pragma GCC visibility pop
 #include "python/src/interpreter.h"
 
 namespace gradus::python {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 #include "gradus/advice/advice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/losses.h"
 #include "gradus/ops/random.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include "gradus/base/threads.h"
 #include "tests/distribute/in_process_transport.h"
-#include "gradus/distribute/network_rates.h"
+#include "gradus/distribute/messages/network_rates.h"
 #include "tests/advice/pretended.h"
 #include "tests/errors.h"
 

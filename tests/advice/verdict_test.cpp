@@ -57,8 +57,8 @@ const std::vector<Case> cases{
 TEST(Judge, SecondsThenBytes) {
   for (const Case& each : cases) {
     SCOPED_TRACE(each.what);
-    const Shown shown{of_ratio(each.ratio), each.before, each.after, each.difference};
-    const Judged judged = judge(kind, {.setting = {}, .change = "a change"}, each.is_in_use, shown);
+    const Evidence shown{of_ratio(each.ratio), each.before, each.after, each.difference};
+    const Judgement judged = judge(kind, {.setting = {}, .change = "a change"}, each.is_in_use, shown);
     EXPECT_EQ(judged.row.verdict, each.verdict);
     EXPECT_EQ(judged.row.worth_it, each.verdict == Verdict::worth_it);
     EXPECT_EQ(judged.adopts, each.adopts);
@@ -78,7 +78,7 @@ TEST(Judge, SecondsThenBytes) {
 
 TEST(Judge, FewPairsAreUndecided) {
   for (const bool is_in_use : {false, true}) {
-    const Judged judged = judge(kind, {}, is_in_use, {of_ratio(0.5, Comparison::fewest - 1), many, few, 0});
+    const Judgement judged = judge(kind, {}, is_in_use, {of_ratio(0.5, Comparison::fewest - 1), many, few, 0});
     EXPECT_EQ(judged.row.verdict, Verdict::undecided);
     EXPECT_FALSE(judged.row.worth_it || judged.adopts);
     EXPECT_EQ(judged.row.reason, "undecided, 7 pairs: the time was over");
@@ -93,10 +93,10 @@ TEST(Judge, ALeverMayAskForMore) {
 }
 
 TEST(Judge, TwoTriesOneOnTopOfTheOtherAreOneRow) {
-  const Judged first = judge(kind, {.setting = {}, .change = "twice"}, false, {of_ratio(0.5), many, few, 1e-4});
+  const Judgement first = judge(kind, {.setting = {}, .change = "twice"}, false, {of_ratio(0.5), many, few, 1e-4});
   Comparison again;
   for (int pair = 0; pair < 16; ++pair) again.add(0.6, 0.3);
-  const Judged then = judge(kind, {.setting = {}, .change = "four times"}, false, {again, few, few, 2e-4});
+  const Judgement then = judge(kind, {.setting = {}, .change = "four times"}, false, {again, few, few, 2e-4});
   const Lever both = joined(first.row, then.row);
   EXPECT_EQ(both.change, "four times");
   EXPECT_DOUBLE_EQ(both.seconds_before, 1);

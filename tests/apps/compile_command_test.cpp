@@ -159,7 +159,7 @@ TEST_F(CompileCommand, TheStepOfARunGoesOnFromItsCheckpoint) {
 
   std::filesystem::remove_all(root_ / "run" / "checkpoints");
   ASSERT_EQ(compiled({.source = root_ / "run", .stem = root_ / "anew", .train = true}), ok) << errors_;
-  expect_error("the optimizer of the step begins anew");
+  expect_error("the optimizer of the step starts from the beginning");
 }
 
 }  // namespace

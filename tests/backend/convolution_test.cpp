@@ -41,7 +41,7 @@ void expect_bits(const std::string& source, const std::vector<T>& a, const std::
     const Threads scope(threads);
     const cpu_backend::IsaScope isa(way.isa);
     Ref<Buffer> out[1];
-    compile(parse_graph(source), {.disable = way.disable})->run(in, out);
+    cpu_backend::compile(parse_graph(source), {.disable = way.disable})->run(in, out);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const T got = out[0]->template data<T>()[i];
       ASSERT_EQ(std::memcmp(&got, &expected[i], sizeof(T)), 0)

@@ -51,7 +51,7 @@ TEST(Interpreted, AgreesWithTheOracle) {
     const auto expected = reference::evaluate(graph, inputs);
     std::vector<Ref<Buffer>> in, out(graph.outputs.size());
     for (std::size_t k = 0; k < inputs.size(); ++k) in.push_back(buffer_of(graph[graph.inputs[k]].spec, inputs[k]));
-    compile(graph, {.tier = Tier::interpreted})->run(in, out);
+    cpu_backend::compile(graph, {.tier = Tier::interpreted})->run(in, out);
     for (std::size_t k = 0; k < out.size(); ++k) {
       const Spec& spec = graph[graph.outputs[k]].spec;
       for (std::size_t i = 0; i < expected[k].size(); ++i) {

@@ -60,7 +60,7 @@ TEST_P(LibraryRows, AgreeWithTheOracle) {
     for (Tier tier : {Tier::interpreted, Tier::compiled})
       for (int threads : {1, 3}) {
         const Threads scope(threads);
-        const auto program = compile(graph, {.tier = tier});
+        const auto program = cpu_backend::compile(graph, {.tier = tier});
         std::vector<Ref<Buffer>> in, out(graph.outputs.size());
         for (std::size_t k = 0; k < inputs.size(); ++k) in.push_back(buffer_of(graph[graph.inputs[k]].spec, inputs[k]));
         program->run(in, out);
@@ -147,7 +147,7 @@ std::string message_of(const std::string& source, const Numbers& indices, int th
   const Threads scope(threads);
   std::string message;
   try {
-    compile(graph, {.tier = Tier::interpreted})->run(in, out);
+    cpu_backend::compile(graph, {.tier = Tier::interpreted})->run(in, out);
   } catch (const OutOfRange& error) { message = error.what(); }
   return message;
 }
@@ -187,7 +187,7 @@ TEST(DataAtFault, NothingIsOverwrittenBeforeTheCheck) {
   const Graph graph = parse_graph(
       "%0 = input : f32[4]\n%1 = input : i32[4]\n%2 = negative %0 : f32[4]\n"
       "%3 = check_range{limit=4; labels=false} %1 : i32[4]\nreturn %2 %3\ndying %0\n");
-  const auto program = compile(graph);
+  const auto program = cpu_backend::compile(graph);
   ASSERT_EQ(program->may_overwrite(), (std::vector<int>{0, -1}));
   const std::vector<Ref<Buffer>> in{buffer_of({f32, {4}}, {1, 2, 3, 4}), buffer_of({i32, {4}}, {0, 1, 2, 4})};
   std::vector<Ref<Buffer>> out{in[0], {}};

@@ -36,10 +36,12 @@ std::vector<Ref<Buffer>> run(const CpuProgram& program, const std::vector<Ref<Bu
   program.run(inputs, outputs, {.symbols = symbols});
   return outputs;
 }
-std::shared_ptr<const CpuProgram> compiled(const Graph& graph) { return compile(graph, {.tier = Tier::compiled}); }
+std::shared_ptr<const CpuProgram> compiled(const Graph& graph) {
+  return cpu_backend::compile(graph, {.tier = Tier::compiled});
+}
 std::shared_ptr<const CpuProgram> interpreted(const Graph& graph) {
   verify(graph);
-  return compile(graph, {.tier = Tier::interpreted});
+  return cpu_backend::compile(graph, {.tier = Tier::interpreted});
 }
 
 // ---------------------------------------------------------------- the contract, as plainly as it can be said
@@ -218,8 +220,9 @@ TEST(Program, ThreadsChangeNoBit) {
 TEST(Program, TiersAndFusionChangeNoBit) {
   const auto expected = results(*interpreted(mixture(77)), 77);
   EXPECT_EQ(results(*compiled(mixture(77)), 77), expected);
-  EXPECT_EQ(results(*compile(mixture(77), {.disable = {"fuse"}}), 77), expected);
-  EXPECT_EQ(results(*compile(mixture(77), {.disable = {"fold", "simplify", "eliminate", "reuse"}}), 77), expected);
+  EXPECT_EQ(results(*cpu_backend::compile(mixture(77), {.disable = {"fuse"}}), 77), expected);
+  EXPECT_EQ(results(*cpu_backend::compile(mixture(77), {.disable = {"fold", "simplify", "eliminate", "reuse"}}), 77),
+            expected);
   const std::int64_t symbols[] = {77};
   EXPECT_EQ(results(*compiled(mixture(dimension::symbol(0))), 77, symbols), expected);
   EXPECT_LT(compiled(mixture(77))->report().kernels.size(), interpreted(mixture(77))->report().kernels.size());
@@ -270,7 +273,7 @@ TEST(Program, AnOutputTakesOverADyingInput) {
   EXPECT_EQ(out[0].get(), in[1].get());
   EXPECT_EQ(values_of<float>(out[0]), values_of<float>(expected[0]));
   EXPECT_EQ(values_of<float>(out[1]), values_of<float>(expected[1]));
-  EXPECT_EQ(compile(b.graph, {.disable = {"reuse"}, .tier = Tier::interpreted})->may_overwrite(),
+  EXPECT_EQ(cpu_backend::compile(b.graph, {.disable = {"reuse"}, .tier = Tier::interpreted})->may_overwrite(),
             (std::vector<int>{-1, -1}));
 }
 
@@ -286,7 +289,9 @@ TEST(Program, TellsWhatItsKernelsDo) {
   EXPECT_GT(program->footprint(), 500u);
 }
 
-TEST(Compile, UnknownPassesAreNamed) { EXPECT_THROW(compile(mixture(1), {.disable = {"fusion"}}), InvalidArgument); }
+TEST(Compile, UnknownPassesAreNamed) {
+  EXPECT_THROW(cpu_backend::compile(mixture(1), {.disable = {"fusion"}}), InvalidArgument);
+}
 
 }  // namespace
 }  // namespace gradus::program_test

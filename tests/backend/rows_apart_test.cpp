@@ -72,10 +72,11 @@ class RowsApart : public testing::TestWithParam<RowsRow> {};
 
 std::shared_ptr<const Binding> bound(const std::string& body, int threads, std::int64_t iterations,
                                      std::shared_ptr<const CpuProgram>& program) {
-  program = compile(parse_graph("%0 = input : f32[32,64]\n%1 = input : f32[32,256]\n%2 = input : f32[64,256]\n"
-                                "%3 = input : f32[64,64]\n" +
-                                body),
-                    {.disable = {"epilogues"}});  // as bodies are
+  program =
+      cpu_backend::compile(parse_graph("%0 = input : f32[32,64]\n%1 = input : f32[32,256]\n%2 = input : f32[64,256]\n"
+                                       "%3 = input : f32[64,64]\n" +
+                                       body),
+                           {.disable = {"epilogues"}});  // as bodies are
   return program->bound_within({}, threads, {0}, iterations);
 }
 

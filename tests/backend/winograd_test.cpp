@@ -221,7 +221,7 @@ Floats run_graph(const std::string& source, const Floats& x, const Floats& w, co
   };
   const Ref<Buffer> in[] = {buffer(x), buffer(w)};
   Ref<Buffer> out[1];
-  const auto program = compile(parse_graph(source), options);
+  const auto program = cpu_backend::compile(parse_graph(source), options);
   program->run(in, out);
   const float* y = out[0]->data<float>();
   return {y, y + program->graph()[2].spec.shape.size()};

@@ -305,11 +305,11 @@ TEST_F(Amx, ProgramsHaveTheSameBitsInEveryWay) {
   std::vector<Ref<Buffer>> inputs;
   unsigned seed = 0;
   for (int input : graph.inputs) inputs.push_back(testing_loops::random_buffer(graph[input].spec, 4 * ++seed));
-  const auto interpreted = compile(graph, {.tier = Tier::interpreted});
+  const auto interpreted = cpu_backend::compile(graph, {.tier = Tier::interpreted});
   const auto expected = run(*interpreted, inputs, {});
   for (int threads : {1, 2, 3}) {
     const Threads threads_scope(threads);
-    const auto program = compile(graph, {});
+    const auto program = cpu_backend::compile(graph, {});
     expect_same(*program, run(*program, inputs, {}), expected, {}, "compiled");
   }
 }

@@ -101,20 +101,20 @@ enum class Products { in_chains, by_amx };
 
 void expect_blocks_agree(const Graph& graph, std::span<const std::int64_t> symbols, Products how) {
   const auto inputs = finite_inputs(graph, symbols);
-  const auto composed = compile(graph, {.disable = {"attention"}, .tier = Tier::interpreted});
+  const auto composed = cpu_backend::compile(graph, {.disable = {"attention"}, .tier = Tier::interpreted});
   for (const Value& v : composed->graph().values) ASSERT_FALSE(v.op && v.op->name.starts_with("attention"));
   const auto of_composed = run(*composed, inputs, symbols);
   const auto expect = [&](const std::vector<Ref<Buffer>>& expected, const CompileOptions& options, int threads,
                           const char* where) {
     const Threads scope(threads);
-    const auto program = compile(graph, options);
+    const auto program = cpu_backend::compile(graph, options);
     expect_same(*program, run(*program, inputs, symbols), expected, symbols, where);
   };
   expect(of_composed, {.disable = {"attention"}}, 2, "composed");
   auto expected = of_composed;
   if (how == Products::by_amx) {
     const Threads scope(1);
-    expected = run(*compile(graph), inputs, symbols);
+    expected = run(*cpu_backend::compile(graph), inputs, symbols);
     expect_near(*composed, expected, of_composed, symbols);
   }
   expect(expected, {}, 1, "in blocks");
@@ -205,7 +205,7 @@ TEST(AttentionOfFewQueries, ReadsHeadsFirstInPlace) {
     const Graph graph = heads_first_graph_of(c, true);
     expect_blocks_agree(graph);
     expect_blocks_agree(heads_first_graph_of(c, false));
-    const auto program = compile(graph);
+    const auto program = cpu_backend::compile(graph);
     for (const Value& v : program->graph().values) {
       const auto* attention = v.op ? v.op.as<BlockedAttention>() : nullptr;
       EXPECT_TRUE(!attention || attention->heads_first == in_place) << c;
@@ -228,9 +228,9 @@ TEST(AttentionOfOpenSizes, HasTheSameBits) {
 /// Scores of [2, 4, 512, 512] take 8 MiB.
 TEST(AttentionInBlocks, NeedsNoMemoryForScores) {
   const Graph graph = graph_of({2, 512, 512, 4, 4, 16, 16, true});
-  const auto program = compile(graph);
+  const auto program = cpu_backend::compile(graph);
   EXPECT_EQ(program->report().temporary_bytes, 0);
-  EXPECT_GE(compile(graph, {.disable = {"attention"}})->report().temporary_bytes, 2 * 4 * 512 * 512 * 4);
+  EXPECT_GE(cpu_backend::compile(graph, {.disable = {"attention"}})->report().temporary_bytes, 2 * 4 * 512 * 512 * 4);
 }
 
 /// Every table of row functions that this processor can run has the same bits; a NaN may hold anything.

@@ -28,7 +28,7 @@ inline std::shared_ptr<const CpuProgram> compiled(const Graph& given, const Way&
 }
 
 inline std::shared_ptr<const CpuProgram> interpreted(const Graph& graph) {
-  return compile(graph, {.disable = {"fold", "simplify", "eliminate"}, .tier = Tier::interpreted});
+  return cpu_backend::compile(graph, {.disable = {"fold", "simplify", "eliminate"}, .tier = Tier::interpreted});
 }
 
 /// Numbers that are hard on conversions and comparisons.

@@ -37,7 +37,7 @@ template <class T> void expect_same_decompositions(const DecomposedSize& size) {
     for (const int threads : {1, 2, 7}) {
       const cpu_backend::IsaScope scope(isa);
       const Threads team(threads);
-      const auto program = compile(graph);
+      const auto program = cpu_backend::compile(graph);
       if (expected.empty()) expected = run(*program, inputs);
       expect_same(*program, run(*program, inputs), expected, {}, text(cpu_backend::name(isa), ' ', threads));
     }

@@ -242,7 +242,7 @@ TEST(DTypes, SubnormalNumbersAreFlushedBesideConstantsToo) {
         }
       for (const std::vector<std::string>& off : {std::vector<std::string>(), {"simplify"}, {"fold"}})
         for (const Tier tier : {Tier::compiled, Tier::interpreted}) {
-          const auto program = compile(graph, {.disable = off, .tier = tier});
+          const auto program = cpu_backend::compile(graph, {.disable = off, .tier = tier});
           const std::string way = off.empty() ? "all passes" : text("without ", off[0]);
           expect_same(*program, run(*program, inputs), expected, {}, way);
           if (HasFatalFailure()) return;

@@ -44,7 +44,7 @@ class Trial {
     Disabled of_plain = disable;
     of_plain.insert(of_plain.end(), {"epilogues", "reuse"});
     if (is_one_in(4)) of_plain.push_back("concurrency");
-    const auto plain = compile(graph_, {.disable = of_plain});
+    const auto plain = cpu_backend::compile(graph_, {.disable = of_plain});
     const auto program =
         compiled_with({.disable = disable, .target = {.least_joined_bytes = 0}, .profile = is_one_in(4)}, *plain);
     for (const auto& values : symbols_) {
@@ -73,13 +73,13 @@ class Trial {
       budgeted.symbols = symbols_.front();
       budgeted.max_bytes = plain.report(budgeted.symbols).temporary_bytes * 10 / number(8, 15);
       try {
-        auto program = compile(graph_, budgeted);
+        auto program = cpu_backend::compile(graph_, budgeted);
         const std::int64_t bytes = program->report(budgeted.symbols).temporary_bytes;
         EXPECT_TRUE(budgeted.max_bytes == 0 || bytes <= budgeted.max_bytes) << "seed " << seed_ << ": " << bytes;
         return program;
       } catch (const ResourceExhausted&) {}
     }
-    return compile(graph_, options);
+    return cpu_backend::compile(graph_, options);
   }
 
   void compare(const CpuProgram& plain, const CpuProgram& program, const std::vector<std::int64_t>& symbols) {

@@ -20,11 +20,11 @@ int joined(Graph graph) {
 void expect_same_bits(const Graph& graph, const std::vector<std::int64_t>& symbols = {}) {
   for (unsigned seed : {4u, 3u}) {  // 3: with infinities and NaN
     const auto inputs = random_inputs(graph, symbols, seed);
-    const auto plain = compile(graph, {.disable = {"epilogues"}});
+    const auto plain = cpu_backend::compile(graph, {.disable = {"epilogues"}});
     const auto expected = run_in_place(*plain, inputs, symbols);
     for (int threads : {1, 3}) {
       const Threads scope(threads);
-      const auto program = compile(graph, {.target = {.least_joined_bytes = 0}});
+      const auto program = cpu_backend::compile(graph, {.target = {.least_joined_bytes = 0}});
       EXPECT_LE(program->report(symbols).temporary_bytes, plain->report(symbols).temporary_bytes);
       expect_same(*program, run(*program, inputs, symbols), expected, symbols, text(threads, " threads"));
       expect_same(*program, run_in_place(*program, inputs, symbols), expected, symbols,
@@ -136,7 +136,8 @@ TEST(Epilogues, LeaveProductsThatCachesHoldAlone) {
 /// As a program of default options has it.
 TEST(Epilogues, JoinWhatCachesDoNotHold) {
   for (const auto& [rows, kernels] : {std::pair(65535, 2), std::pair(65536, 1)})
-    EXPECT_EQ(compile(layer({rows, 20, 64}, std::to_string(rows)))->report().kernels.size(), kernels) << rows;
+    EXPECT_EQ(cpu_backend::compile(layer({rows, 20, 64}, std::to_string(rows)))->report().kernels.size(), kernels)
+        << rows;
 }
 
 /// Weights that the program updates, and a product that would go in turns with them; or one with too many rows for it.
@@ -175,7 +176,7 @@ TEST(Epilogues, AddUpProductsInOnePlace) {
   for (int count : {2, 3, 8}) {
     const Graph graph = sum_of_products(count, "150", "90");
     EXPECT_EQ(joined(graph), count - 1);
-    EXPECT_LE(compile(graph)->report().temporary_bytes, 2 * 150 * 90 * 4) << count << " products";
+    EXPECT_LE(cpu_backend::compile(graph)->report().temporary_bytes, 2 * 150 * 90 * 4) << count << " products";
     expect_same_bits(graph);
   }
 }
@@ -198,7 +199,7 @@ TEST(Epilogues, LeaveTheFactorsOfTheirProductAlone) {
                             "%0 %1 : f32[64,64]\n%3 = subtract %0 %2 : f32[64,64]\nreturn %3\n");
   graph.dying = {graph.inputs[0]};
   EXPECT_EQ(joined(graph), 1);
-  EXPECT_EQ(compile(graph)->may_overwrite()[0], -1);
+  EXPECT_EQ(cpu_backend::compile(graph)->may_overwrite()[0], -1);
   expect_same_bits(graph);
 }
 

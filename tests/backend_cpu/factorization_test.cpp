@@ -138,7 +138,7 @@ template <class T> class Program {
                  twice(problem.by_lower, 1), twice(problem.by_upper, 1),  twice(problem.factor, 2)};
   }
   void expect_bits(const std::string& where) const {
-    const auto program = compile(graph_);
+    const auto program = cpu_backend::compile(graph_);
     expect_same(*program, run(*program, inputs_), expected_, {}, where);
   }
 

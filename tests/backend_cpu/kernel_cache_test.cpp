@@ -125,7 +125,7 @@ Graph layers(int count) {
 TEST(SharedKernels, OfLayersThatAreAlikeAreGeneratedOnce) {
   const auto generated = [](int count) {
     const std::int64_t before = cpu_backend::kernels_generated();
-    const auto program = compile(layers(count));
+    const auto program = cpu_backend::compile(layers(count));
     return cpu_backend::kernels_generated() - before;
   };
   const std::int64_t of_one = generated(1);
@@ -146,10 +146,10 @@ TEST(SharedKernels, CanBeSwitchedOff) {
   const Graph graph = parse_graph(source);
   const auto inputs = random_inputs(graph, {}, 5);
   const std::int64_t before = cpu_backend::kernels_generated();
-  const auto own = compile(graph, {.disable = {"share"}});
+  const auto own = cpu_backend::compile(graph, {.disable = {"share"}});
   const std::int64_t all = cpu_backend::kernels_generated() - before;
   EXPECT_GT(all, 0);
-  const auto shared = compile(graph), other = compile(graph, {.disable = {"share"}});
+  const auto shared = cpu_backend::compile(graph), other = cpu_backend::compile(graph, {.disable = {"share"}});
   EXPECT_EQ(cpu_backend::kernels_generated() - before, 3 * all);
   expect_same(*own, run(*own, inputs), run(*shared, inputs), {}, "own kernels");
   expect_same(*other, run(*other, inputs), run(*shared, inputs), {}, "own kernels again");

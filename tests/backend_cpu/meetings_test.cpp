@@ -30,9 +30,9 @@ TEST(Meetings, OfKernelsSideBySideKeepTheirBits) {
     std::vector<Ref<Buffer>> expected;
     {
       const Threads one(1);
-      expected = run(*compile(graph), inputs, symbols);
+      expected = run(*cpu_backend::compile(graph), inputs, symbols);
     }
-    const auto program = compile(graph);
+    const auto program = cpu_backend::compile(graph);
     for (const int threads : {2, 3, 5}) {
       const Threads scope(threads);
       for (int again = 0; again < 3; ++again)

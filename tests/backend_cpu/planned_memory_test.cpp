@@ -18,16 +18,16 @@ class PlannedMemory : public testing::TestWithParam<Row> {};
 std::shared_ptr<const CpuProgram> smallest_program(const Graph& graph, std::int64_t& budget) {
   budget = 1;
   try {
-    return compile(graph, {.max_bytes = budget});
+    return cpu_backend::compile(graph, {.max_bytes = budget});
   } catch (const BudgetTooSmall& error) { budget = error.smallest(); }
-  return compile(graph, {.max_bytes = budget});
+  return cpu_backend::compile(graph, {.max_bytes = budget});
 }
 
 TEST_P(PlannedMemory, IsAtLeastWhatAProgramTakes) {
   const Graph graph = parse_graph(GetParam().graph);
   for (const int threads : {1, 2, 3}) {
     const Threads scope(threads);
-    const auto program = compile(graph);
+    const auto program = cpu_backend::compile(graph);
     const PlannedUse planned = planned_use(graph, {});
     EXPECT_EQ(planned.slots, program->slots()) << threads << " threads";
     EXPECT_GE(planned.arena_bytes, program->report().arena_bytes) << threads << " threads";

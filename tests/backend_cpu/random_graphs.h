@@ -1,6 +1,7 @@
 /// Random graphs of formulas, reductions, views, aliases, indexes and constants over a few related shapes.
 #pragma once
 #include "tests/backend_cpu/random_ops.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus::testing_loops {
 

@@ -3,6 +3,7 @@
 #include <random>
 #include <string>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/graph.h"
 
 namespace gradus::testing_loops {

@@ -11,7 +11,7 @@ using testing_loops::RandomGraph;
 
 std::shared_ptr<const CpuProgram> within(const Graph& graph, std::int64_t max_bytes,
                                          std::vector<std::string> disable = {}) {
-  return compile(graph, {.disable = std::move(disable), .max_bytes = max_bytes});
+  return cpu_backend::compile(graph, {.disable = std::move(disable), .max_bytes = max_bytes});
 }
 
 /// The smallest budget that works, as the error for one of a byte says; nothing if a byte is enough.
@@ -108,7 +108,8 @@ TEST(Recompute, ABudgetIsKeptBesideAConvolution) {
       product + "%2 %2 : f32[128,128]\n%9 = " + product + "%7 %8 : f32[2,128]\n%10 = " + product +
       "%3 %3 : f32[16,16]\n%11 = " + product + "%10 %10 : f32[16,16]\n%12 = " + product +
       "%11 %4 : f32[16,1024]\n%13 = " + product + "%12 %5 : f32[16,4]\nreturn %9 %13\n");
-  const std::int64_t all = compile(graph)->report().temporary_bytes, smallest = smallest_budget(graph).value_or(0);
+  const std::int64_t all = cpu_backend::compile(graph)->report().temporary_bytes,
+                     smallest = smallest_budget(graph).value_or(0);
   EXPECT_LT(smallest, all);
   for (std::int64_t budget = all; budget >= smallest; budget -= 1024)
     EXPECT_LE(within(graph, budget)->report().temporary_bytes, budget);
@@ -136,7 +137,7 @@ TEST(Recompute, ABudgetIsKeptByLoops) {
 }
 
 void expect_same_bits(const Graph& graph, std::int64_t budget, const std::vector<std::string>& disable, unsigned seed) {
-  const auto plain = compile(graph), lean = within(graph, budget, disable);
+  const auto plain = cpu_backend::compile(graph), lean = within(graph, budget, disable);
   EXPECT_LE(lean->report().temporary_bytes, budget);
   verify(lean->graph());
   const auto inputs = testing_loops::random_inputs(graph, {}, seed);
@@ -150,7 +151,7 @@ TEST(Recompute, RandomGraphsKeepTheirBits) {
   for (unsigned seed = 0; seed < 80; ++seed) {
     const Graph graph = RandomGraph(seed, {24, 35}).make(20);
     const std::vector<std::string> disable = seed % 3 ? std::vector<std::string>{"fuse"} : std::vector<std::string>{};
-    const std::int64_t all = compile(graph, {.disable = disable})->report().temporary_bytes;
+    const std::int64_t all = cpu_backend::compile(graph, {.disable = disable})->report().temporary_bytes;
     const std::int64_t smallest = smallest_budget(graph, disable).value_or(0);
     EXPECT_LE(smallest, all);
     tight += smallest < all;

@@ -36,8 +36,8 @@ TEST(RepeatedRows, HaveTheBitsOfAllRows) {
         for (const int threads : {1, 2}) {
           const Threads scope(threads);
           const std::vector<std::int64_t> symbols{size};
-          const auto plain = compile(graph, {.disable = {"simplify"}});
-          const auto program = compile(graph);
+          const auto plain = cpu_backend::compile(graph, {.disable = {"simplify"}});
+          const auto program = cpu_backend::compile(graph);
           expect_same(*program, run(*program, inputs, symbols), run(*plain, inputs, symbols), symbols,
                       text(dtype, ", ", size, " times, ", threads, " threads").c_str());
         }

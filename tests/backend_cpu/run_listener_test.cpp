@@ -47,7 +47,7 @@ std::vector<Ref<Buffer>> inputs() {
 }
 
 TEST(RunListener, IsToldOfEachOutputWhenAllOfItIsThere) {
-  const auto program = compile(parse_graph(written), {.tier = Tier::compiled});
+  const auto program = cpu_backend::compile(parse_graph(written), {.tier = Tier::compiled});
   for (const int threads : {1, 2, 3}) {
     const Threads only(threads);
     Told told(6);
@@ -61,7 +61,7 @@ TEST(RunListener, IsToldOfEachOutputWhenAllOfItIsThere) {
 }
 
 TEST(RunListener, WhatItThrowsComesWhenTheProgramHasRun) {
-  const auto program = compile(parse_graph(written), {.tier = Tier::compiled});
+  const auto program = cpu_backend::compile(parse_graph(written), {.tier = Tier::compiled});
   for (const int threads : {1, 2}) {
     const Threads only(threads);
     Told told(6);

@@ -41,13 +41,13 @@ std::vector<Ref<Buffer>> inputs_of(const Graph& graph, std::span<const std::int6
 
 void expect_same_bits(const Graph& graph, const std::vector<std::int64_t>& symbols, unsigned seed) {
   const auto inputs = inputs_of(graph, symbols, seed);
-  const auto gathers = compile(graph, {.disable = {"samples"}});
+  const auto gathers = cpu_backend::compile(graph, {.disable = {"samples"}});
   for (const Value& v : gathers->graph().values) ASSERT_FALSE(v.op && v.op->name == "linear_sample");
   const auto expected = run(*gathers, inputs, symbols);
   for (const Tier tier : {Tier::compiled, Tier::interpreted})
     for (const int threads : {1, 3}) {
       const Threads scope(threads);
-      const auto program = compile(graph, {.tier = tier});
+      const auto program = cpu_backend::compile(graph, {.tier = tier});
       expect_same(*program, run(*program, inputs, symbols), expected, symbols, text(threads, " threads"));
     }
 }

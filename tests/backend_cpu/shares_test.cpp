@@ -160,10 +160,10 @@ TEST(Shares, OfProgramsKeepTheirBits) {
     std::vector<Ref<Buffer>> expected;
     {
       const Threads one(1);
-      expected = run(*compile(graph), inputs, symbols);
+      expected = run(*cpu_backend::compile(graph), inputs, symbols);
     }
     for (const std::vector<std::string>& disable : {std::vector<std::string>{}, {"balance"}, {"concurrency"}}) {
-      const auto program = compile(graph, {.disable = disable});
+      const auto program = cpu_backend::compile(graph, {.disable = disable});
       for (const int threads : {2, 3, 5}) {
         const Threads scope(threads);
         for (int again = 0; again < 3; ++again)

@@ -31,9 +31,9 @@ Graph products_and_formulas(const std::string& rows, const std::string& columns)
 void expect_same_bits(const Graph& graph, const std::string& pass, unsigned seed,
                       const std::vector<std::int64_t>& symbols = {}, std::vector<std::string> disable = {}) {
   const auto inputs = random_inputs(graph, symbols, seed);
-  const auto program = compile(graph, {.disable = disable});
+  const auto program = cpu_backend::compile(graph, {.disable = disable});
   disable.push_back(pass);
-  const auto plain = compile(graph, {.disable = disable});
+  const auto plain = cpu_backend::compile(graph, {.disable = disable});
   EXPECT_LE(program->report(symbols).temporary_bytes, plain->report(symbols).temporary_bytes);
   const auto expected = run(*plain, inputs, symbols);
   for (int threads : {1, 2, 3}) {
@@ -45,13 +45,14 @@ void expect_same_bits(const Graph& graph, const std::string& pass, unsigned seed
 TEST(Temporaries, AreWrittenOverWhatIsReadForTheLastTime) {
   const Graph graph = products_and_formulas("64", "48");
   const std::vector<std::string> apart{"epilogues"};  // else the first product stands in no memory
-  EXPECT_EQ(compile(graph, {.disable = apart})->report().temporary_bytes,
+  EXPECT_EQ(cpu_backend::compile(graph, {.disable = apart})->report().temporary_bytes,
             2 * 64 * 48 * 4);  // read and written by a product
   const std::string line = "%0 = input : f32[64,48]\n%1 = input : f32[48,48]\n%2" + product +
                            "%0 %1 : f32[64,48]\n%3 = tanh %2 : f32[64,48]\n%4" + product +
                            "%3 %1 : f32[64,48]\nreturn %4\n";
-  EXPECT_EQ(compile(parse_graph(line), {.disable = apart})->report().temporary_bytes, 64 * 48 * 4);
-  EXPECT_EQ(compile(parse_graph(line), {.disable = {"reuse", "epilogues"}})->report().temporary_bytes, 2 * 64 * 48 * 4);
+  EXPECT_EQ(cpu_backend::compile(parse_graph(line), {.disable = apart})->report().temporary_bytes, 64 * 48 * 4);
+  EXPECT_EQ(cpu_backend::compile(parse_graph(line), {.disable = {"reuse", "epilogues"}})->report().temporary_bytes,
+            2 * 64 * 48 * 4);
 }
 
 TEST(Temporaries, AreNotWrittenOverWhatOthersStillRead) {
@@ -59,12 +60,13 @@ TEST(Temporaries, AreNotWrittenOverWhatOthersStillRead) {
                            "%0 %1 : f32[64,48]\n%3 = tanh %2 : f32[64,48]\n%4" + product + "%3 %1 : f32[64,48]\n%5" +
                            product + "%2 %1 : f32[64,48]\n";
   const Graph side_by_side = parse_graph(head + "return %4 %5\n");
-  EXPECT_EQ(compile(side_by_side)->report().temporary_bytes, 2 * 64 * 48 * 4);  // %2 and %3
+  EXPECT_EQ(cpu_backend::compile(side_by_side)->report().temporary_bytes, 2 * 64 * 48 * 4);  // %2 and %3
   expect_same_bits(side_by_side, "reuse", 3);
   const Graph moved = parse_graph("%0 = input : f32[48,48]\n%1" + product +
                                   "%0 %0 : f32[48,48]\n%2 = transpose{order=[0,1]} %1 : f32[48,48]\n" +
                                   "%3 = add %1 %2 : f32[48,48]\n%4" + product + "%3 %0 : f32[48,48]\nreturn %4\n");
-  EXPECT_EQ(compile(moved)->report().temporary_bytes, 2 * 48 * 48 * 4);  // read in another order than it is written
+  EXPECT_EQ(cpu_backend::compile(moved)->report().temporary_bytes,
+            2 * 48 * 48 * 4);  // read in another order than it is written
   expect_same_bits(moved, "reuse", 5);
 }
 
@@ -73,13 +75,13 @@ TEST(Temporaries, LeaveRoomForTheScratchOfOtherStages) {
   const Threads scope(1);
   const std::string head =
       "%0 = input : f32[512,256]\n%1 = input : f32[256,256]\n%2" + product + "%0 %1 : f32[512,256]\n";
-  const auto alone = compile(parse_graph(head + "return %2\n"));
+  const auto alone = cpu_backend::compile(parse_graph(head + "return %2\n"));
   EXPECT_EQ(alone->report().temporary_bytes, 0);
   EXPECT_GT(alone->report().arena_bytes, 0);
   const Graph graph = parse_graph(head + "%3 = cumsum{axis=-1; exclusive=false; reverse=false} %2 : f32[512,256]\n" +
                                   "%4 = cumsum{axis=-2; exclusive=false; reverse=false} %3 : f32[512,256]\n" +
                                   "%5 = sum{axis=-1} %4 : f32[512,1]\nreturn %5\n");
-  const auto program = compile(graph);
+  const auto program = cpu_backend::compile(graph);
   EXPECT_EQ(program->report().temporary_bytes, 2 * 512 * 256 * 4);
   EXPECT_EQ(program->report().arena_bytes, program->report().temporary_bytes);
   expect_same_bits(graph, "reuse", 9);
@@ -129,7 +131,9 @@ TEST(Temporaries, WrittenOverOthersNeedNoMore) {
   for (unsigned seed = 5380; seed < 5400; ++seed) {
     const Graph graph = RandomGraph(seed, {24, 35}).make(25);
     const auto bytes = [&](std::vector<std::string> disable) {
-      return compile(graph, {.disable = std::move(disable), .tier = Tier::interpreted})->report().temporary_bytes;
+      return cpu_backend::compile(graph, {.disable = std::move(disable), .tier = Tier::interpreted})
+          ->report()
+          .temporary_bytes;
     };
     EXPECT_LE(bytes({}), bytes({"reuse"})) << seed;
   }
@@ -137,7 +141,7 @@ TEST(Temporaries, WrittenOverOthersNeedNoMore) {
 
 TEST(Temporaries, StoredAnewHaveTheSameBits) {
   const Graph graph = far_apart("f32[1033,1033]");  // nothing divides it
-  const auto kept = compile(graph, {.disable = {"remake"}}), program = compile(graph);
+  const auto kept = cpu_backend::compile(graph, {.disable = {"remake"}}), program = cpu_backend::compile(graph);
   EXPECT_LE(program->report().temporary_bytes + 1033 * 1033 * 4, kept->report().temporary_bytes);
   expect_same_bits(graph, "remake", 4);
 }
@@ -151,7 +155,7 @@ TEST(TemporariesDeathTest, RunsJoinThePagesOfMemoryByAndBy) {
       {
         const Ref<Buffer> held = Buffer::allocate(90 << 20);
         std::memset(held->data(), 1, 90 << 20);
-        const auto program = compile(products_and_formulas("4", "4"));
+        const auto program = cpu_backend::compile(products_and_formulas("4", "4"));
         const auto inputs = random_inputs(program->graph(), {}, 1);
         const int runs = 5;
         for (int i = 0; i < runs; ++i) run(*program, inputs, {});

@@ -41,12 +41,12 @@ TEST_P(Turns, HaveTheBitsOfOneThread) {
     std::vector<Ref<Buffer>> expected;
     {
       const Threads one(1);
-      const auto program = compile(graph, {.disable = {"turns"}});
+      const auto program = cpu_backend::compile(graph, {.disable = {"turns"}});
       expected = run(*program, inputs, symbols);
     }
     for (const int threads : {2, 3, 7, 40}) {
       const Threads scope(threads);
-      const auto program = compile(graph);
+      const auto program = cpu_backend::compile(graph);
       for (int again = 0; again < 3; ++again)
         expect_same(*program, run(*program, inputs, symbols), expected, symbols, text(threads, " threads").c_str());
     }

@@ -1,5 +1,6 @@
 /// Ranges of options: which numbers they hold, what is said of others, and where numbers are found in a struct.
 #include "gradus/base/ranges.h"
+#include "gradus/base/rooms.h"
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cstdint>

@@ -44,7 +44,7 @@ def without_comments(text):
 
 def without_detail(text):
     """The text without namespaces `detail`."""
-    while (match := re.search(r"namespace detail \{", text)):
+    while (match := re.search(r"namespace detail(?:::inline rooms(?:::\w+)*)? \{", text)):
         text = text[:match.start()] + text[end_of_braces(text, match.end()):]
     return text
 

@@ -94,6 +94,8 @@ int main() {
   auto step = function([&](Tensor a, double scale) { return model(a) * scale; });
   check(step(x, 2).shape() == Shape{16, 2}, "a function is traced");
   for (auto [a, b] : data::from_tensor_slices(x, y).batch(8)) check(a.shape()[0] == b.shape()[0], "batches");
+  check(x(all, slice(1, end), newaxis, ellipsis, -1).shape() == Shape{16, 5, 1, 6},
+        "subscripts are told by their names");
   const Dropout drop(0.5);
   const double dropped = zero_fraction(drop(ones({1000}), training)).item();
   check(dropped > 0.4 && dropped < 0.6, "a layer sees that it is in training");

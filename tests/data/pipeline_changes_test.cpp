@@ -1,4 +1,5 @@
 /// Copies of chains with something changed: every stage gives what it gave, and what is kept is kept apart.
+#include "gradus/base/rooms.h"
 #include "gradus/data/pipeline_changes.h"
 #include <gtest/gtest.h>
 #include <filesystem>

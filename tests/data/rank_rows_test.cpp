@@ -20,7 +20,7 @@ class Readers final : public BatchReaders {
     return {(rank * shards_ + ranks_ - 1) / ranks_, ((rank + 1) * shards_ + ranks_ - 1) / ranks_, shards_};
   }
   std::string name_of(int rank) const override { return text("rank ", rank); }
-  std::vector<std::int64_t> of_all(std::int64_t own) const override { return said_(own); }
+  std::vector<std::int64_t> all_gather(std::int64_t own) const override { return said_(own); }
 
  private:
   const int rank_, ranks_, shards_;

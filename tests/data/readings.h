@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/data/dataset.h"
 
 namespace gradus {

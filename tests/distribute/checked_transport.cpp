@@ -1,5 +1,6 @@
 #include "tests/distribute/checked_transport.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 

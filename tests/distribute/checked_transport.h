@@ -2,7 +2,7 @@
 /// length and checksum. Networks check their packets, so this is for untrusted ones and for tests.
 #pragma once
 #include <array>
-#include "gradus/distribute/transport.h"
+#include "gradus/distribute/messages/transport.h"
 
 namespace gradus {
 

@@ -237,7 +237,7 @@ TEST(Cluster, ValuesThatAreNoneAreNamed) {
       {config(R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "chief", "index": 0}})"), "list of chiefs has 0"},
       {config(R"({"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}})"), "2 chiefs"},
       {config(R"({"cluster": {"evaluator": ["a:1"]}, "task": {"type": "evaluator", "index": 0}})"),
-       "for which nobody waits"},
+       "for which no rank waits"},
       {config(R"({"sparseCluster": {}, "task": {}})"), "switch dynamic workers off"},
       {config(R"({"cluster": {"gpu": ["a:1"]}})"), "`cluster` is \"gpu\""},
       {config(R"({"cluster": {"worker": ["a:0000"]}, "task": {"type": "worker", "index": 0}})"),

@@ -1,5 +1,5 @@
 /// Collectives: the bits of sums for any number of ranks and shards, uneven parts, several calls under way.
-#include "gradus/distribute/collectives.h"
+#include "gradus/distribute/collectives/collectives.h"
 #include <gtest/gtest.h>
 #include <cstring>
 #include <numeric>

@@ -1,5 +1,5 @@
 /// What rank 1 remembers of commits, and what it answers to those that ask.
-#include "gradus/distribute/commit_witness.h"
+#include "gradus/distribute/membership/commit_witness.h"
 #include <gtest/gtest.h>
 #include <thread>
 #include "tests/errors.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include "tests/distribute/faulty_transport.h"
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "tests/distribute/strategies_as_threads.h"
 #include "tests/distribute/trained.h"

@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <fstream>
 #include <sstream>
-#include "gradus/distribute/meeting.h"
-#include "gradus/distribute/ucx.h"
+#include "gradus/distribute/membership/meeting.h"
+#include "gradus/distribute/messages/ucx.h"
 #include "gradus/gradus.h"
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/distribute/refused_threads.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include "tests/distribute/checked_transport.h"
 #include "tests/distribute/faulty_transport.h"
-#include "gradus/distribute/meeting_desk.h"
+#include "gradus/distribute/membership/meeting_desk.h"
 #include "gradus/gradus.h"
 #include "gradus/ops/random_state.h"
 #include "tests/distribute/grids.h"

@@ -2,7 +2,7 @@
 /// stop, each at a chosen message.
 #pragma once
 #include <deque>
-#include "gradus/distribute/transport.h"
+#include "gradus/distribute/messages/transport.h"
 
 namespace gradus {
 

@@ -1,7 +1,7 @@
 /// In-process transport: ranks are threads of one process, and messages are copied from box to box.
 #pragma once
 #include <memory>
-#include "gradus/distribute/transport.h"
+#include "gradus/distribute/messages/transport.h"
 
 namespace gradus {
 

@@ -1,6 +1,6 @@
 /// The token that a server of this machine leaves for its user: its readers, the files that are accepted as a token,
 /// and the limits of other users without it. Tests with another user run only as root.
-#include "gradus/distribute/left_token.h"
+#include "gradus/distribute/messages/left_token.h"
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 #include "gradus/base/input_file.h"
-#include "gradus/distribute/component.h"
-#include "gradus/distribute/grpc_component.h"
-#include "gradus/distribute/meeting.h"
+#include "gradus/distribute/membership/meeting.h"
+#include "gradus/distribute/messages/component.h"
+#include "gradus/distribute/messages/grpc_component.h"
 #include "gradus/gradus.h"
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/errors.h"

@@ -1,5 +1,5 @@
 /// Connections that wait and do not prove that they belong here do not keep ranks out.
-#include "gradus/distribute/listener.h"
+#include "gradus/distribute/messages/listener.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <atomic>
 #include <set>
-#include "gradus/distribute/meeting.h"
+#include "gradus/distribute/membership/meeting.h"
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/errors.h"
 

@@ -1,6 +1,7 @@
 /// Masks where several ways of dividing a batch meet: shards, micro-batches, sample weights, metrics, losses over whole
 /// sequences. However a batch is divided, the places that count are those of the whole.
 #include <gtest/gtest.h>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "gradus/graph/mask.h"
 

@@ -12,9 +12,9 @@
 #include <set>
 #include <sstream>
 #include <streambuf>
-#include "gradus/distribute/component.h"
-#include "gradus/distribute/grpc_component.h"
-#include "gradus/distribute/meeting.h"
+#include "gradus/distribute/membership/meeting.h"
+#include "gradus/distribute/messages/component.h"
+#include "gradus/distribute/messages/grpc_component.h"
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/errors.h"
 
@@ -237,7 +237,7 @@ TEST_F(MeetingByGrpc, WhoHasOtherCertificatesIsTurnedAwayAndBothSidesSaySo) {
       {"of a strange authority", "certificate verify failed"},
       {"of a strange authority", "/strange_certificate.pem"},
       {"without certificates", "it may ask for certificates (set GRADUS_CERTIFICATE"},
-      {"without certificates", "or nobody is behind this port yet"},
+      {"without certificates", "or no process listens on this port yet"},
   };
   for (const char* job : {"by strange certificates", "of a strange authority", "without certificates"}) {
     const auto ended = run(job, 2);
@@ -252,7 +252,7 @@ TEST_F(MeetingByGrpc, WhoHasOtherCertificatesIsTurnedAwayAndBothSidesSaySo) {
     // Who does not take the certificate of rank 0 closes the connection without a word.
     const bool is_silent = std::string_view(job) == "of a strange authority";
     expect_says(ended[0].output,
-                is_silent ? "gradus: a connection to 127.0.0.1:" : "gradus: somebody was turned away at 127.0.0.1:");
+                is_silent ? "gradus: a connection to 127.0.0.1:" : "gradus: a caller was turned away at 127.0.0.1:");
     std::multiset<std::string> lines;  // of handshakes, each of which is said once
     std::istringstream output(ended[0].output);
     for (std::string line; std::getline(output, line);)
@@ -265,7 +265,7 @@ TEST_F(MeetingByGrpc, WhoHasOtherCertificatesIsTurnedAwayAndBothSidesSaySo) {
 TEST(FailedHandshakes, AreSaidOnceEachReasonAndBlameCertificatesOnlyWhereTheyAreNamed) {
   FailedHandshakes handshakes("node0:2222");
   const std::string ended = "gradus: a connection to node0:2222 has ended in the TLS handshake: ";
-  const std::string turned_away = "gradus: somebody was turned away at node0:2222: the TLS handshake has failed: ";
+  const std::string turned_away = "gradus: a caller was turned away at node0:2222: the TLS handshake has failed: ";
   const std::string blame = ": it has no certificate of this `authority`, or does not take this one\n";
   EXPECT_EQ(handshakes.line("Socket closed"), ended + "Socket closed\n");
   EXPECT_EQ(handshakes.line("Socket closed"), "");

@@ -1,9 +1,9 @@
 /// Meetings of ranks in one process: who comes, who does not belong, what is shared, and who is lost.
-#include "gradus/distribute/meeting.h"
+#include "gradus/distribute/membership/meeting.h"
 #include <gtest/gtest.h>
 #include "gradus/base/error.h"
 #include "gradus/base/version.h"
-#include "gradus/distribute/worker_group.h"
+#include "gradus/distribute/mirrored/worker_group.h"
 #include "tests/errors.h"
 
 namespace gradus::meeting_test {

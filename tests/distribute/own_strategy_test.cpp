@@ -1,6 +1,7 @@
 /// A strategy of one's own: what its reducer receives, and the compression of docs/distribution.md.
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 
@@ -68,6 +69,28 @@ TEST(OwnStrategy, ReceivesTheNameShapeTypeAndStepOfEachSum) {
       EXPECT_EQ(std::ranges::count(seen, number + expected), 1) << expected;
     EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end()) << "a name stands for one sum of a step";
   }
+}
+
+/// A branch of C++ cuts the step into programs, and its condition is a program by itself.
+TEST(OwnStrategy, ANameStandsForOneSumInAllProgramsOfAStep) {
+  std::map<std::pair<std::int64_t, std::string>, std::set<double>> values;
+  const Strategy strategy(two_devices(), [&](const ReplicaSum& sum, const std::vector<Tensor>& parts) {
+    const std::vector<Tensor> all = plain_sum(parts);
+    values[{sum.step, sum.name}].insert(all[0].item());
+    return all;
+  });
+  const auto step = function([](Tensor x) {
+    const Tensor most = all_reduce_sum(reduce_max(x));
+    Tensor result = all_reduce_sum(reduce_mean(x));
+    if (greater(most, 10)) result = result + all_reduce_sum(reduce_min(x));
+    if (greater(all_reduce_sum(reduce_sum(x)), 0)) result = result * 2;
+    return result + all_reduce_sum(reduce_mean(square(x)));
+  });
+  for (const float scale : {1.0f, 2.0f, 1.0f, 3.0f})
+    for (const std::int64_t rows : {4, 6})
+      strategy.run(step, constant(std::vector{1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}).rows(0, rows) * scale);
+  EXPECT_GE(values.size(), 8 * 4);
+  for (const auto& [key, seen] : values) EXPECT_EQ(seen.size(), 1) << key.first << ' ' << key.second;
 }
 
 TEST(OwnStrategy, AddsASumThatTheStepBranchesOn) {

@@ -267,7 +267,7 @@ TEST_F(ParameterServers, AServerComesBackWithItsValues) {
 }
 
 TEST_F(ParameterServers, SayThatAServerHasLostItsValues) {
-  expect_errors(run("server again, blank", 2, 1), 2, "started anew without a checkpoint");
+  expect_errors(run("server again, blank", 2, 1), 2, "restarted without a checkpoint");
 }
 
 TEST_F(ParameterServers, NameTheServerThatIsLost) {

@@ -322,7 +322,7 @@ TEST(ParameterServer, SaysWhatAStepHasThrown) {
   }
   EXPECT_THROW({ strategy.join(); }, Error);
   expect_error<Unavailable>([&] { strategy.schedule(step, TableOfTest::batch(0)); },
-                            {"strategy.schedule", "has failed before", "make a strategy anew"});
+                            {"strategy.schedule", "has failed before", "make the strategy again"});
   expect_error<Unavailable>([&] { strategy.join(); }, {"strategy.join", "has failed before"});
 }
 

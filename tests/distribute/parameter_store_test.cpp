@@ -1,9 +1,9 @@
 /// One parameter server by questions: a push counts once and in its order, versions are kept, what is written down
 /// comes back, and wrong questions get an answer.
-#include "gradus/distribute/parameter_store.h"
+#include "gradus/distribute/parameter_servers/parameter_store.h"
 #include <gtest/gtest.h>
 #include <random>
-#include "gradus/distribute/parameter_client.h"
+#include "gradus/distribute/parameter_servers/parameter_client.h"
 #include "tests/errors.h"
 #include "tests/test_directory.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 #include "gradus/distribute/cluster.h"
-#include "gradus/distribute/transport.h"
+#include "gradus/distribute/messages/transport.h"
 #include "tests/components.h"
 
 namespace gradus {

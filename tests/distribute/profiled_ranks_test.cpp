@@ -2,6 +2,7 @@
 /// 2 ms to send, in the calls themselves: so much they last at least.
 #include <gtest/gtest.h>
 #include <thread>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "gradus/profile/timeline.h"
 #include "tests/distribute/strategies_as_threads.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <condition_variable>
 #include <mutex>
-#include "gradus/distribute/meeting.h"
+#include "gradus/distribute/membership/meeting.h"
 #include "gradus/gradus.h"
 #include "tests/distribute/processes_as_ranks.h"
 

@@ -1,10 +1,10 @@
 /// The desk of steps, asked as processes ask it.
-#include "gradus/distribute/step_desk.h"
+#include "gradus/distribute/parameter_servers/step_desk.h"
 #include <gtest/gtest.h>
 #include <array>
 #include <thread>
 #include "gradus/base/version.h"
-#include "gradus/distribute/step_member.h"
+#include "gradus/distribute/parameter_servers/step_member.h"
 
 namespace gradus::step_desk_test {
 namespace {

@@ -1,6 +1,6 @@
 #include "tests/distribute/strategies_as_threads.h"
 #include <thread>
-#include "gradus/distribute/worker_group.h"
+#include "gradus/distribute/mirrored/worker_group.h"
 #include "gradus/ops/random_state.h"
 
 namespace gradus {

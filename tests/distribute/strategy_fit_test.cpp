@@ -2,6 +2,7 @@
 /// another one; losses and metrics of all rows; one loss scale.
 #include <gtest/gtest.h>
 #include <cmath>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "tests/distribute/trained.h"
 #include "tests/test_directory.h"

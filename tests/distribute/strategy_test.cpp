@@ -1,5 +1,6 @@
 /// Strategies on logical devices: equal bits for any number of replicas, the gradient of the global batch whatever the
 /// division, what comes back, and what is refused.
+#include "gradus/base/rooms.h"
 #include "gradus/distribute/strategy.h"
 #include <gtest/gtest.h>
 #include <functional>

@@ -1,6 +1,6 @@
 /// Sums on their way between ranks: their bits, in whatever order a rank comes to its parts, and that they move while
 /// it computes.
-#include "gradus/distribute/sum_buckets.h"
+#include "gradus/distribute/collectives/sum_buckets.h"
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cstring>

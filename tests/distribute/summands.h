@@ -4,7 +4,8 @@
 #include <cstring>
 #include <vector>
 #include "gradus/base/hash.h"
-#include "gradus/distribute/collectives.h"
+#include "gradus/base/rooms.h"
+#include "gradus/distribute/collectives/collectives.h"
 #include "gradus/tensor/dtype.h"
 
 namespace gradus {

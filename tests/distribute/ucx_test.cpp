@@ -1,6 +1,6 @@
 /// Messages by UCX between processes of this machine: the same bits by shared memory and by TCP, and what becomes of
 /// the others when a rank is killed, stopped, or sends what nobody expects. Skipped where UCX is not there.
-#include "gradus/distribute/ucx.h"
+#include "gradus/distribute/messages/ucx.h"
 #include <gtest/gtest.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 #include "gradus/base/input_file.h"
-#include "gradus/distribute/component.h"
+#include "gradus/distribute/messages/component.h"
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/distribute/summands.h"
 #include "tests/environment_variables.h"

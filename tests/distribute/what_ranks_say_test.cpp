@@ -8,7 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include "gradus/distribute/worker_group.h"
+#include "gradus/distribute/mirrored/worker_group.h"
 #include "gradus/gradus.h"
 #include "tests/distribute/processes_as_ranks.h"
 #include "tests/environment_variables.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <numeric>
+#include "gradus/base/rooms.h"
 #include "gradus/fitting/dense.h"
 #include "gradus/fitting/least_squares.h"
 #include "gradus/fitting/limited_memory.h"
@@ -12,7 +13,7 @@
 #include "gradus/fitting/robust_loss.h"
 #include "tests/threads.h"
 
-namespace gradus::fitting::parts_test {
+namespace gradus::detail::fitting::parts_test {
 namespace {
 
 Matrix made(std::size_t rows, std::size_t columns, double seed = 1) {
@@ -176,4 +177,4 @@ TEST(FittingParts, RobustLossesHaveTheGradientOfTheirCost) {
 }
 
 }  // namespace
-}  // namespace gradus::fitting::parts_test
+}  // namespace gradus::detail::fitting::parts_test

@@ -1,5 +1,6 @@
 /// Files of HDF5 come back as they were written, and no damage passes or harms. What Keras writes is read in
 /// tests/train/keras_files_test.cpp, what is written here is read by Keras in the longer tests.
+#include "gradus/base/rooms.h"
 #include "gradus/formats/hdf5.h"
 #include <gtest/gtest.h>
 #include <cstring>

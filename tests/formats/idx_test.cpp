@@ -1,4 +1,5 @@
 /// IDX files: what is written is read, plain and gzip; what is broken is an error that says where; writing is atomic.
+#include "gradus/base/rooms.h"
 #include "gradus/formats/idx.h"
 #include <gtest/gtest.h>
 #include <signal.h>

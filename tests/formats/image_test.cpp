@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/image.h"
 #include "gradus/formats/png_writer.h"

@@ -1,4 +1,5 @@
 /// Arrays of every dtype through a safetensors file, and files that are none.
+#include "gradus/base/rooms.h"
 #include "gradus/formats/safetensors.h"
 #include "tests/errors.h"
 #include "tests/test_directory.h"

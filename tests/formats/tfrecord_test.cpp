@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/crc32c.h"
 #include "gradus/formats/tfrecord.h"
 #include "gradus/base/input_file.h"

@@ -1,6 +1,7 @@
 /// What ops outside of any function allocate once they have run before: nothing.
 #include <gtest/gtest.h>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/function/function.h"
 #include "gradus/graph/graph.h"
 #include "gradus/ops/constant.h"

@@ -2,7 +2,7 @@
 /// devices of the processor stand for what a machine may have.
 #include <gtest/gtest.h>
 #include <random>
-#include "gradus/backend/shared_executables.h"
+#include "gradus/backend/parts/shared_executables.h"
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 #include "tests/fake_device.h"

@@ -202,7 +202,7 @@ double largest_difference(const std::vector<Bytes>& a, const std::vector<Bytes>&
 class EachPass : public testing::TestWithParam<Row> {
  protected:
   std::shared_ptr<const CpuProgram> compiled(Names disable) const {
-    return compile(step_.graph, {.disable = std::move(disable), .max_bytes = budget_});
+    return cpu_backend::compile(step_.graph, {.disable = std::move(disable), .max_bytes = budget_});
   }
   void expect_same(const CpuProgram& program, const std::string& way) const {
     const std::vector<Bytes> results = results_of(program, step_);
@@ -255,7 +255,7 @@ TEST_P(EachPass, WithoutAnyAndInterpretedTheBitsAreTheSame) {
   for (const std::string_view pass : pass_names())
     if (pass != "winograd") all.emplace_back(pass);
   expect_same(*compiled(all), "without any");
-  expect_same(*compile(step_.graph, {.tier = Tier::interpreted}), "interpreted");
+  expect_same(*cpu_backend::compile(step_.graph, {.tier = Tier::interpreted}), "interpreted");
   for (const int number : {1, 3}) {
     const Threads other(number);
     expect_same(*usual_, text(number, " threads"));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <cstring>
 #include "gradus/backend/cpu/isa.h"
+#include "gradus/base/rooms.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/ops/constant.h"

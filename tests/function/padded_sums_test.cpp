@@ -5,6 +5,7 @@
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/ops/creation.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/image.h"
 #include "gradus/ops/numeric.h"
 #include "gradus/ops/random.h"

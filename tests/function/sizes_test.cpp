@@ -1,6 +1,7 @@
 /// Sizes that vary, and C++ that reads them: whatever it does with a size, a call gives what the C++ gives for it.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include "gradus/base/rooms.h"
 #include "gradus/function/function.h"
 #include "gradus/function/variable.h"
 #include "gradus/gradients/functional.h"

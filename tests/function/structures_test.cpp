@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/gradients/tape.h"

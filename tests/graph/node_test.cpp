@@ -1,4 +1,5 @@
 /// Nodes: who holds them, and the order in which they were made.
+#include "gradus/base/rooms.h"
 #include "gradus/graph/node.h"
 #include <gtest/gtest.h>
 #include <thread>

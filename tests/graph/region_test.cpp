@@ -1,4 +1,5 @@
 /// Regions: tracing, captures, replay, text.
+#include "gradus/base/rooms.h"
 #include "gradus/graph/region.h"
 #include <gtest/gtest.h>
 #include <random>

@@ -35,7 +35,7 @@ def problems(headers):
     by_place, by_name = {}, set()
     for path, text in headers.items():
         code = re.sub(r"//[^\n]*", "", text)
-        code = re.sub(r"namespace detail \{.*?\n\}", "", code, flags=re.S)
+        code = re.sub(r"namespace detail(?:::inline rooms)? \{.*?\n\}", "", code, flags=re.S)
         for name, parameters in DECLARATION.findall(code):
             if AXIS.search(parameters):
                 by_place[name] = path

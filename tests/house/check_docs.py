@@ -24,7 +24,12 @@ STATUS = re.compile(r"- \*\*Status:\*\* (?:holds|partly replaced by (\d+)|replac
 ROW = re.compile(r"\| (\d+) \|")
 # The name `gradus` on PyPI belongs to somebody else: whoever installs it gets a stranger's code.
 STRANGER = re.compile(r"\bpip3?\s+(?:install|download)\b[^\n`]*?[\s\"']gradus(?![\w./-])")
-QUOTED = re.compile(r"\bdecisions? (\d+)")
+QUOTED = re.compile(r"\b[Dd]ecisions? (\d+(?: and \d+)*)")
+# "How" of a decision is short; "Detail", before the status, has the rest.
+HOW = re.compile(r"- \*\*How:\*\* (.*(?:\n  .*)*)")
+MASKED = re.compile(r"`[^`]*`|\([^()]*\)|\[[^\]]*\]")
+END_OF_SENTENCE = re.compile(r"[.!?][*)\"']*(?=\s|$)")
+SENTENCES_OF_HOW, WORDS_OF_HOW = 2, 45
 
 
 def documents(root):
@@ -116,6 +121,18 @@ def decision_pages(pages):
     return {path: lines for path, lines in pages.items() if path.parent == DECISIONS and path != INDEX}
 
 
+def check_how(pages):
+    """That a decision says how in a few words first."""
+    for path, lines in decision_pages(pages).items():
+        text = "\n".join(lines)
+        for match in HOW.finditer(text):
+            words, sentences = len(match[1].split()), len(END_OF_SENTENCE.findall(MASKED.sub("x", match[1])))
+            if sentences > SENTENCES_OF_HOW and words > WORDS_OF_HOW:
+                yield (path, text.count("\n", 0, match.start()) + 1,
+                       f"How has {sentences} sentences and {words} words: leave {SENTENCES_OF_HOW} sentences or "
+                       f"{WORDS_OF_HOW} words, and put the rest before the status as `- **Detail:** ...`")
+
+
 def row_of(path, heading):
     return f"| {heading[2]} | [{heading[3]}]({path.name}#{anchor(heading[1])}) | {path.stem} |"
 
@@ -159,7 +176,7 @@ def check_quotes(root, pages):
     for path, lines in texts:
         for number, line in enumerate(lines, 1):
             yield from ((path, number, f"there is no decision {n}: name one of docs/decisions")
-                        for n in QUOTED.findall(line) if int(n) not in known)
+                        for quoted in QUOTED.findall(line) for n in quoted.split(" and ") if int(n) not in known)
 
 
 def check_installations(root, pages):
@@ -185,6 +202,7 @@ def findings(root):
         yield from (f"{p}:{n}: {problem}" for p, n, problem in check_width(path, lines))
         yield from (f"{p}:{n}: {problem}" for p, n, problem in check_compiled(root, path, lines))
     yield from (f"{p}:{n}: {problem}" for p, n, problem in check_decisions(pages))
+    yield from (f"{p}:{n}: {problem}" for p, n, problem in check_how(pages))
     yield from (f"{p}:{n}: {problem}" for p, n, problem in check_quotes(root, pages))
     yield from (f"{p}:{n}: {problem}" for p, n, problem in check_installations(root, pages))
 

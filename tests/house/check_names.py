@@ -3,8 +3,9 @@
     check_names.py ROOT [COMPILER]
 
 1. `using namespace gradus;` brings in all that gradus.h declares in gradus::, also by the headers that it leads to. Each
-   of these names is documented (docs/api) or is in LEFT, which only gets shorter: what is internal is in
-   gradus::detail, or in a namespace of its own.
+   of these names is documented (docs/api) or is in LEFT with its reason: what is internal is in gradus::detail. Names
+   that the rooms share are in gradus::detail::rooms, and gradus/base/rooms.h, which no such header includes, brings
+   them into gradus:: for the rooms.
    With a compiler, a program with types of its own by such names is compiled.
 2. Optimizers, losses and metrics of the library can be made from their names (gradus/train/named_parts), or MADE_BY_HAND
    says why not.
@@ -16,40 +17,10 @@ import sys
 
 INCLUDE = re.compile(r'^#include "(gradus/[^"]+)"', re.M)
 
-# Names of the rooms that public headers show in gradus::, by room. Not for new ones.
+# Names that stay in gradus:: without a page of the reference, each with its reason.
 LEFT = {
-    "advice": "Training TrainingCopy",
-    "base": "Allowed KeptOnThread Nesting Ref RefCounted check_number check_options checked_options "
-            "fail_range hash_of_bytes mix notice notice_end_elsewhere show_progress shows_progress_on_stderr "
-            "steady_seconds tenths_of_seconds type_name",
-    "data": "StateOfTensors arity_of call_with call_with_state element_of packed packed_spec require_no_trace "
-            "tensor_at to_element to_fields to_state unpacked with_state with_state_t with_tensors "
-            "with_tensors_t",
-    "distribute": "replica_result",
-    "fitting": "fitting",
-    "function": "Body Called FunctionArgument FunctionResult ReadListener Setup Signature StaticArguments "
-            "TracedFunction VariableCell WatchedFields WatchedFlag WatchedSetup WatchedState argument_leaf "
-            "changes_of_setups check_declared check_declared_devices difference generalize is_same_kind match "
-            "note_change_of_setup places_of result_leaf traced traced_t with_fixed write_stablehlo",
-    "gradients": "AddedRows GradientPart",
-    "graph": "ActiveCall ActivityLog AnyOp CallContext CallKeys CallScope CallSeed Captured Context Cotangents "
-            "FieldScope Flattened In Inputs Lent Node OpRecord OpTable OpType OutermostCall OutsideOfCalls "
-            "OverShards Pending Region RegionTrace RunListener SequenceMask ShardRun Specs Takes Tensors "
-            "Trace ValueCell View apply capture concatenated dispose flatten given_subscripts has_rows "
-            "make_node new_sequence parse_op parse_region registered_ops renumber replay specs_of takes",
-    "nn": "BuildingScope CallLosses ChannelFlow ChannelList Copying FieldVisitor FoundCache FoundParts "
-            "Layer LostMaskNotice NetCall NetLayer StepScope Structure TrialScope add_fields_to check_labels "
-            "check_same_shape fail_as_module fitted_weight is_left_out is_sigmoid is_softmax joint_weight "
-            "labels_that_count spread_mask visit_fields warn_if_mode_unsaid weight_beside without_mask",
-    "ops": "MaskedRows WithPullback as_argument as_arguments as_indices broadcasts_to conv element_count "
-            "element_positions extent fill fill_like flat_positions gather_elements iota iota_along "
-            "joined_rows masked_rows numpy_matmul recomputed repeat_rows require_not_negative scalar_like "
-            "slice_axis slice_within sum_to with_gradient wrapped_indices",
-    "profile": "ProfileListener ProfileTimeline",
-    "tensor": "Buffer DeviceMemory OnLogicalDevice memory require_present set_device_count",
-    "text": "IdRows IndexTable IndexTableSetup TermCounts TextEncoding in_mode padded_ids",
-    "train": "ExaminedOutput FactDifference GoesBy TrainingFacts check_agreement differences facts_of "
-            "number_of rule_of value_of",
+    "Allowed": "rows of the tables of some 60 option structs: Allowed::positive(\"epsilon\")",
+    "conv": "deleted: the compiler's error names conv1d, conv2d, conv3d",
 }
 # Options that have no default, or a y or a prediction of another form.
 MADE_BY_HAND = {
@@ -113,18 +84,21 @@ def check_namespace(root):
     import declarations
     import for_doxygen
     documented, declared = names_in(root, for_doxygen, declarations)
-    left = {name for names in LEFT.values() for name in names.split()}
+    if "gradus/base/rooms.h" in headers_behind(root):
+        yield "gradus/base/rooms.h: gradus.h leads to it, so programs see the names of the rooms: write detail::Node there"
     for name, path in sorted(declared.items(), key=lambda item: item[::-1]):
-        if name not in documented | left and name != "detail":
+        if name not in documented | set(LEFT) and not name.startswith("detail"):
             yield (f"{path}: {name} is in gradus:: and has no documentation, so it is in the way of a program's own "
-                   f"{name}: put it into gradus::detail, or say what it is (///) above \"For the rooms of the library\"")
-    for name in sorted(left - (set(declared) - documented)):
+                   f"{name}: put it into gradus::detail (gradus/base/rooms.h), or say what it is (///)")
+    for name in sorted(set(LEFT) - (set(declared) - documented)):
         yield f"tests/house/check_names.py: {name} is in LEFT, but no longer in the way: take it out"
 
 
 # Names that programs have, and that the library has within detail.
 OWN_NAMES = ("Copies Views Calls Controls Emits Reduces Indexes Aliases Expands Inlines Unary Binary Ternary IsOp HasName "
-             "Stage Reading BatchReaders PipelineChanges Task Examined Setting Slot Shared Updated StepNumbers number").split()
+             "Stage Reading BatchReaders PipelineChanges Task Examined Setting Slot Shared Updated StepNumbers number "
+             "Node Layer Context Buffer Region View Trace Structure Pending Training Ref Inputs Signature Body Setup Specs "
+             "memory fitting mix notice extent fill match difference apply replay capture").split()
 
 
 def check_program(root, compiler):

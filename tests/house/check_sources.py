@@ -11,6 +11,8 @@ import sys
 # A room includes from itself and from rooms before it in this list; gradus.h, the one include of users, is last.
 ROOMS = ("base tensor scalar graph ops interop autodiff compiler backend function gradients fitting formats data text nn optim "
          "distribute train erased onnx profile advice").split()
+# Folders of a room, each after those that it includes from. Headers of users lie above them, in the room itself.
+PARTS = {"distribute": "cluster messages collectives membership mirrored parameter_servers".split()}
 FOLDERS = ["gradus", "apps", "examples", "tests", "bench", "fuzz", "python"]
 CODE = {".h", ".cpp"}
 LONGEST = 600
@@ -94,6 +96,23 @@ def check_include(root, path, quote, target):
     if rank(other) > rank(room):
         return (f"room {room} includes from {other}, which stands after it: move what is needed into {room} or a room "
                 f"before it")
+    return check_part(path, pathlib.PurePosixPath(target)) if room == other and room in PARTS else None
+
+
+def check_part(path, target):
+    """What is wrong with an include within a room that has PARTS, or nothing."""
+    parts = PARTS[path.parts[1]]
+    here, there = (found.parts[2] if len(found.parts) > 3 else None for found in (path, target))
+    for part in (here, there):
+        if part is not None and part not in parts:
+            return f"{part} is no folder of {path.parts[1]}: use one of {' '.join(parts)}"
+    if there is None or here == there:
+        return None
+    if here is None:
+        return (f"a header for users includes {target}, from within: announce the type, and include it in the .cpp"
+                if path.suffix == ".h" else None)
+    if parts.index(there) > parts.index(here):
+        return f"{here} includes from {there}, which stands after it: move what is needed into {here} or a folder before it"
     return None
 
 

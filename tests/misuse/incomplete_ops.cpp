@@ -1,5 +1,6 @@
 // Ops that lack something: each must be refused by one line that says what to add. CASE 0 lacks nothing. The line of a
 // case ends in what the compiler has to say (check_incomplete_ops.py tries them all).
+#include "gradus/base/rooms.h"
 #include "gradus/graph/tensor.h"
 using namespace gradus;
 

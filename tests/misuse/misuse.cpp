@@ -380,7 +380,7 @@ int main() {
   // says: one of strings is mapped to numbers before
   fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(Strings{"a"}, x));
 #elif CASE == 104
-  // says: an aggregate of more than 32 fields: group some of them in a struct of their own
+  // "an aggregate of more than 32 fields", in more lines than other cases have
   struct Wide {
     Tensor a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag;
   };

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <list>
 #include <unordered_map>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 #include "tests/test_directory.h"

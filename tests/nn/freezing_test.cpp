@@ -1,5 +1,6 @@
 /// Freezing: what is trained, what moves, in which order calls may come, and that compiled functions follow.
 #include <gtest/gtest.h>
+#include "gradus/base/rooms.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/gradus.h"
 #include "gradus/nn/layer.h"

@@ -2,6 +2,7 @@
 #include "tests/nn/keras_values.h"
 #include <gtest/gtest.h>
 #include <algorithm>
+#include "gradus/base/rooms.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/activity_regularization.h"

@@ -1,6 +1,7 @@
 /// What runs within a model's call and is none of its layers is an error that says how to mend it.
 #include <gtest/gtest.h>
 #include <thread>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 

@@ -1,4 +1,5 @@
 /// Layers and modules: values, modes, names, copies, and what is refused.
+#include "gradus/base/rooms.h"
 #include "gradus/nn/layers.h"
 #include <gtest/gtest.h>
 #include <cmath>

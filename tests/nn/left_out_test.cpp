@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 

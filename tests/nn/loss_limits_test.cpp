@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <sstream>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "gradus/ops/crossentropy.h"
 

@@ -1,4 +1,5 @@
 /// Losses against double loops, their gradients, their weights, and what they refuse.
+#include "gradus/base/rooms.h"
 #include "gradus/nn/losses.h"
 #include <gtest/gtest.h>
 #include "gradus/base/notice.h"

@@ -1,6 +1,7 @@
 /// Losses over whole sequences, and the masks of their predictions.
 #include <gtest/gtest.h>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "gradus/graph/mask.h"
 #include "tests/errors.h"

@@ -3,6 +3,7 @@
 /// Layers that cannot see to that drop the mask.
 #include <gtest/gtest.h>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "gradus/nn/call_scope.h"
 #include "gradus/graph/mask.h"

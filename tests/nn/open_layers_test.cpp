@@ -2,6 +2,7 @@
 /// training, what the layer gives op by op.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include "gradus/base/rooms.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/attention.h"

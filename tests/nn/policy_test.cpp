@@ -1,6 +1,7 @@
 /// Policies: which types layers compute in and keep, loss scales of models and their copies, and what is refused.
 #include <gtest/gtest.h>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/gradus.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <functional>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/image.h"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <sstream>
 #include "gradus/base/print.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "tests/threads.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/base/threads.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"

@@ -1,6 +1,7 @@
 /// Factorizations of matrices of many rows: errors by the measures of LAPACK's tests, singular matrices, gradients.
 #include <gtest/gtest.h>
 #include <thread>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "tests/threads.h"
 

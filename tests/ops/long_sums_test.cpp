@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/creation.h"

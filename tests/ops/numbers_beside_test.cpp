@@ -2,6 +2,7 @@
 /// tensor's dtype, as beside operators; what the dtype cannot hold is refused.
 #include <gtest/gtest.h>
 #include <functional>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 

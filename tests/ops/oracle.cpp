@@ -1,6 +1,7 @@
 /// Flattens the history of a tensor and asks the oracle.
 #include "tests/ops/oracle.h"
 #include <set>
+#include "gradus/base/rooms.h"
 #include "gradus/graph/graph.h"
 #include "tests/reference/oracle.h"
 

@@ -1,6 +1,7 @@
 /// Rows of comparisons, logic, choice, casts and constants.
 #include <cmath>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "tests/ops/rows.h"

@@ -277,7 +277,8 @@ std::vector<Row> weights() {
   const auto add = [&](std::string name, const KernelConvolution& op, std::vector<std::vector<Shape>> shapes,
                        const Geometry& geometry, const Numbers& kernel) {
     rows.push_back(row_of(
-        std::move(name), {"kernel_convolution"}, [op](In in) { return gradus::apply(op, in); }, std::move(shapes),
+        std::move(name), {"kernel_convolution"}, [op](In in) { return gradus::detail::apply(op, in); },
+        std::move(shapes),
         [=](Arrays in) {
           Geometry g = geometry;
           g.size = spatial_of(in[1]);

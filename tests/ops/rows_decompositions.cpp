@@ -1,4 +1,5 @@
 /// Rows of decompositions. Signs of vectors are free, so results are made of which they drop out.
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/decompositions.h"
 #include "gradus/ops/diagonals.h"

@@ -256,12 +256,13 @@ std::vector<Row> other_rows() {
   };
   const Operand taps{.low = -1, .high = 4, .dtype = i32, .has_gradient = false};
   rows.push_back(row_of("window_select", {"window_select"},
-                        [](In in) { return gradus::apply(WindowSelect{{2, 2}, {2, 1}, {1, 2}, {1, 1}}, in); }, {}, {}));
+                        [](In in) { return gradus::detail::apply(WindowSelect{{2, 2}, {2, 1}, {1, 2}, {1, 1}}, in); },
+                        {}, {}));
   rows.back().operands.push_back(taps);
   rows.back().shapes = {{{1, 4, 3, 2}, {1, 3, 4, 2}}};
-  rows.push_back(row_of("window_deposit", {"window_deposit"},
-                        [](In in) { return gradus::apply(WindowDeposit{{2, 2}, {2, 1}, {1, 2}, {1, 1}, {4, 3}}, in); },
-                        {}, {}));
+  rows.push_back(row_of(
+      "window_deposit", {"window_deposit"},
+      [](In in) { return gradus::detail::apply(WindowDeposit{{2, 2}, {2, 1}, {1, 2}, {1, 1}, {4, 3}}, in); }, {}, {}));
   rows.back().operands.push_back(taps);
   rows.back().shapes = {{{1, 3, 4, 2}, {1, 3, 4, 2}}};
   rows.back().dtypes = {f32, f64, i32};

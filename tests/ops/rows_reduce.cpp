@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include "gradus/base/rooms.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/softmax.h"
 #include "tests/ops/rows.h"

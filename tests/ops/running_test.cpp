@@ -1,6 +1,7 @@
 /// Running extremes and log-sums along a size that is not known when tracing: values and gradients of every call equal
 /// those of known sizes.
 #include <gtest/gtest.h>
+#include "gradus/base/rooms.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/ops/constant.h"

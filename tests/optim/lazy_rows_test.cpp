@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <functional>
+#include "gradus/base/rooms.h"
 #include "gradus/function/function.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/gradients/batches.h"

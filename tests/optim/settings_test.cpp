@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/function/function.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"

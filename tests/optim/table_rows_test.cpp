@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include "gradus/base/rooms.h"
 #include "gradus/formats/safetensors.h"
 #include "gradus/function/function.h"
 #include "gradus/function/synchronize.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 #include "gradus/profile/timeline.h"
 #include "tests/allocations.h"

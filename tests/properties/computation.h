@@ -1,5 +1,6 @@
 /// A program with its gradients, as one function of its arguments with many results, run in one way or another.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/function/traced_function.h"
 #include "tests/properties/check.h"
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <stdexcept>
 #include "gradus/base/error.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"

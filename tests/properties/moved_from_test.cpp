@@ -2,6 +2,7 @@
 /// crashes, and nothing silently does something else. One row for each thing that is asked of each public object.
 #include <gtest/gtest.h>
 #include <sstream>
+#include "gradus/base/rooms.h"
 #include "gradus/data/dataset.h"
 #include "gradus/data/files.h"
 #include "gradus/function/function.h"

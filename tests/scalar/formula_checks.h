@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/rooms.h"
 #include "gradus/scalar/formulas.h"
 #include "gradus/scalar/interpret.h"
 #include "gradus/tensor/buffer.h"

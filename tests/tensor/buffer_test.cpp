@@ -1,4 +1,5 @@
 /// Buffers: layout, reuse, exact accounts, the limit's message, frees on other threads and after a thread's end.
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/buffer.h"
 #include <gtest/gtest.h>
 #include <atomic>

@@ -1,4 +1,5 @@
 /// Allocations that are made to fail: which one, what is counted, and that the accounts stay exact.
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/failing_allocation.h"
 #include <gtest/gtest.h>
 #include <optional>

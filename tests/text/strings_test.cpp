@@ -1,4 +1,5 @@
 /// Strings, and data sets of them: every stage hands them on as they are, a map on the host makes numbers of them.
+#include "gradus/base/rooms.h"
 #include "gradus/data/strings.h"
 #include <gtest/gtest.h>
 #include "gradus/data/text_dataset.h"

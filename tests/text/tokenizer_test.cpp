@@ -1,5 +1,6 @@
 /// Ids, masks, types and decoded texts of small tokenizers of every kind are those of Hugging Face's library, whose
 /// values reference/make_tokenizers.py stored.
+#include "gradus/base/rooms.h"
 #include "gradus/text/tokenizer.h"
 #include <gtest/gtest.h>
 #include "gradus/base/hash.h"

@@ -1,6 +1,7 @@
 /// Checkpoints from before the optimizer's first step: its slots are not there yet, and restoring gives the same
 /// training whatever the optimizer has done by then.
 #include <gtest/gtest.h>
+#include "gradus/base/rooms.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/gradus.h"
 #include "gradus/nn/layer.h"

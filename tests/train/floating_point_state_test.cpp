@@ -1,6 +1,7 @@
 /// What a program set of its floating-point state (fesetround, traps, subnormals) changes no bit of anything, with any
 /// number of threads, whether the pool, a program or a data set was made before or after; and the program keeps it.
 #include "tests/floating_point_states.h"
+#include "gradus/base/rooms.h"
 #include "gradus/formats/csv.h"
 #include "gradus/formats/image.h"
 #include "gradus/gradients/functional.h"

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 #include "gradus/nn/layers.h"
 #include "gradus/ops/constant.h"
 #include "gradus/optim/optimizers.h"

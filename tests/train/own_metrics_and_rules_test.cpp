@@ -79,7 +79,8 @@ TEST(OwnMetrics, MistakesAreNamed) {
   const auto gather = [](const Tensor&, const Tensor& p, const Tensor&) { return reshape(reduce_sum(p), {1}); };
   const auto finish = [](std::span<const double> t) { return t[0]; };
   EXPECT_THROW(Metric("", 1, gather, finish), InvalidArgument);
-  EXPECT_THROW(Metric("m", 0, gather, finish), InvalidArgument);
+  for (const std::int64_t count : {0, -1, -5})
+    expect_says(error_of<InvalidArgument>([&] { Metric("m", count, gather, finish); }), text("it has ", count));
   EXPECT_THROW(Metric("m", 1, gather, Metric::Finish()), InvalidArgument);
   EXPECT_THROW(Metric::weights(ones({3}), ones({4})), InvalidArgument);
 }
@@ -142,6 +143,55 @@ TEST(OwnRules, OptionsOfAllOptimizersHold) {
     Wrong() : Optimizer(std::make_shared<HeavyBallRule>(0.0), {.learning_rate = -1.0}) {}
   };
   expect_says(error_of<InvalidArgument>([] { Wrong(); }), "heavy_ball");
+}
+
+/// HeavyBall with what a rule may get wrong.
+struct WrongRule final : UpdateRule {
+  enum class Mistake { no_state, state_of_rows, no_slots, other_shape, other_dtype, empty_variable };
+  const Mistake mistake;
+  explicit WrongRule(Mistake m) : mistake(m) {}
+  std::string_view name() const override { return "wrong"; }
+  std::vector<Slot> slots() const override { return {{.name = "momentum"}}; }
+  std::vector<double> joint_state() const override { return {1}; }
+  Shared share(const StepNumbers& step, std::span<const Tensor> joint) const override {
+    if (mistake == Mistake::no_state) return {{step.learning_rate}, {}};
+    if (mistake == Mistake::state_of_rows) return {{step.learning_rate}, {stack({joint[0], joint[0]})}};
+    return {{step.learning_rate}, {joint[0]}};
+  }
+  Updated update(const Tensor& w, const Tensor& g, std::span<const Tensor> slots,
+                 std::span<const Tensor> shared) const override {
+    const Tensor m = slots[0] - shared[0] * g;
+    if (mistake == Mistake::no_slots) return {w + m, {}};
+    if (mistake == Mistake::other_shape) return {w + m, {reduce_sum(m) + stack({m, m})}};
+    if (mistake == Mistake::other_dtype) return {w + m, {cast(m, i32)}};
+    return {mistake == Mistake::empty_variable ? Tensor() : w + m, {m}};
+  }
+};
+struct Wrong : Optimizer {
+  Wrong(WrongRule::Mistake mistake, bool use_ema)
+      : Optimizer(std::make_shared<WrongRule>(mistake), {.learning_rate = 0.1, .use_ema = use_ema}) {}
+};
+
+TEST(OwnRules, ARuleThatGivesOtherValuesThanItDeclaresIsNamed) {
+  using enum WrongRule::Mistake;
+  const std::pair<WrongRule::Mistake, const char*> cases[] = {
+      {no_state, "0 next values of the joint state"},
+      {state_of_rows, "expected f64 scalars"},
+      {no_slots, "0 slots"},
+      {other_shape, "slot 0 as f32[2,3]"},
+      {other_dtype, "slot 0 as i32[3]"},
+      {empty_variable, "the variable as an empty tensor"},
+  };
+  for (const auto& [mistake, says] : cases)
+    for (const bool use_ema : {false, true}) {
+      const Variable v(ones({3}));
+      Wrong optimizer(mistake, use_ema);
+      const std::string message = error_of<InvalidArgument>(
+          [&] { optimizer.apply_gradients(Gradients(Variables{v}, std::vector{ones({3})}, constant(1.0f))); });
+      expect_says(message, says);
+      expect_says(message, "optimizer wrong");
+      EXPECT_EQ(v.value().to_vector<float>(), (std::vector<float>{1, 1, 1}));
+    }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 /// Pruning in fit: the schedule, the steps at which masks change, and that nothing brings a weight back.
+#include "gradus/base/rooms.h"
 #include "gradus/train/pruning.h"
 #include <gtest/gtest.h>
 #include <cmath>

@@ -1,5 +1,6 @@
 /// fit with checkpoints: what was interrupted anywhere and resumed in new objects ends in the bits of what was not.
 #include <gtest/gtest.h>
+#include "gradus/base/rooms.h"
 #include "gradus/nn/normalization.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"

@@ -98,7 +98,8 @@ TEST(ResumedCallbacks, WithoutAPartnerAreNamedInTheLine) {
   EXPECT_EQ(
       other.said,
       text("gradus: the training of ", directory.path().string(),
-           " goes on after step 8 in epoch 3 of 3; callbacks that begin anew, since the checkpoint has no state of "
+           " goes on after step 8 in epoch 3 of 3; callbacks that start from the beginning, since the checkpoint has "
+           "no state of "
            "them: early_stopping of loss; state in the checkpoint that is not used, since the program has no such "
            "callback: early_stopping\n"));
 }

@@ -2,6 +2,7 @@
 /// for the same words.
 #include <gtest/gtest.h>
 #include <filesystem>
+#include <fstream>
 #include "gradus/base/input_file.h"
 #include "gradus/gradus.h"
 #include "tests/errors.h"
@@ -175,19 +176,24 @@ TEST(SavedVocabularies, DamagedOnesAreRefusedAndNothingChanges) {
     const char* says;
     Change change;
   };
-  std::string large = R"({"class_name": "TextVectorization", "config": {"max_tokens": 20, "vocabulary": ["", "[UNK]")";
-  for (int i = 0; i < 40; ++i) large += ", \"w" + std::to_string(i) + '"';
+  Model<Net> model;
+  adapt_all(model);
+  std::string large = model->made_of.words.saved_text();  // with more terms than max_tokens
+  constexpr std::string_view unknown = "\"[UNK]\"";
+  std::string terms;
+  for (int i = 0; i < 40; ++i) terms += ", \"w" + std::to_string(i) + '"';
+  large.insert(large.find(unknown, large.find("\"vocabulary\"")) + unknown.size(), terms);
   const Case cases[] = {
       {"made_of/words/vocabulary.json", replaced(words, bytes_of_text("{\"class_name\": \"TextVec"))},
       {"its class_name is `StringLookup`", replaced(words, bytes_of_text(R"({"class_name": "StringLookup"})"))},
       {"expected a text as u8", replaced(words, zeros({3}))},
-      {"max_tokens is 20", replaced(words, bytes_of_text(large + "]}}"))},
+      {"max_tokens is 20", replaced(words, bytes_of_text(large))},
+      {"max_tokens", replaced(words, bytes_of_text(R"({"class_name": "TextVectorization", "config": {"max_tokens": )"
+                                                   R"(4611686018427387904, "vocabulary": ["", "[UNK]", "a"]}})"))},
       {"no `model`", replaced("tokenizer/tokenizer.json", bytes_of_text("{}"))},
   };
   const EmptyTestDirectory folder;
   const fs::path file = folder.path() / "model.npz";
-  Model<Net> model;
-  adapt_all(model);
   const std::vector<Tensor> before = results(model);
   save_npz(file, model);
   const NamedTensors arrays = load_npz(file);
@@ -200,6 +206,89 @@ TEST(SavedVocabularies, DamagedOnesAreRefusedAndNothingChanges) {
     for (const bool strict : {true, false})
       expect_error<DataError>([&] { load_npz(file, model, {.strict = strict}); }, {each.says});
     expect_equal(results(model), before);
+  }
+}
+
+/// Options of a file may ask for any amount of memory: they are compared before a layer is made of them.
+TEST(SavedVocabularies, OptionsOfADamagedFileTakeNoMemory) {
+  struct Net {
+    StringLookup words;
+    IntegerLookup numbers{{.max_tokens = 9, .output_mode = OutputMode::tf_idf, .pad_to_max_tokens = true}};
+    Dense dense{1};
+    Tensor operator()(Tensor x) const { return dense(x); }
+  };
+  const EmptyTestDirectory folder;
+  const fs::path file = folder.path() / "model.npz";
+  Model<Net> model;
+  model->words.set_vocabulary({"a", "b"});
+  model->numbers.set_vocabulary({4, 5}, {0.5, 0.25});
+  model.build({f32, {1, 2}});
+  save_npz(file, model);
+  const NamedTensors arrays = load_npz(file);
+  const std::pair<std::string, std::string> cases[] = {
+      {"words/vocabulary.json",
+       R"({"class_name": "StringLookup", "config": {"num_oov_indices": 1073741824, "vocabulary": ["a"]}})"},
+      {"numbers/vocabulary.json",
+       R"({"class_name": "IntegerLookup", "config": {"output_mode": "tf_idf", "pad_to_max_tokens": true, )"
+       R"("max_tokens": 2147483648, "vocabulary": [1], "idf_weights": [1]}})"}};
+  for (const auto& [name, content] : cases) {
+    NamedTensors changed = arrays;
+    replaced(name, bytes_of_text(content))(changed);
+    save_npz(file, changed);
+    EXPECT_THROW(load_npz(file, model), InvalidArgument) << name;
+  }
+  const std::string large =
+      R"({"class_name": "IntegerLookup", "config": {"output_mode": "tf_idf", "pad_to_max_tokens": )"
+      R"(true, "max_tokens": 4611686018427387904, "vocabulary": [1], "idf_weights": [1]}})";
+  std::ofstream(folder.path() / "numbers.json") << large;
+  expect_error<DataError>([&] { IntegerLookup::load(folder.path() / "numbers.json"); }, {"max_tokens"});
+}
+
+/// A field of another name in the program would keep its own vocabulary beside the weights of the checkpoint.
+TEST(SavedVocabularies, ACheckpointWithAVocabularyThatTheModelLacksIsRefused) {
+  struct Saved {
+    StringLookup words;
+    Dense dense{1};
+    Tensor operator()(Tensor x) const { return dense(x); }
+  };
+  struct Other {
+    StringLookup terms;
+    Dense dense{1};
+    Tensor operator()(Tensor x) const { return dense(x); }
+  };
+  const EmptyTestDirectory folder;
+  Model<Saved> saved;
+  Model<Other> other;
+  saved->words.set_vocabulary({"a", "b"});
+  other->terms.set_vocabulary({"c"});
+  saved.build({f32, {1, 2}});
+  other.build({f32, {1, 2}});
+  SGD optimizer({.learning_rate = 0.1});
+  Checkpoints({.directory = folder.path()}, saved, optimizer).save(1);
+  expect_error<InvalidArgument>([&] { Checkpoints({.directory = folder.path()}, other, optimizer).restore(); },
+                                {"words/vocabulary.json", "does not have"});
+  EXPECT_EQ(other->terms.get_vocabulary(false), (std::vector<std::string>{"c"}));
+}
+
+/// A Discretization has a text only if the data gave fewer boundaries than num_bins says.
+TEST(SavedVocabularies, ADiscretizationLoadsInOneOrderWhateverItsData) {
+  struct Net {
+    Discretization bins{{.num_bins = 4, .output_mode = OutputMode::one_hot}};
+    Dense dense{1};
+    Tensor operator()(Tensor x) const { return dense(bins(x)); }
+  };
+  const EmptyTestDirectory folder;
+  const fs::path file = folder.path() / "model.npz";
+  for (const Tensor& data : {random::stateless_normal({100}, constant({1, 2})), constant({1.0f, 1.0f, 2.0f})}) {
+    Model<Net> saved, fresh;
+    saved->bins.adapt(data);
+    saved.build({f32, {2}});
+    save_npz(file, saved);
+    load_vocabularies(file, fresh);
+    fresh.build({f32, {2}});
+    load_npz(file, fresh);
+    const Tensor x = constant({0.5f, 1.5f});
+    EXPECT_TRUE(bitwise_equal(fresh(x, inference), saved(x, inference)));
   }
 }
 

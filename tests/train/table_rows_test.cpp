@@ -2,6 +2,7 @@
 /// parts, and in memory that the rows bound.
 #include <gtest/gtest.h>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/gradus.h"
 
 namespace gradus::table_rows_test {

@@ -1,6 +1,7 @@
 /// fit, evaluate and predict by data whose number of elements is found out by reading, or that have no end.
 #include <gtest/gtest.h>
 #include <limits>
+#include "gradus/base/rooms.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/losses.h"
 #include "gradus/nn/metrics.h"

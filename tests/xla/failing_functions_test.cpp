@@ -1,6 +1,7 @@
 /// Each function of a plugin fails, when it is loaded and when it is used; runs that begin well and fail later.
 #include "tests/test_directory.h"
 #include "tests/xla/failing_plugin.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus::failing_functions_test {
 namespace {

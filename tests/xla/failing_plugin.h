@@ -6,6 +6,7 @@
 #include <string>
 #include "tests/errors.h"
 #include "tests/xla/plugin.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus::testing_plugin {
 

@@ -1,6 +1,7 @@
 /// Numbers that a compiler of a plugin may change beyond rounding: what it makes of them is held within bounds.
 #include <cmath>
 #include "tests/xla/plugin.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus::testing_plugin::numbers_test {
 namespace {

@@ -1,5 +1,6 @@
 /// MirroredStrategy on devices of one plugin: one executable of which each device runs a replica. Numbers are those of
 /// the processor's strategy, for batches that divide evenly and for others; nothing goes through the host.
+#include "gradus/base/rooms.h"
 #include "gradus/nn/embedding.h"
 #include "gradus/base/numbered.h"
 #include "gradus/nn/normalization.h"

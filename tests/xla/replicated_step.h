@@ -2,7 +2,7 @@
 /// Variable that is assigned.
 #pragma once
 #include <string>
-#include "gradus/backend/replicated_graph.h"
+#include "gradus/backend/parts/replicated_graph.h"
 #include "gradus/backend/xla/stablehlo.h"
 
 namespace gradus::testing_plugin {

@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/rooms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/scalar/interpret.h"
 #include "tests/xla/on_plugin.h"

@@ -2,6 +2,7 @@
 #include <random>
 #include <sstream>
 #include "gradus/backend/xla/plugins.h"
+#include "gradus/base/rooms.h"
 #include "gradus/graph/scope.h"
 #include "tests/xla/on_plugin.h"
 #include "tests/xla/plugin.h"

@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-std::shared_ptr<const CpuProgram> compile(Graph given, const CompileOptions& asked) {
+std::shared_ptr<const CpuProgram> cpu_backend::compile(Graph given, const CompileOptions& asked) {
   const HostFloats floats;
   const CompileActivity activity("compile");
   const bool compiles = asked.tier == Tier::compiled, budgeted = compiles && asked.max_bytes > 0;

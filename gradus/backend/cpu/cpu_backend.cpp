@@ -12,7 +12,7 @@ class CpuBackend final : public Backend {
   std::shared_ptr<const Executable> compile(Graph graph, const CompileOptions& options) override {
     CompileOptions here = options;
     here.target = {};
-    return gradus::compile(std::move(graph), here);
+    return cpu_backend::compile(std::move(graph), here);
   }
   std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) override {
     return gradus::planned_bytes(std::move(graph), symbols);

@@ -1,4 +1,5 @@
-/// Chains of one instruction from registers, and a pass over an array that the second cache holds.
+/// Chains of one instruction from registers, and a pass over an array that the second cache holds. Decision 391 has the
+/// reasons.
 #include "gradus/backend/cpu/thread_rates.h"
 #include <immintrin.h>
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/rate_kernels.h"
 #include "gradus/base/clock.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 #include <mutex>
 #include "gradus/backend/xla/plugin_device.h"
+#include "gradus/base/rooms.h"
 #include "gradus/tensor/buffer.h"
 
 namespace gradus::xla {

@@ -243,7 +243,7 @@ ExecutableReport XlaExecutable::report(std::span<const std::int64_t> symbols) co
     if (v.op) all.ops.emplace_back(v.op->name);
   all.bytes_read = static_cast<std::size_t>(bytes_of_all(specs_of(graph_.inputs, symbols)));
   all.bytes_written = static_cast<std::size_t>(bytes_of_all(specs_of(graph_.outputs, symbols)));
-  const std::int64_t bytes = arena_bytes(symbols);
+  const std::int64_t bytes = temporary_bytes(symbols);
   all.bytes_alive = static_cast<std::size_t>(bytes);
   all.device = {kind_, 0};
   ExecutableReport report{.kernels = {std::move(all)}, .arena_bytes = bytes, .temporary_bytes = bytes};
@@ -256,7 +256,7 @@ ExecutableReport XlaExecutable::report(std::span<const std::int64_t> symbols) co
   return report;
 }
 
-std::int64_t XlaExecutable::arena_bytes(std::span<const std::int64_t> symbols) const {
+std::int64_t XlaExecutable::temporary_bytes(std::span<const std::int64_t> symbols) const {
   const std::lock_guard lock(guard_);
   for (const auto& sized : sizes_)
     if (std::ranges::equal(sized->symbols, symbols) && !sized->codes.empty())
@@ -272,7 +272,7 @@ std::size_t XlaExecutable::footprint() const {
   std::size_t bytes = sizeof *this + graph_.values.size() * (sizeof(Value) + 16);
   for (const auto& sized : sizes_) {
     const std::size_t text = sized->module->text.size(), least = least_code + code_of_text * text;
-    bytes += text;
+    bytes += text + (sized->codes.empty() ? least : 0);
     for (const auto& [group, code] : sized->codes)
       bytes += std::max(least, static_cast<std::size_t>(code->loaded->code_bytes()));
   }

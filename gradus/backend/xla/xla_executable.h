@@ -22,6 +22,8 @@ class XlaExecutable final : public Executable {
   const Graph& graph() const override { return graph_; }
   const std::vector<int>& may_overwrite() const override { return donated_; }
   ExecutableReport report(std::span<const std::int64_t> symbols) const override;
+  /// As the plugin reports them; 0 before there is code.
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override;
   std::size_t footprint() const override;
   /// The values of the symbols for which there is code now, in the order of their last use; none without symbols.
   std::vector<std::vector<std::int64_t>> compiled_sizes() const;
@@ -46,8 +48,6 @@ class XlaExecutable final : public Executable {
   class Launch;
   std::vector<Spec> specs_of(const std::vector<int>& values, std::span<const std::int64_t> symbols) const;
   std::string what() const;
-  /// Of temporaries, as the plugin reports them; 0 before there is code.
-  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const;
 
   const Graph graph_;
   const std::vector<std::string> disable_;

@@ -18,6 +18,7 @@
 #include "gradus/base/hash.h"
 #include "gradus/base/input_file.h"
 #include "gradus/base/notice.h"
+#include "gradus/base/rooms.h"
 
 namespace gradus {
 namespace cpu_backend::code_files {

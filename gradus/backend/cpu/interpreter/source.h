@@ -1,6 +1,7 @@
 /// Source: where an interpreted step finds the elements of an operand. They are in memory, behind a view, in a
 /// constant, or given by a formula of the index.
 #pragma once
+#include "gradus/base/rooms.h"
 #include "gradus/compiler/steps.h"
 #include "gradus/scalar/interpret.h"
 

@@ -1,5 +1,6 @@
 /// Eigenvalues of symmetric matrices: reflections make a tridiagonal matrix, half of them by products in blocks (dsytrd
 /// of LAPACK), and rotations of implicit QL its eigenvalues (dsteqr), applied to the vectors in strips that stay near.
+/// Decisions 414 and 415 have the reasons.
 #include <algorithm>
 #include <numeric>
 #include "gradus/backend/cpu/kernels/decompositions.h"

@@ -1,4 +1,4 @@
-/// Ways to solve systems, to factor and to invert matrices.
+/// Ways to solve systems, to factor and to invert matrices. Decision 388 has the reasons.
 #include "gradus/backend/cpu/kernels/factorization.h"
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/elimination.h"

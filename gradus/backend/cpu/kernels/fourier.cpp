@@ -1,4 +1,4 @@
-/// Fourier transforms of rows: fourier. Threads divide rows.
+/// Fourier transforms of rows: fourier. Threads divide rows. Decision 387 has the reasons.
 #include "gradus/backend/cpu/kernels/fourier.h"
 #include <cmath>
 #include <numbers>

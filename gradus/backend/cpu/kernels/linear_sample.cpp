@@ -1,4 +1,4 @@
-/// Bilinear samples of images: places are divided, those of one image follow each other.
+/// Bilinear samples of images: places are divided, those of one image follow each other. Decision 394 has the reasons.
 #include "gradus/backend/cpu/kernels/linear_sample.h"
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/kernels.h"

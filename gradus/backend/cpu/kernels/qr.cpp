@@ -1,4 +1,4 @@
-/// QR by reflections, in blocks of columns.
+/// QR by reflections, in blocks of columns. Decisions 414 and 415 have the reasons.
 #include "gradus/backend/cpu/kernels/decompositions.h"
 #include "gradus/backend/cpu/kernels/householder.h"
 

@@ -1,4 +1,4 @@
-/// Writing by data: scatter.
+/// Writing by data: scatter. Decision 306 has the reasons.
 #include <algorithm>
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/kernels.h"

@@ -1,4 +1,4 @@
-/// Solutions of linear systems, Cholesky's factor, determinants and inverses.
+/// Solutions of linear systems, Cholesky's factor, determinants and inverses. Decision 388 has the reasons.
 #include "gradus/ops/solve.h"
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/factor_calls.h"

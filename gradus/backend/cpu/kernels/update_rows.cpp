@@ -1,4 +1,5 @@
-/// Writing rows: update_rows. Where the result lies in the memory of x, nothing else moves.
+/// Writing rows: update_rows. Where the result lies in the memory of x, nothing else moves. Decision 86 has the
+/// reasons.
 #include <cstring>
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/backend/cpu/run/data_image.h"

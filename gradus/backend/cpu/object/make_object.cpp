@@ -42,7 +42,8 @@ class ObjectMaker {
     std::optional<cpu_backend::IsaScope> scope;  // AMX has to be asked for, which an object does not
     if (isa != cpu_backend::isa() || cpu_backend::uses_amx()) scope.emplace(isa);
     const ThreadPool::AtMost one(1);
-    program_ = compile(step_.graph, {.disable = step_.disable, .max_bytes = step_.max_bytes, .keeps_code = true});
+    program_ =
+        cpu_backend::compile(step_.graph, {.disable = step_.disable, .max_bytes = step_.max_bytes, .keeps_code = true});
     binding_ = program_->bound_within({}, 1);
     gather_code(program_->lowered());
     lay_out();

@@ -1,5 +1,6 @@
 /// The part of the library that comes along in object files: it runs a step on one thread. It uses nothing but the
 /// given memory, and defines the functions that kernels call in the library. It is no part of the library itself.
+/// Decision 293 has the reasons.
 #include <cpuid.h>
 #include <unistd.h>
 #include <xmmintrin.h>

@@ -36,7 +36,7 @@ Place place_of(const Graph& graph, const Step& step, int memory) {
 
 std::shared_ptr<const CpuProgram> compile_region(const Region& region, const std::vector<int>& outputs, int carries,
                                                  const CompileOptions& options) {
-  return compile(region_graph(region, outputs, carries), region_options(options, carries));
+  return cpu_backend::compile(region_graph(region, outputs, carries), region_options(options, carries));
 }
 
 std::int64_t bytes_of_region(const Region& region, const std::vector<int>& outputs, int carries,

@@ -355,6 +355,10 @@ ExecutableReport CpuProgram::report(std::span<const std::int64_t> symbols) const
   return report;
 }
 
+std::int64_t CpuProgram::temporary_bytes(std::span<const std::int64_t> symbols) const {
+  return state_->binding_for(symbols, ThreadPool::global().threads())->temporary_bytes;
+}
+
 /// The scope of a step: that of its product, or else of the first of its results or members that has one.
 std::uint32_t scope_of(const Graph& graph, const Step& step) {
   const auto is_named = [&](int value) { return value >= 0 && !scope_path(graph[value].scope).empty(); };

@@ -21,6 +21,7 @@ class CpuProgram final : public Executable {
   const Graph& graph() const override;
   const std::vector<int>& may_overwrite() const override;
   ExecutableReport report(std::span<const std::int64_t> symbols = {}) const override;
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const override;
   std::size_t footprint() const override;
 
   // For programs that run this one as a part of them (nested.h).
@@ -41,8 +42,10 @@ class CpuProgram final : public Executable {
   std::unique_ptr<State> state_;
 };
 
+namespace cpu_backend {
 /// The whole compiler (backend/cpu/compile.cpp reads from top to bottom). Thread-safe. ResourceExhausted, naming the
 /// smallest that works, if the budget of the options is too small.
 std::shared_ptr<const CpuProgram> compile(Graph graph, const CompileOptions& options = {});
+}  // namespace cpu_backend
 
 }  // namespace gradus

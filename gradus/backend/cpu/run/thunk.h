@@ -8,11 +8,14 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "gradus/base/rooms.h"
 #include "gradus/compiler/loops.h"
 
 namespace gradus {
 
+namespace detail::inline rooms {
 class ActivityLog;
+}  // namespace detail::inline rooms
 class TeamBarrier;
 class KernelTimes;
 class Share;
