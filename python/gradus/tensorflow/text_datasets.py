@@ -7,7 +7,8 @@ import random
 import numpy as np
 
 from .. import _native, constant, nest
-from ..datasets import Dataset, _Function, _scalar
+from .._elements import _Function, _scalar
+from ..datasets import Dataset
 from .shapes import TensorSpec
 from .texts import StringTensor, is_string_like, string, text_of
 
