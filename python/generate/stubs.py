@@ -12,6 +12,13 @@ from gradus._native import *
 '''
 
 
+# What python/gradus adds to the generated classes, and to gradus.nn.
+BY_HAND = {"Module": ["    from gradus._training import compile_ as compile, evaluate, fit, load_weights, predict, save, save_weights",
+                      "    built: bool", "    trainable: bool"]}
+OF_NN = ["from gradus._models import Model as Model", "from gradus._training import History as History, load_model as load_model",
+         "class Callback: ...", "class Initializer: ...", "class Regularizer: ..."]
+
+
 def documented(lines, docs, indent):
     """The body of a stub."""
     text = textwrap.indent(docs.replace("\\", "\\\\").replace('"""', "'''"), indent).lstrip()
@@ -50,7 +57,7 @@ def class_lines(made):
             lines += ["    @property"] + function_lines(method.name, method.forms, method.docs, "    ", ("self",))
         else:
             lines += function_lines(method.name, method.forms, docstrings.body(method.docs), "    ", ("self",))
-    return lines + [""]
+    return lines + BY_HAND.get(made.name, []) + [""]
 
 
 def tuple_lines(struct, conversions):
@@ -65,6 +72,7 @@ def files(binding):
         modules.setdefault(struct.module, [HEAD]).extend(tuple_lines(struct, binding.conversions))
     for made in binding.classes:
         modules.setdefault("nn", [HEAD]).extend(class_lines(made))
+    modules["nn"] += OF_NN
     for name, target in binding.aliases().items():
         modules["nn"].append(f"{name} = {target}")
     for function in binding.functions:

@@ -1,4 +1,5 @@
 """gradus.nn.Model: a model whose layers are attributes of an object."""
+import functools
 import inspect
 
 from . import _native, nest
@@ -6,6 +7,7 @@ from . import _native, nest
 nn = _native.nn
 
 
+@functools.lru_cache(maxsize=1024)
 def _takes_training(method):
     """True for a function with an argument `training`."""
     parameters = inspect.signature(method).parameters.values()
@@ -27,6 +29,35 @@ def _walk(name, value, found):
         found.append((name, repr(value) if is_plain else None))
 
 
+class _Place:
+    """Stands for a tensor in the nest of a model's inputs."""
+
+    def __reduce__(self):
+        return "_PLACE"
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+_PLACE = _Place()
+
+
+def _is_tensor_like(leaf):
+    return leaf is not None and not isinstance(leaf, (bool, str, bytes))
+
+
+def _with_tensors(value):
+    """Inputs with their lists of numbers as tensors; lists of tensors and arrays are nests."""
+    if isinstance(value, dict):
+        return {key: _with_tensors(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        made = [_with_tensors(each) for each in value]
+        return value._make(made) if hasattr(value, "_fields") else tuple(made)
+    if isinstance(value, list) and all(isinstance(leaf, (int, float)) for leaf in nest.flatten(value)):
+        return _native.constant(value)
+    return [_with_tensors(each) for each in value] if isinstance(value, list) else value
+
+
 class Model(_native._Model):
     """A model of one's own: its layers and Variables are attributes, also in lists, tuples and dicts of them, and `call`
     computes its result.
@@ -46,8 +77,12 @@ class Model(_native._Model):
     within the call and is no attribute.
     """
 
+    def __new__(cls, *args, **kwargs):
+        made = super().__new__(cls)
+        _native._Model.__init__(made)  # so that a class of one's own cannot forget it
+        return made
+
     def __init__(self, name=None, policy=None):
-        super().__init__()
         if name is not None:
             self.set_name(name)
         if policy is not None:
@@ -58,20 +93,26 @@ class Model(_native._Model):
         raise NotImplementedError(f"{type(self).__name__} has no call(self, x), which computes its result")
 
     def __call__(self, *inputs, training=None, **options):
-        tensors = nest.flatten(inputs)
-        self._inputs = nest.map_structure(lambda _: None, inputs)
-        self._options = options
-        return self._run(self._run_on, tensors, training)
+        inputs = _with_tensors(inputs)
+        leaves = nest.flatten(inputs)
+        tensors = [leaf for leaf in leaves if _is_tensor_like(leaf)]
+        self._inputs, self._options = nest.map_structure(lambda leaf: _PLACE if _is_tensor_like(leaf) else leaf, inputs), options
+        kept = self._inputs
+        return self._run(lambda given: self._called(kept, given, options), tensors, training)
+
+    def _called(self, inputs, tensors, options):
+        following = iter(tensors)
+        inputs = nest.map_structure(lambda leaf: next(following) if leaf is _PLACE else leaf, inputs)
+        if _takes_training(type(self).call):
+            options = options | {"training": _native._is_training()}
+        return self.call(*inputs, **options)
 
     def _run_on(self, tensors):
         """call() of the tensors in the nest of the last call; without one each is an argument."""
-        nested = self.__dict__.get("_inputs")
-        inputs = tensors if nested is None or len(nest.flatten(nested)) != len(tensors) else \
-            nest.pack_sequence_as(nested, tensors)
-        options = dict(self.__dict__.get("_options") or {})
-        if _takes_training(type(self).call):
-            options["training"] = _native._is_training()
-        return self.call(*inputs, **options)
+        inputs = self.__dict__.get("_inputs")
+        if inputs is None or sum(leaf is _PLACE for leaf in nest.flatten(inputs)) != len(tensors):
+            inputs = (_PLACE,) * len(tensors)
+        return self._called(inputs, tensors, self.__dict__.get("_options") or {})
 
     def _fields(self):
         found = []
@@ -80,5 +121,43 @@ class Model(_native._Model):
                 _walk(name, value, found)
         return found
 
+    def __reduce__(self):
+        attributes = {name: value for name, value in self.__dict__.items() if name != "_training"}
+        return _rebuilt_model, (type(self), self.name, attributes)
+
     def __repr__(self):
         return f"<{type(self).__name__} {self.name}>" if self.name else f"<{type(self).__name__}>"
+
+
+# ---- pickles: a layer is made again by the arguments that it was made with, built, and given its values
+
+def _rebuilt_model(made_of, name, attributes):
+    model = made_of.__new__(made_of)
+    Model.__init__(model, name or None)
+    model.__dict__.update(attributes)
+    return model
+
+
+def _rebuilt(made_of, own, arguments, options, spec, values, trainable, attributes):
+    layer = made_of.__new__(made_of)
+    own.__init__(layer, *arguments, **options)
+    layer.__dict__.update(attributes)
+    if spec is not None:
+        layer.build(spec)
+    if not trainable:
+        layer.trainable = False
+    for variable, value in zip(layer.variables, values, strict=True):
+        variable.assign(value)
+    return layer
+
+
+def reduce_layer(self):
+    """What pickles of layers of the library hold."""
+    own = next(each for each in type(self).__mro__ if each.__module__ == "gradus.nn")
+    arguments, options = self._made_with
+    spec = self._input_spec()
+    values = [v.numpy() for v in self.variables] if self.built else []
+    if values and spec is None:
+        raise TypeError(f"{self.name}: a layer that was built for several inputs is not pickled: save its weights")
+    attributes = {name: value for name, value in self.__dict__.items() if name not in ("_training", "_made_with")}
+    return _rebuilt, (type(self), own, arguments, options, spec, values, self.trainable, attributes)

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from . import _native, nest
-from ._models import Model
+from ._models import _PLACE, Model, reduce_layer
 from .datasets import Dataset
 
 nn = _native.nn
@@ -209,7 +209,7 @@ def _arguments(structure, tensors):
 def _remember_inputs(model, structure):
     """The nest of its inputs, for a model that is built before it is called."""
     if isinstance(model, Model):
-        nested = nest.map_structure(lambda _: None, structure)
+        nested = nest.map_structure(lambda _: _PLACE, structure)
         model._inputs = nested if isinstance(nested, tuple) else (nested,)
         model._options = {}
 
@@ -317,8 +317,6 @@ def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose=True, callbacks
     settings = _settings(self, "fit")
     is_own = not isinstance(x, Dataset) and hasattr(x, "__next__")
     data = _dataset(_of_generator(x), y, sample_weight, batch_size, shuffle and not validation_split)
-    if validation_split and shuffle and not isinstance(x, Dataset):
-        data = _dataset(x, y, sample_weight, batch_size, False)
     plan = _plan(self, data._structure, settings)
     self.stop_training = False
     options = settings.options() | {
@@ -369,15 +367,38 @@ def predict(self, x, batch_size=None, unbatched=False):
 
 
 def save_weights(self, file):
-    """Writes all variables by name, as safetensors, or as an archive of NumPy if the name ends in .npz. The file appears
-    whole or not at all."""
+    """Writes all variables by name: as an archive of NumPy if the name ends in .npz, as Keras does if it ends in
+    .weights.h5, else as safetensors. The file appears whole or not at all."""
     _native._save_weights(self, os.fspath(file))
 
 
 def load_weights(self, file, strict=True):
-    """Reads the variables of a file of save_weights into the model, which is built. Names and shapes must match, unless
+    """Reads the variables of a file of save_weights, or of a .keras, into the model, which is built. Names and shapes must match, unless
     strict is False; gives the report."""
     return _native._load_weights(self, os.fspath(file), strict)
+
+
+def save(self, file):
+    """Writes a Sequential with its layers, options and weights as Keras does; the name ends in .keras."""
+    _native._save_model(self, os.fspath(file))
+
+
+def load_model(file, inference_only=False):
+    """The Sequential of a .keras file. inference_only accepts unknown parts that matter in training alone."""
+    return _native._load_model(os.fspath(file), inference_only)
+
+
+# ---- layers of a Sequential
+
+_add = nn.Sequential.add
+
+
+def add(self, layer):
+    """Adds a layer at the end."""
+    _add(self, layer)
+    layers, options = self._made_with
+    before = list(layers[0]) if layers else list(options.get("layers", ()))
+    self._made_with = ([*before, layer],), {}
 
 
 # ---- optimizers
@@ -402,5 +423,7 @@ def extend():
     nn.Callback.model, nn.Callback.optimizer, nn.Callback.stop_training = None, None, False
     nn.Module.compile, nn.Module.fit, nn.Module.evaluate, nn.Module.predict = compile_, fit, evaluate, predict
     nn.Module.save_weights, nn.Module.load_weights = save_weights, load_weights
+    nn.Module.save, nn.load_model, nn.Sequential.add = save, load_model, add
+    nn.Module.__reduce__ = reduce_layer
     compile_.__name__ = "compile"
     nn.Optimizer.apply_gradients = apply_gradients

@@ -5,6 +5,7 @@ import types
 import numpy as np
 
 from . import _native, nest
+from ._elements import _as_signature, _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
 from ._native import TensorSpec, constant, int64
 from ._warnings import warn
 from .errors import UnknownValueError
@@ -16,51 +17,6 @@ UNKNOWN_CARDINALITY = -2
 
 class CallsPython(UnknownValueError):
     """A function that is traced calls Python on purpose, by py_function."""
-
-
-def is_tensor(value):
-    return isinstance(value, (_native.Tensor, _native.Variable, _native.Loss))
-
-
-# ---- elements
-
-def _nested(value):
-    """An element with its lists as tensors: in tf.data tuples and dicts alone are nests."""
-    if isinstance(value, dict):
-        return {key: _nested(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        made = [_nested(each) for each in value]
-        return value._make(made) if hasattr(value, "_fields") else tuple(made)
-    return value if isinstance(value, _native.Tensor) else constant(value)
-
-
-def _fields(element):
-    """The structure of an element, and its tensors."""
-    tensors = _nested(element)
-    return nest.map_structure(lambda _: None, tensors), nest.flatten(tensors)
-
-
-class _Function:
-    """A function of an element as one of its fields. The structure of what it gives is known once it was called."""
-
-    def __init__(self, f, of, spreads=True):
-        self.f, self.of, self.spreads, self.structure = f, of, spreads, None
-
-    def call(self, fields):
-        element = nest.pack_sequence_as(self.of, fields)
-        return self.f(*element) if self.spreads and isinstance(element, tuple) else self.f(element)
-
-    def __call__(self, fields):
-        self.structure, tensors = _fields(self.call(fields))
-        return tensors
-
-
-def _scalar(value, name):
-    if is_tensor(value):
-        value = value.item()
-    if isinstance(value, bool) or int(value) != value:
-        raise ValueError(f"{name} is a whole number, not {value!r}")
-    return int(value)
 
 
 class Options:
@@ -97,7 +53,7 @@ class Dataset:
     number of threads. Tuples and dicts are nests; a list is a tensor."""
 
     _spec = TensorSpec  # the class of element_spec
-    _of_texts = _zipped = staticmethod(lambda given: None)  # data sets of strings, where there are
+    _of_texts = _zipped = _of_generator = staticmethod(lambda *given: None)  # data sets of strings, where there are
 
     def __init__(self, stages, structure):
         self._known, self._later = (stages, structure), None
@@ -157,6 +113,9 @@ class Dataset:
         signature = output_signature
         if signature is None:
             signature = _signature(output_types, output_shapes)
+        texts = Dataset._of_generator(generator, signature, tuple(args or ()))
+        if texts is not None:
+            return texts
         specs, arguments = nest.flatten(signature), tuple(args or ())
         for spec in specs:
             if not isinstance(spec, TensorSpec):
@@ -552,48 +511,3 @@ class WindowDataset:
 
     def __len__(self):
         return self._windows.cardinality()
-
-
-# ---- descriptions
-
-def _numbers(values):
-    """Numbers of a nest, a list or one, for each field."""
-    if values is None:
-        return []
-    if is_tensor(values) or isinstance(values, np.ndarray):
-        values = np.atleast_1d(np.asarray(values)).tolist()
-    return [float(0 if n is None else n.item() if is_tensor(n) else n) for n in nest.flatten(values)]
-
-
-def _collect_shapes(shapes, structure, found):
-    if not nest.is_nested(structure):
-        found.append([None if n == -1 else n for n in shapes])
-        return
-    keys = sorted(structure) if isinstance(structure, dict) else range(len(structure))
-    for key in keys:
-        _collect_shapes(shapes[key], structure[key], found)
-
-
-def _signature(types_, shapes):
-    """The TensorSpecs of nests of dtypes and shapes, which from_generator took before."""
-    if types_ is None:
-        raise TypeError("from_generator: output_signature is needed, a nest of TensorSpecs")
-    if shapes is None:
-        raise TypeError("from_generator: output_shapes is needed beside output_types; output_signature says both")
-    if not nest.is_nested(types_):
-        return TensorSpec(shapes, types_)
-    found = []
-    _collect_shapes(shapes, nest.map_structure(lambda _: None, types_), found)
-    return nest.pack_sequence_as(types_, [TensorSpec(s, t) for s, t in zip(found, nest.flatten(types_))])
-
-
-def _as_signature(element, signature):
-    """The tensors of an element in the nest of a signature, in its dtypes."""
-    if isinstance(signature, dict):
-        return [t for key in sorted(signature) for t in _as_signature(element[key], signature[key])]
-    if isinstance(signature, (tuple, list)):
-        if len(element) != len(signature):
-            raise TypeError(f"from_generator: an element of {len(element)} parts, output_signature has {len(signature)}")
-        return [t for value, spec in zip(element, signature) for t in _as_signature(value, spec)]
-    return [element if isinstance(element, _native.Tensor) else constant(element, signature.dtype)]
-

@@ -206,6 +206,16 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* argume
   }
 }
 
+namespace {
+
+/// Pickles make an object again by the arguments that it was made with.
+void note_arguments(PyObject* self, PyObject* arguments, PyObject* named) {
+  const nb::object options = named ? nb::steal(PyDict_Copy(named)) : nb::object(nb::dict());
+  nb::setattr(self, "_made_with", nb::make_tuple(nb::borrow(arguments), options));
+}
+
+}  // namespace
+
 int construct(const Callable& callable, PyObject* self, PyObject* arguments, PyObject* named) noexcept {
   try {
     std::vector<PyObject*> all;
@@ -222,6 +232,7 @@ int construct(const Callable& callable, PyObject* self, PyObject* arguments, PyO
       }
     }
     nb::steal(call_best(callable, self, {all.data(), static_cast<std::size_t>(count), names.ptr()}));
+    note_arguments(self, arguments, named);
     return 0;
   } catch (...) {
     set_python_error();

@@ -153,6 +153,7 @@ void bind_models(nb::module_& module) {
       [](Module& layer, bool trainable) { layer.set_trainable(trainable); },
       "False if it is frozen, with all layers within: set it to freeze or unfreeze.");
   base.def_prop_ro("built", [](const Module& layer) { return layer.is_built(); }, "True once it has its variables.");
+  base.def("_input_spec", [](const Module& layer) { return layer.layer_behind().input(); });
   nb::class_<PythonModel, Module>(module, "_Model", nb::type_slots(model_slots), nb::dynamic_attr(),
                                   nb::is_weak_referenceable())
       .def("__init__",

@@ -52,9 +52,9 @@ nb::object results_of(const Strategy& strategy, const erased::StepResults& found
   const std::size_t replicas = static_cast<std::size_t>(strategy.num_replicas_in_sync());
   return nest_of_results(found.structure, [&](std::size_t i) -> nb::object {
     const erased::StepResult& result = found.tensors[i];
-    if (replicas == 1 || !result.of_all) return nb::cast(result.common);
+    if (replicas == 1 || !result.per_replica) return nb::cast(result.common);
     nb::list values;
-    for (std::size_t k = 0; k < result.of_all->size(); ++k) values.append((*result.of_all)[k]);
+    for (std::size_t k = 0; k < result.per_replica->size(); ++k) values.append((*result.per_replica)[k]);
     return per_replica(values);
   });
 }

@@ -346,16 +346,23 @@ Gradients gradients_of_pairs(nb::handle pairs) {
 
 // ---- files of weights
 
-bool is_npz(const std::string& file) { return file.ends_with(".npz"); }
-
-void save_weights(const Module& model, const std::string& file) {
-  without_gil([&] { is_npz(file) ? save_npz(file, model) : save_safetensors(file, model); });
+void save_model_weights(const Module& model, const std::string& file) {
+  without_gil([&] {
+    if (file.ends_with(".npz")) save_npz(file, model);
+    else if (file.ends_with(".h5")) save_weights(file, model);
+    else save_safetensors(file, model);
+  });
 }
 
-std::string load_weights(Module& model, const std::string& file, bool strict) {
+std::string load_model_weights(Module& model, const std::string& file, bool strict) {
   const LoadWeightsOptions options{.strict = strict};
-  return text(without_gil(
-      [&] { return is_npz(file) ? load_npz(file, model, options) : load_safetensors(file, model, options); }));
+  return without_gil([&] {
+    if (file.ends_with(".npz")) return text(load_npz(file, model, options));
+    if (!file.ends_with(".h5") && !file.ends_with(".keras")) return text(load_safetensors(file, model, options));
+    require(strict, "load_weights: a file of Keras is read as a whole: strict is True");
+    load_weights(file, model);
+    return text("all of ", model.variables().size(), " variables");
+  });
 }
 
 // ---- progress
@@ -384,8 +391,18 @@ void bind_training(nb::module_& module) {
   module.def(
       "_notice_repeated_softmax", [] { set_repeated_softmax(RepeatedSoftmax::noticed); },
       "from_logits with the output of a softmax is a notice, not an error.");
-  module.def("_save_weights", save_weights, "model"_a, "file"_a);
-  module.def("_load_weights", load_weights, "model"_a, "file"_a, "strict"_a);
+  module.def(
+      "_save_model",
+      [](const Module& model, const std::string& file) { without_gil([&] { save_model(file, model); }); }, "model"_a,
+      "file"_a);
+  module.def(
+      "_load_model",
+      [](const std::string& file, bool inference_only) {
+        return without_gil([&] { return load_model(file, {.inference_only = inference_only}); });
+      },
+      "file"_a, "inference_only"_a);
+  module.def("_save_weights", save_model_weights, "model"_a, "file"_a);
+  module.def("_load_weights", load_model_weights, "model"_a, "file"_a, "strict"_a);
   module.def(
       "_show_progress", [] { set_progress_sink(stderr_is_of_process() ? MessageSink() : show_in_python); },
       "Progress goes to Python's stderr.");

@@ -4,6 +4,7 @@ import copy
 import gc
 import io
 import os
+import pickle
 import signal
 import tempfile
 import threading
@@ -85,6 +86,41 @@ class Models(unittest.TestCase):
         del whole
         gc.collect()
         self.assertIsNone(seen())
+
+    def test_pickles_hold_what_a_model_is(self):
+        net = Net()
+        net(X)
+        net.hidden.trainable = False
+        plain = nn.Sequential([nn.Dense(4, "relu", name="first")])
+        plain.add(nn.Dense(2))
+        plain(X)
+        for model in (net, plain, nn.Sequential([nn.Dense(3)])):
+            other = pickle.loads(pickle.dumps(model))
+            self.assertEqual([(v.name, v.trainable) for v in other.variables], [(v.name, v.trainable) for v in model.variables])
+            if model.built:
+                np.testing.assert_array_equal(other(X).numpy(), model(X).numpy())
+        self.assertIs(type(pickle.loads(pickle.dumps(net)).hidden), nn.Dense)
+
+    def test_files_of_keras(self):
+        model = nn.Sequential([nn.Dense(4, "relu"), nn.Dense(2)])
+        model(X)
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(os.path.join(folder, "m.keras"))
+            model.save_weights(os.path.join(folder, "m.weights.h5"))
+            other = nn.load_model(os.path.join(folder, "m.keras"))
+            np.testing.assert_array_equal(other(X).numpy(), model(X).numpy())
+            other.load_weights(os.path.join(folder, "m.weights.h5"))
+
+    def test_lists_of_numbers_are_tensors_and_none_is_none(self):
+        class Masked(nn.Model):
+            def __init__(self):
+                self.dense = nn.Dense(2)
+
+            def call(self, x, mask=None, both=()):
+                return self.dense(x if mask is None else x * mask) + len(both)
+        masked = Masked()
+        self.assertEqual(masked([[1.0, 2.0]], None).shape, (1, 2))
+        self.assertEqual(masked(X[:, :2], X[:, :1], [X, X]).shape, (600, 2))
 
     def test_errors_say_what_to_do(self):
         class Lost(nn.Model):

@@ -10,12 +10,11 @@ import importlib.util
 
 from .. import DType, Tensor, __version__, _native, bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
 from .. import uint32, uint64
-from .._names import attribute_error
 from . import (audio, bitwise, config, containers, data, debugging, distribute, dtypes, errors, functions, gradients as _gradients,
-               image, initializers, io, linalg, lookup, math, nest, nn, random, signal, strings, summary, tensors, test, train)
+               image, initializers, io, linalg, lookup, math, nest, nn, random, signal, strings, summary, tensors, train)
 from .config import device
 from .dtypes import as_dtype, double, half
-from .left_out import REASONS
+from .left_out import missing
 from .logging import get_logger
 from .modules import Module, name_scope
 from .shapes import TensorShape, TensorSpec, type_spec_from_value
@@ -30,8 +29,9 @@ reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce
 sqrt square subtract tan tanh truediv"""
 _TAKEN = [(math, _MATH.split()), (linalg, ["matmul", "norm", "tensordot", "einsum"]), (functions, functions.__all__),
           (_gradients, _gradients.__all__), (containers, containers.__all__), (initializers, initializers.__all__),
-          (debugging, [name for name in vars(debugging) if name.startswith("assert_")] + ["Assert"]), (tensors, [name for name, value in vars(tensors).items()
-                                                       if getattr(value, "__module__", "") == tensors.__name__])]
+          (debugging, [name for name in vars(debugging) if name.startswith("assert_")] + ["Assert"]),
+          (tensors, [name for name, value in vars(tensors).items()
+                     if getattr(value, "__module__", "") == tensors.__name__])]
 for _module, _names in _TAKEN:
     globals().update({name: getattr(_module, name) for name in _names if not name.startswith("_") and not name.endswith("_")})
 newaxis = None
@@ -40,26 +40,20 @@ executing_eagerly_outside_functions = functions.executing_eagerly
 TypeSpec = _native.TensorSpec
 _native._notice_repeated_softmax()
 
-__all__ = [name for name in dir() if not name.startswith("_") and name not in ("importlib", "REASONS", "attribute_error",
+__all__ = [name for name in dir() if not name.startswith("_") and name not in ("importlib", "missing",
                                                                                "functions", "tensors", "containers",
                                                                                "initializers")]
 
 
-def _missing(module, names, name):
-    """The error for a name that a module of these does not have."""
-    error = attribute_error(module, name, names)
-    reason = REASONS.get(name)
-    return error if reason is None else AttributeError(f"module {module!r} has no attribute {name!r}: {reason}", name=name)
-
-
 def __getattr__(name):
-    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}"):  # keras and others, when asked for
+    # tf.test, which needs unittest, when it is asked for
+    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
-    raise _missing(__name__, __all__, name)
+    raise missing(__name__, __all__, name)
 
 
 for _module in (audio, bitwise, config, data, debugging, distribute, dtypes, errors, image, io, linalg, lookup, math, nest, nn,
-                random, signal, strings, summary, test, train):
+                random, signal, strings, summary, train):
     def _getattr(name, module=_module):
-        raise _missing(module.__name__, list(vars(module)), name)
+        raise missing(module.__name__, list(vars(module)), name)
     _module.__getattr__ = _getattr

@@ -1,8 +1,8 @@
 """tf.config: devices, threads, and how functions run."""
 import contextlib
-import types
 
 from .. import device as _device, devices as _devices, num_threads as _num_threads, set_num_threads as _set_num_threads
+from .left_out import Names
 from .functions import functions_run_eagerly, run_functions_eagerly
 
 
@@ -102,15 +102,16 @@ def _enable_op_determinism():
 
 
 experimental_run_functions_eagerly = run_functions_eagerly
-experimental = types.SimpleNamespace(
+experimental = Names(
+    "gradus.tensorflow.config.experimental",
     enable_op_determinism=_enable_op_determinism, VirtualDeviceConfiguration=LogicalDeviceConfiguration,
     set_virtual_device_configuration=set_logical_device_configuration,
     set_memory_growth=_set_memory_growth, get_memory_growth=_get_memory_growth,
     list_physical_devices=list_physical_devices, list_logical_devices=list_logical_devices,
     run_functions_eagerly=run_functions_eagerly)
-optimizer = types.SimpleNamespace(set_jit=_set_jit, get_jit=lambda: "autoclustering",
+optimizer = Names("gradus.tensorflow.config.optimizer", set_jit=_set_jit, get_jit=lambda: "autoclustering",
                                   set_experimental_options=lambda options: None, get_experimental_options=dict)
-threading = types.SimpleNamespace(
+threading = Names("gradus.tensorflow.config.threading",
     set_intra_op_parallelism_threads=_set_intra, get_intra_op_parallelism_threads=lambda: _num_threads(),
     set_inter_op_parallelism_threads=lambda num_threads: None, get_inter_op_parallelism_threads=lambda: 1)
 

@@ -1,16 +1,16 @@
 """tf.data: gradus' data sets, which have the methods of TensorFlow's, and those of strings."""
-import types
-
 from .. import nest
 from ..datasets import (AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, AutoShardPolicy, Dataset,  # noqa: F401
                         Iterator, Options)
+from .left_out import Names
 from .shapes import TensorSpec
-from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_texts, zipped
+from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_generator, of_texts, zipped
 
 Dataset._spec = TensorSpec
 Dataset._of_texts = staticmethod(of_texts)
 Dataset._zipped = staticmethod(
     lambda parts: zipped(parts) if any(isinstance(each, TextDataset) for each in nest.flatten(parts)) else None)
+Dataset._of_generator = staticmethod(of_generator)
 Dataset.list_files = staticmethod(list_files)
 
 
@@ -33,9 +33,9 @@ def _prefetch_to_device(device, buffer_size=None):
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
 
 
-experimental = types.SimpleNamespace(
-    AUTOTUNE=AUTOTUNE, AutoShardPolicy=AutoShardPolicy, INFINITE_CARDINALITY=INFINITE_CARDINALITY,
-    UNKNOWN_CARDINALITY=UNKNOWN_CARDINALITY, cardinality=Dataset.cardinality, Counter=Counter,
+experimental = Names(
+    "gradus.tensorflow.data.experimental", AUTOTUNE=AUTOTUNE, AutoShardPolicy=AutoShardPolicy,
+    INFINITE_CARDINALITY=INFINITE_CARDINALITY, UNKNOWN_CARDINALITY=UNKNOWN_CARDINALITY, cardinality=Dataset.cardinality, Counter=Counter,
     sample_from_datasets=Dataset.sample_from_datasets, choose_from_datasets=Dataset.choose_from_datasets,
     prefetch_to_device=_prefetch_to_device, get_single_element=Dataset.get_single_element,
     assert_cardinality=_applied("assert_cardinality"), ignore_errors=_applied("ignore_errors"), unbatch=_applied("unbatch"),

@@ -8,8 +8,7 @@ import threading
 import types
 
 from .. import _native, nest, ops
-from ..datasets import Dataset
-from .tensors import is_tensor
+from .left_out import Names
 
 _here = threading.local()  # the strategies whose scopes this thread is in, and the replica
 
@@ -183,6 +182,13 @@ class InputContext:
         return global_batch_size // self.num_replicas_in_sync
 
 
+class InputOptions:
+    """Options of distributed data sets, of which none changes a result."""
+
+    def __init__(self, **options):
+        self.__dict__.update(options)
+
+
 def _device_name(name):
     name = str(getattr(name, "name", name)).lower().rsplit("/", 1)[-1].removeprefix("device:")
     return name if ":" in name else f"{name}:0"
@@ -267,5 +273,7 @@ def is_within_step():
     return _here.replica is not None
 
 
-cluster_resolver = types.SimpleNamespace(TFConfigClusterResolver=TFConfigClusterResolver)
-experimental = types.SimpleNamespace(MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy)
+cluster_resolver = Names(
+    "gradus.tensorflow.distribute.cluster_resolver", TFConfigClusterResolver=TFConfigClusterResolver)
+experimental = Names(
+    "gradus.tensorflow.distribute.experimental", MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy)

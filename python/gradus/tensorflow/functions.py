@@ -14,8 +14,9 @@ from . import nest
 from .shapes import TensorSpec
 from .tensors import convert_to_tensor, is_tensor
 
-__all__ = ["ConcreteFunction", "cond", "case", "control_dependencies", "timestamp", "executing_eagerly", "foldl", "foldr", "function", "group", "inside_function", "map_fn", "no_op",
-           "numpy_function", "print", "py_function", "scan", "switch_case", "vectorized_map", "while_loop"]
+__all__ = ["ConcreteFunction", "cond", "case", "control_dependencies", "timestamp", "executing_eagerly", "foldl",
+           "foldr", "function", "group", "inside_function", "map_fn", "no_op", "numpy_function", "print",
+           "py_function", "scan", "switch_case", "vectorized_map", "while_loop"]
 
 
 # ---- tf.function

@@ -3,7 +3,6 @@ import glob as _glob
 import io as _io
 import os
 import shutil
-import types
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from .. import _native, constant
 from .dtypes import as_dtype
 from .errors import InvalidArgumentError
 from .examples import Example
+from .left_out import Names
 from .shapes import TensorShape
 from .tensors import convert_to_tensor
 from .texts import StringTensor, string, text_of
@@ -51,8 +51,9 @@ def _open(name, mode="r"):
     return open(text_of(name), mode)
 
 
-gfile = types.SimpleNamespace(
-    GFile=_open, Open=_open, exists=lambda path: os.path.exists(text_of(path)), isdir=lambda path: os.path.isdir(text_of(path)),
+gfile = Names(
+    "gradus.tensorflow.io.gfile", GFile=_open, Open=_open,
+    exists=lambda path: os.path.exists(text_of(path)), isdir=lambda path: os.path.isdir(text_of(path)),
     glob=lambda pattern: sorted(_glob.glob(text_of(pattern))), listdir=lambda path: sorted(os.listdir(text_of(path))),
     makedirs=lambda path: os.makedirs(text_of(path), exist_ok=True), mkdir=lambda path: os.mkdir(text_of(path)),
     remove=lambda path: os.remove(text_of(path)), rmtree=lambda path: shutil.rmtree(text_of(path)),

@@ -1,4 +1,7 @@
 """Names of TensorFlow that are left out, with the reasons, for messages."""
+import types
+
+from .._names import attribute_error
 
 NO_GRAPHS = "there are no graphs and sessions: programs run as they are written, and tf.function compiles them"
 NO_RAGGED = "there are no ragged tensors: tf.data's padded_batch and masks take rows of several lengths"
@@ -12,7 +15,8 @@ REASONS = {
                      "import_graph_def", "graph_util", "get_default_graph", "compat", "global_variables_initializer",
                      "get_variable", "variable_scope"], NO_GRAPHS),
     **dict.fromkeys(["RaggedTensor", "RaggedTensorSpec", "ragged", "ragged_fill_empty_rows"], NO_RAGGED),
-    **dict.fromkeys(["SparseTensor", "SparseTensorSpec", "sparse", "IndexedSlicesSpec", "VarLenFeature", "SparseFeature"], NO_SPARSE),
+    **dict.fromkeys(["SparseTensor", "SparseTensorSpec", "sparse", "IndexedSlicesSpec", "VarLenFeature",
+                     "SparseFeature"], NO_SPARSE),
     **dict.fromkeys(["complex", "complex64", "complex128", "real", "imag", "conj", "angle"], NO_COMPLEX),
     "string_split": "tf.strings.split splits one string",
     **dict.fromkeys(["quantization", "qint8", "qint16", "qint32", "quint8", "quint16"], NO_QUANTIZED),
@@ -30,13 +34,33 @@ REASONS = {
     "decode_bmp": "images are read from JPEG and PNG",
     "make_csv_dataset": "read the file by NumPy or pandas, and give arrays to from_tensor_slices",
     "CsvDataset": "read the file by NumPy or pandas, and give arrays to from_tensor_slices",
+    "keras": "layers, losses, optimizers, metrics and models with fit are those of gradus.nn",
     "estimator": "tf.estimator has left TensorFlow, too: write a training loop",
     "feature_column": "layers of preprocessing do this",
-    "lite": "models are exported as programs of C, see docs/export.md",
-    "saved_model": "models are saved by gradus' own formats, see docs/saving.md",
+    "lite": "the command `gradus compile` makes a program of C of a model, docs/ahead-of-time.md",
+    "saved_model": "weights are saved by model.save_weights, a Sequential by model.save('name.keras'), trainings by checkpoints",
     "tpu": "no TPU is driven from Python",
     "numpy": "NumPy's functions take tensors, and give arrays",
     "experimental": "experimental names change from release to release",
     "raw_ops": "each op has a public name",
     "autograph": "`if`, `while` and `and` on tensors work in tf.function without it",
 }
+
+
+def missing(module, names, name):
+    """The error for a name that a module does not have: with the reason, or with the nearest name."""
+    reason = REASONS.get(name)
+    if reason is None:
+        return attribute_error(module, name, names)
+    return AttributeError(f"module {module!r} has no attribute {name!r}: {reason}", name=name)
+
+
+class Names(types.SimpleNamespace):
+    """Names within a module, such as `experimental`."""
+
+    def __init__(self, module, **names):
+        super().__init__(**names)
+        self.__dict__["__name__"] = module
+
+    def __getattr__(self, name):
+        raise missing(self.__dict__.get("__name__", "?"), list(self.__dict__), name)

@@ -42,3 +42,10 @@ def stateless_uniform(shape, seed, minval=0, maxval=None, dtype="float32", name=
     if _bounds("stateless_uniform", dtype, maxval):
         return _random.stateless_integers(shape, seed, low=minval, high=maxval, dtype=dtype)
     return _random.stateless_uniform(shape, seed, low=minval, high=1 if maxval is None else maxval, dtype=dtype)
+
+
+def gamma(shape, alpha, beta=None, dtype="float32", seed=None, name=None):
+    """Numbers of gamma distributions, shape + the shape of alpha and beta."""
+    made = _random.gamma([int(n) for n in shape], alpha, seed=seed)
+    made = made if beta is None else made / beta
+    return _native.ops.cast(made, dtype)

@@ -88,7 +88,13 @@ class TensorShape(tuple):
 class TensorSpec(_Spec):
     """The dtype and shape of tensors; None is a size that varies."""
 
-    def __init__(self, shape, dtype=float32, name=None):
+    def __new__(cls, shape=None, dtype=float32, name=None):
+        if getattr(dtype, "name", dtype) == "string":
+            from .text_datasets import StringSpec
+            return StringSpec(TensorShape(shape))
+        return super().__new__(cls)
+
+    def __init__(self, shape=None, dtype=float32, name=None):
         super().__init__(TensorShape(shape), as_dtype(dtype))
         self.name = name
 

@@ -1,11 +1,11 @@
 """tf.summary: event files for TensorBoard. They are written outside of traced functions, where values are known."""
 import contextlib
 import threading
-import types
 
 import numpy as np
 
 from .. import _native
+from .left_out import Names
 from .tensors import convert_to_tensor
 
 _here = threading.local()
@@ -141,4 +141,5 @@ def _get_step():
     return _state().step
 
 
-experimental = types.SimpleNamespace(set_step=_set_step, get_step=_get_step)
+experimental = Names(
+    "gradus.tensorflow.summary.experimental", set_step=_set_step, get_step=_get_step)

@@ -133,7 +133,7 @@ def identity(input, name=None):
 
 def fill_(dims, value, name=None):
     """A tensor of one number."""
-    return broadcast_to(value, dims)  # noqa: F821, of the table
+    return ops.broadcast_to(value, dims)
 
 
 def ones_like(input, dtype=None, name=None):

@@ -6,7 +6,6 @@ import unittest
 import numpy as np
 
 from .. import devices, nest
-from .errors import OpError  # noqa: F401
 from .texts import StringTensor, is_string_like
 
 

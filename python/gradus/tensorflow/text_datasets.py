@@ -7,7 +7,8 @@ import random
 import numpy as np
 
 from .. import _native, constant, nest
-from ..datasets import Dataset, _Function, _scalar
+from .._elements import _Function, _scalar
+from ..datasets import Dataset
 from .shapes import TensorSpec
 from .texts import StringTensor, is_string_like, string, text_of
 
@@ -304,3 +305,10 @@ def TextLineDataset(filenames, compression_type=None, buffer_size=None, num_para
 def TFRecordDataset(filenames, compression_type=None, buffer_size=None, num_parallel_reads=None, name=None):
     """The records of files, as strings; packed files are known by their bytes."""
     return of_elements(lambda: (record for path in _names(filenames) for record in _native._records(path)))
+
+
+def of_generator(generator, signature, arguments):
+    """The elements of a generator in whose signature strings are, read once and kept; None if there are none."""
+    if not any(isinstance(spec, StringSpec) for spec in nest.flatten(signature)):
+        return None
+    return of_elements(lambda: generator(*arguments))

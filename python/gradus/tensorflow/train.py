@@ -145,6 +145,30 @@ def load_variable(ckpt_dir_or_file, name):
     return arrays[name]
 
 
+class CheckpointReader:
+    """The arrays of a checkpoint, by name."""
+
+    def __init__(self, ckpt_dir_or_file):
+        self._arrays, _ = _read(_prefix_of(ckpt_dir_or_file))
+
+    def get_tensor(self, tensor_str):
+        """One array; KeyError for a name that is not there."""
+        return self._arrays[tensor_str]
+
+    def has_tensor(self, tensor_str):
+        """True if the checkpoint has it."""
+        return tensor_str in self._arrays
+
+    def get_variable_to_shape_map(self):
+        """The shapes by name."""
+        return {name: list(array.shape) for name, array in self._arrays.items()}
+
+
+def load_checkpoint(ckpt_dir_or_file):
+    """A CheckpointReader."""
+    return CheckpointReader(ckpt_dir_or_file)
+
+
 def _prefix_of(given):
     return latest_checkpoint(given) or given if os.path.isdir(given) else given
 
