@@ -9,7 +9,7 @@ namespace {
 /// Memory that runs short on a replica, after values for all shards were computed, leaves Variables as they were.
 TEST(StrategyMemory, AReplicaWithoutMemoryLeavesVariablesUnchanged) {
   const MirroredStrategy strategy({.devices = {cpu(1)}});
-  Variable count(0.0f, "count");
+  Variable count(constant(0.0f), "count");
   const auto step = function([&](Tensor x) {
     count.assign(count + 1);  // of no sum: it stands before the shards
     return exp(x) * 2;
