@@ -12,7 +12,7 @@ from gradus._native import *
 '''
 
 
-# What python/gradus adds to the generated classes, and to gradus.nn.
+# Additions of python/gradus to the generated classes, and to gradus.nn.
 BY_HAND = {"Module": ["    from gradus._training import compile_ as compile, evaluate, fit, load_weights, predict, save, save_weights",
                       "    built: bool", "    trainable: bool"]}
 OF_NN = ["from gradus._models import Model as Model", "from gradus._training import History as History, load_model as load_model",

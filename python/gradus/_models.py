@@ -46,6 +46,10 @@ def _is_tensor_like(leaf):
     return leaf is not None and not isinstance(leaf, (bool, str, bytes))
 
 
+def _holds_tensors(value):
+    return any(isinstance(leaf, (_native.Tensor, _native.Variable)) for leaf in nest.flatten(value))
+
+
 def _with_tensors(value):
     """Inputs with their lists of numbers as tensors; lists of tensors and arrays are nests."""
     if isinstance(value, dict):
@@ -96,8 +100,8 @@ class Model(_native._Model):
         inputs = _with_tensors(inputs)
         leaves = nest.flatten(inputs)
         tensors = [leaf for leaf in leaves if _is_tensor_like(leaf)]
-        self._inputs, self._options = nest.map_structure(lambda leaf: _PLACE if _is_tensor_like(leaf) else leaf, inputs), options
-        kept = self._inputs
+        kept = self._inputs = nest.map_structure(lambda leaf: _PLACE if _is_tensor_like(leaf) else leaf, inputs)
+        self._options = {name: value for name, value in options.items() if not _holds_tensors(value)}
         return self._run(lambda given: self._called(kept, given, options), tensors, training)
 
     def _called(self, inputs, tensors, options):
@@ -152,7 +156,7 @@ def _rebuilt(made_of, own, arguments, options, spec, values, trainable, attribut
 
 
 def reduce_layer(self):
-    """What pickles of layers of the library hold."""
+    """The contents of a pickle of a layer of the library."""
     own = next(each for each in type(self).__mro__ if each.__module__ == "gradus.nn")
     arguments, options = self._made_with
     spec = self._input_spec()

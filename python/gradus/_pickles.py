@@ -1,4 +1,4 @@
-"""What pickles of tensors name."""
+"""The function that pickles of tensors name."""
 from . import _native
 
 

@@ -235,7 +235,7 @@ def _by_output(given, names):
 
 
 def _plan(model, structure, settings):
-    """What the engine is told of a model and its loss, for elements of this structure."""
+    """A training as the engine sees it: a model and its loss, for elements of this structure."""
     x, y, is_weighted = _parts(structure)
     inputs = _count(x)
     plan = {"inputs": inputs, "fields": _count(structure), "is_weighted": is_weighted}
@@ -267,7 +267,7 @@ def _plan(model, structure, settings):
 
 
 class _Settings:
-    """What compile() was told."""
+    """The arguments of compile()."""
 
     def __init__(self, optimizer, loss, metrics, loss_weights, weighted_metrics, strategy):
         self.optimizer = _made("optimizer", nn.Optimizer, optimizer)

@@ -37,7 +37,7 @@ OutputLoss loss_function_of(const nb::object& given) {
 
 // ---- the task
 
-/// What Python says of a training: see _training.py, which makes it.
+/// A training as Python describes it; _training.py makes it.
 struct Plan {
   std::size_t fields = 0, inputs = 0;  // of an element; of the model
   bool is_weighted = false;            // the last field is the weight of an example

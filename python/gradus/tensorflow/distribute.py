@@ -53,7 +53,7 @@ def _stack():
 
 
 class ReplicaContext:
-    """What a step knows of its replica. The step runs once for all of them, so that there is no number of one."""
+    """The replica, as its step sees it. The step runs once for all replicas, so that none has a number."""
 
     def __init__(self, strategy):
         self.strategy = strategy
@@ -169,7 +169,7 @@ def _batch_of(stages):
 
 
 class InputContext:
-    """What distribute_datasets_from_function tells its function: batches of a replica are read by one pipeline."""
+    """The argument of the function of distribute_datasets_from_function: one pipeline reads the batches."""
 
     def __init__(self, strategy):
         self.num_replicas_in_sync = strategy.num_replicas_in_sync

@@ -95,7 +95,7 @@ def custom_gradient(f=None):
 
 
 def _at(given, places, count):
-    """Of gradients for all arguments, or for the tensors alone, those of the tensors."""
+    """The gradients of the tensors, among gradients for all arguments or for the tensors alone."""
     if not isinstance(given, (list, tuple)):
         return given
     return [given[place] for place in places] if len(given) == count else list(given)

@@ -29,7 +29,7 @@ class KeyValueTensorInitializer:
 
 
 class TextFileIndex:
-    """What of a line of a file is a key or a value: the line itself, or its number."""
+    """The part of a line that is a key or a value: the line itself, or its number."""
     WHOLE_LINE, LINE_NUMBER = -2, -1
 
 

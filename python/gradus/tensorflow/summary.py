@@ -25,7 +25,7 @@ class SummaryWriter:
 
     @contextlib.contextmanager
     def as_default(self, step=None):
-        """Within, what is written goes to this file."""
+        """Within, records go to this file."""
         state = _state()
         before, records = state.step, len(state.writers)
         state.writers.append(self)
@@ -38,7 +38,7 @@ class SummaryWriter:
             state.step = before
 
     def set_as_default(self, step=None):
-        """What is written goes to this file from now on."""
+        """Records go to this file from now on."""
         _state().writers = [self]
         if step is not None:
             _state().step = step

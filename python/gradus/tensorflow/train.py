@@ -176,7 +176,7 @@ def _prefix_of(given):
 # ---- Checkpoint
 
 class _Status:
-    """What restoring has matched."""
+    """The result of restoring: what the file and the program did not share."""
 
     def __init__(self, unused=(), missing=()):
         self._unused, self._missing = sorted(unused), sorted(missing)
@@ -197,7 +197,7 @@ class _Status:
     assert_nontrivial_match = assert_existing_objects_matched
 
     def expect_partial(self):
-        """What is not used is meant not to be."""
+        """Parts of the file may be left unused."""
         return self
 
 
