@@ -19,6 +19,7 @@ def train(strategy, epochs=5):
         optimizer = nn.Adam(0.01)
         loss_function = nn.SparseCategoricalCrossentropy(from_logits=True)
 
+    @tf.function  # traced once; another function is traced at each call
     def step(x, y):
         with tf.GradientTape() as tape:
             loss = loss_function(y, model(x, training=True))

@@ -42,6 +42,19 @@ struct GradientTape::State final : ReadListener {
     LazyEvaluation::resume_recording();
     is_paused = false;
   }
+  /// make() as a part of the recording, also after stop(): gradient() makes its target of what was recorded.
+  template <class Make> auto recorded(const Make& make) {
+    struct Stopped {
+      State* tape;
+      ~Stopped() {
+        if (tape) tape->pause();
+      }
+    };
+    const bool is_over = is_stopped && is_recording && is_paused && Pending::is_mine(home);
+    const Stopped stopped{is_over ? this : nullptr};
+    if (is_over) resume();
+    return make();
+  }
   void reset() {
     if (is_recording) {
       resume();
@@ -325,15 +338,15 @@ std::vector<GradientPart> whole_of_shares(std::vector<GradientPart> parts, const
 /// In a step on shards: this shard's term of the gradient of the sum of their targets. If all shards computed the
 /// target together, each adds its share.
 Gradients GradientTape::of_loss(const Loss& loss, Variables sources, GradientOptions options) {
-  const Tensor target = loss.own_value(), weight = loss.own_weight();
+  const Tensor target = state_->recorded([&] { return loss.own_value(); }), weight = loss.own_weight();
   const Stops stops = state_->stops();
   const ShardTarget shards(target, stops);
   if (!loss.is_sum() && (number_of_shards() == 0 || !reads_all_shards(target, stops))) {
     std::vector<GradientPart> means = of_scaled(target, sources, std::move(options));
     return {std::move(sources), std::move(means), weight};
   }
-  std::vector<GradientPart> sums =
-      whole_of_shares(of_scaled(target_of_sums(loss, shards), sources, std::move(options)), shards);
+  std::vector<GradientPart> sums = whole_of_shares(
+      of_scaled(state_->recorded([&] { return target_of_sums(loss, shards); }), sources, std::move(options)), shards);
   if (loss.is_sum()) return Gradients::of_total(sources, std::move(sums), weight);
   const Tensor share = vary(sums) ? shards.share(weight) : weight;
   return Gradients::of_sums(sources, std::move(sums), share);
@@ -342,12 +355,12 @@ Gradients GradientTape::of_loss(const Loss& loss, Variables sources, GradientOpt
 /// For a source that belongs to the shard, the gradient of the whole batch; for a source that all shards share, the sum
 /// over the shards.
 Tensors GradientTape::of_loss(const Loss& loss, std::span<const Tensor> sources, const GradientOptions& options) {
-  const Tensor target = loss.own_value();
+  const Tensor target = state_->recorded([&] { return loss.own_value(); });
   const ShardTarget shards(target, state_->stops());
   if (number_of_shards() == 0 || (!target.node()->varies && !shards.is_joint()))
     return of_tensors(target, sources, options);
   const Tensor weight = loss.weight();
-  Tensors found = of_tensors(target_of_sums(loss, shards), sources, options);
+  Tensors found = of_tensors(state_->recorded([&] { return target_of_sums(loss, shards); }), sources, options);
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (!found[i].defined()) continue;
     const DType type = found[i].dtype();
@@ -362,7 +375,7 @@ Tensors GradientTape::of_loss(const Loss& loss, std::span<const Tensor> sources,
 Tensors GradientTape::of_tensor(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options) {
   const ShardTarget shards(target, state_->stops());
   for (const Tensor& source : sources) shards.require_whole("gradient", target, source);
-  Tensors found = of_tensors(shards.share(target), sources, options);
+  Tensors found = of_tensors(state_->recorded([&] { return shards.share(target); }), sources, options);
   for (std::size_t i = 0; i < found.size(); ++i)
     if (found[i].defined()) found[i] = shards.joined(found[i], sources[i].node()->varies);
   return found;
@@ -385,7 +398,8 @@ Tensor GradientTape::gradient(const Loss& loss, const Variable& source, Gradient
   Variables list;
   list.add(source);
   if (number_of_shards() == 0) {
-    const std::vector<GradientPart> parts = of_scaled(loss.own_value(), list, std::move(options));
+    const std::vector<GradientPart> parts =
+        of_scaled(state_->recorded([&] { return loss.own_value(); }), list, std::move(options));
     return parts.empty() ? Tensor() : parts[0].whole();
   }
   const Gradients found = gradient(loss, list, std::move(options));

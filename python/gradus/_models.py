@@ -24,6 +24,11 @@ def _walk(name, value, found):
     elif isinstance(value, dict):
         for key, each in value.items():
             _walk(f"{name}_{key}", each, found)
+    elif hasattr(type(value), "submodules") and hasattr(value, "__dict__"):  # tf.Module
+        if all(known is not value for known, _ in found):
+            found.append((value, None))
+            for key in sorted(vars(value)):
+                _walk(f"{name}_{key}", vars(value)[key], found)
     else:
         is_plain = isinstance(value, (bool, int, float, str, _native.DType))
         found.append((name, repr(value) if is_plain else None))
@@ -123,7 +128,7 @@ class Model(_native._Model):
         for name, value in self.__dict__.items():
             if name not in ("_inputs", "_options", "_training"):
                 _walk(name, value, found)
-        return found
+        return [pair for pair in found if isinstance(pair[0], str)]
 
     def __reduce__(self):
         attributes = {name: value for name, value in self.__dict__.items() if name != "_training"}

@@ -1,12 +1,15 @@
 """compile, fit, evaluate and predict of gradus.nn: what the engine is told of a training, and callbacks in Python."""
 import difflib
+import math
 import os
 import re
+import weakref
 
 import numpy as np
 
 from . import _native, nest
 from ._models import _PLACE, Model, reduce_layer
+from ._elements import _nested
 from .datasets import Dataset
 
 nn = _native.nn
@@ -159,6 +162,20 @@ def _hooks(callback, model, optimizer):
 
 
 # ---- data
+
+def _split(x, y, sample_weight, share):
+    """The first rows of arrays, for training, and the last ones, as much of them as `share`, for the validation."""
+    parts = [None if each is None else _nested(each) for each in (x, y, sample_weight)]
+    rows = len(nest.flatten(parts[0])[0])
+    first = math.floor(rows * (1 - share))  # as in Keras
+    if not 0 < first < rows:
+        raise ValueError(f"fit: validation_split is above 0 and below 1, and leaves rows to both parts; {share} of {rows} "
+                         "rows does not")
+
+    def part(place):
+        return [None if each is None else nest.map_structure(lambda t: t[place], each) for each in parts]
+    return part(slice(first)), part(slice(first, None))
+
 
 def _dataset(x, y, sample_weight, batch_size, shuffle):
     """The data set of arrays, or the one that was given."""
@@ -316,7 +333,10 @@ def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose=True, callbacks
     """
     settings = _settings(self, "fit")
     is_own = not isinstance(x, Dataset) and hasattr(x, "__next__")
-    data = _dataset(_of_generator(x), y, sample_weight, batch_size, shuffle and not validation_split)
+    if validation_split and validation_data is None and not is_own and not isinstance(x, Dataset):
+        (x, y, sample_weight), validation_data = _split(x, y, sample_weight, validation_split)
+        validation_split = 0.0
+    data = _dataset(_of_generator(x), y, sample_weight, batch_size, shuffle)
     plan = _plan(self, data._structure, settings)
     self.stop_training = False
     options = settings.options() | {
@@ -332,7 +352,12 @@ def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose=True, callbacks
     if checkpoints is not None:
         options["checkpoints"] = checkpoints if isinstance(checkpoints, dict) else {"directory": checkpoints}
     _native._show_progress()
-    return History(_native._fit(self, settings.optimizer, plan, data._stages, options), initial_epoch)
+    try:
+        numbers = _native._fit(self, settings.optimizer, plan, data._stages, options)
+    finally:
+        if self.built:
+            _note_trained(settings.optimizer, self.trainable_variables)
+    return History(numbers, initial_epoch)
 
 
 def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, unbatched=False):
@@ -403,7 +428,26 @@ def add(self, layer):
 
 # ---- optimizers
 
-_apply = nn.Optimizer.apply_gradients
+_apply, _build = nn.Optimizer.apply_gradients, nn.Optimizer.build
+_trained = weakref.WeakKeyDictionary()  # the Variables for which an optimizer has state, in its order
+
+
+def trained_by(optimizer):
+    """The Variables for which the optimizer has state, in its order."""
+    return list(_trained.get(optimizer, {}).values())
+
+
+def _note_trained(optimizer, variables):
+    known = _trained.setdefault(optimizer, {})
+    for each in variables:
+        known.setdefault(each.ref(), each)
+
+
+def build(self, variables):
+    """Makes state for these Variables, those that have none."""
+    variables = list(variables)
+    _build(self, variables)
+    _note_trained(self, variables)
 
 
 def apply_gradients(self, gradients, variables=None):
@@ -413,8 +457,13 @@ def apply_gradients(self, gradients, variables=None):
         gradients = zip(gradients, variables)
     gradients = getattr(gradients, "whole", None) or gradients
     if not isinstance(gradients, (_native._Gradients, _native.ClippedGradients)):
-        gradients = _native._gradients_of_pairs(list(gradients))
+        pairs = list(gradients)
+        gradients = _native._gradients_of_pairs(pairs)
+        variables = [variable for gradient, variable in pairs if gradient is not None]
+    else:
+        variables = getattr(gradients, "variables", ())
     _apply(self, gradients)
+    _note_trained(self, variables)
 
 
 def extend():
@@ -426,4 +475,4 @@ def extend():
     nn.Module.save, nn.load_model, nn.Sequential.add = save, load_model, add
     nn.Module.__reduce__ = reduce_layer
     compile_.__name__ = "compile"
-    nn.Optimizer.apply_gradients = apply_gradients
+    nn.Optimizer.apply_gradients, nn.Optimizer.build = apply_gradients, build

@@ -1,6 +1,5 @@
-// Strategies: a step of Python on several devices. The step is traced once for the shapes of its shards; a function
-// that is defined anew for each batch is known by its code and by what it encloses.
-#include <unordered_map>
+// Strategies: a step of Python on several devices. A compiled function is traced once for the shapes of its shards, any
+// other step each time, as Python runs it.
 #include "python/src/binding.h"
 #include "python/src/calls.h"
 #include "python/src/pipeline.h"
@@ -10,42 +9,10 @@ namespace {
 
 const char step_types = 0;
 
-/// The identity of a step of this key. Steps of one key are one step.
-std::shared_ptr<const void> identity_of(const std::string& key) {
-  static auto* const known = new std::unordered_map<std::string, std::shared_ptr<const void>>;  // under the GIL
-  std::shared_ptr<const void>& identity = (*known)[key];
-  if (!identity) identity = std::make_shared<int>();
-  return identity;
-}
-
-/// Spells what a function of Python encloses: its code, its defaults and the values of its cells. Empty if one of them
-/// is a tensor or an array, whose values a program would keep. Lists and dicts count by identity.
-std::optional<std::string> key_of_step(nb::handle step) {
-  Call call;
-  const auto spell = [&](nb::handle value) {
-    if (is_traced(value) && !is_sequence(value)) return false;
-    call.spell(value);
-    call.key += ',';
-    return true;
-  };
-  if (PyMethod_Check(step.ptr())) {
-    if (!spell(step.attr("__self__"))) return {};
-    const nb::object function = nb::borrow(step.attr("__func__"));
-    const std::optional<std::string> rest = key_of_step(function);
-    return rest ? std::optional(call.key + *rest) : std::nullopt;
-  }
-  if (!nb::hasattr(step, "__code__")) return spell(step) ? std::optional(call.key) : std::nullopt;
-  if (!spell(step.attr("__code__"))) return {};
-  for (const char* const values : {"__defaults__", "__closure__"}) {
-    const nb::object all = nb::getattr(step, values, nb::none());
-    if (all.is_none()) continue;
-    for (const nb::handle each : all) {
-      const bool is_cell = std::string_view(values) == "__closure__";
-      if (!spell(is_cell ? nb::object(each.attr("cell_contents")) : nb::borrow(each))) return {};
-    }
-  }
-  return call.key;
-}
+/// The identity of a compiled step, as long as Python keeps it.
+struct StepHandle {
+  std::shared_ptr<const void> step = std::make_shared<int>();
+};
 
 /// The results of the replicas: a list of tensors for each tensor that differs from one to another.
 nb::object results_of(const Strategy& strategy, const erased::StepResults& found, const nb::object& per_replica) {
@@ -59,13 +26,12 @@ nb::object results_of(const Strategy& strategy, const erased::StepResults& found
   });
 }
 
-/// The step is known by `of`, the user's function, which `step` calls.
-nb::object run(const Strategy& strategy, const nb::object& of, const nb::object& step, const nb::object& per_replica,
+/// A step without a handle is traced anew.
+nb::object run(const Strategy& strategy, const StepHandle* known, const nb::object& step, const nb::object& per_replica,
                const nb::tuple& args, const nb::dict& kwargs) {
   Call call = call_of(args, kwargs);
-  erased::StepIdentity identity{
-      .options = {.name = nb::hasattr(of, "__name__") ? nb::cast<std::string>(of.attr("__name__")) : class_of(of)}};
-  if (const std::optional<std::string> key = key_of_step(of)) identity.step = identity_of(*key);
+  erased::StepIdentity identity{.options = {.name = nb::cast<std::string>(step.attr("__name__"))}};
+  if (known) identity.step = known->step;
   StaticArguments statics{.values = call.key, .types = &step_types};
   const gradus::detail::MaskedArguments masked(call.tensors, statics);
   const Body body = [&](In all) {
@@ -104,13 +70,14 @@ Strategy multi_worker(int micro_shards, bool shard_optimizer, bool bf16_sums) {
 }  // namespace
 
 void bind_strategies(nb::module_& module) {
+  nb::class_<StepHandle>(module, "_StepHandle").def(nb::init<>());
   nb::class_<Strategy>(module, "_Strategy", nb::is_weak_referenceable())
       .def_static("mirrored", mirrored, "devices"_a, "micro_shards"_a, "shard_optimizer"_a, "bf16_sums"_a)
       .def_static("multi_worker", multi_worker, "micro_shards"_a, "shard_optimizer"_a, "bf16_sums"_a)
       .def_static("default", []() -> Strategy { return DefaultStrategy(); })
       .def_prop_ro("num_replicas_in_sync", &Strategy::num_replicas_in_sync)
       .def_prop_ro("rank", &Strategy::own_rank)
-      .def("run", run, "of"_a, "step"_a, "per_replica"_a, "args"_a, "kwargs"_a,
+      .def("run", run, "known"_a.none(), "step"_a, "per_replica"_a, "args"_a, "kwargs"_a,
            "The step on the shards of its tensors. per_replica(list) is given for each tensor that it gives.")
       .def(
           "distribute",

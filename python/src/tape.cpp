@@ -72,8 +72,10 @@ std::vector<Target> targets_of(nb::handle target, nb::handle cotangents) {
 
 GradientOptions options_for(const Target& target, Unconnected unconnected) {
   GradientOptions options{.output_gradients = target.cotangent, .unconnected = unconnected};
-  if (options.output_gradients.defined() || nb::isinstance<Loss>(target.object)) return options;
-  const Tensor y = tensor_of(target.object);
+  if (options.output_gradients.defined()) return options;
+  const bool is_loss = nb::isinstance<Loss>(target.object);
+  if (is_loss && !nb::cast<const Loss&>(target.object).is_sum()) return options;
+  const Tensor y = is_loss ? nb::cast<const Loss&>(target.object).own_value() : Tensor(tensor_of(target.object));
   if (y.shape().size() != 1 || y.shape().rank() != 0) options.output_gradients = ones_like(y);  // the sum's gradient
   return options;
 }
@@ -247,8 +249,8 @@ Loss plus(const Loss& loss, nb::handle other) {
 void bind_loss(nb::module_& module) {
   nb::class_<Loss> type(
       module, "Loss",
-      "A mean over examples that knows its weight, or a sum, so that parts of a batch add up exactly. It "
-      "stands for its value.");
+      "A mean over examples that knows its weight, or a sum, whose gradients know it, too, so that those of "
+      "parts of a batch add up exactly by +=. It stands for its value.");
   type.def_static(
           "mean",
           [](const TensorArg& per_example, const std::optional<TensorArg>& weight) {
@@ -264,15 +266,8 @@ void bind_loss(nb::module_& module) {
       .def_prop_ro("weight", &Loss::weight, "The number of examples, or the sum of their weights.")
       .def("__add__", plus)
       .def("__radd__", plus)
-      .def(
-          "__iadd__",
-          [](nb::handle self, nb::handle other) {
-            Loss& loss = nb::cast<Loss&>(self);
-            if (nb::isinstance<Loss>(other)) loss += nb::cast<const Loss&>(other);
-            else loss = plus(loss, other);
-            return nb::borrow(self);
-          },
-          "Adds the losses of other examples, as parts of a batch; a number or tensor is a penalty.")
+      .def_static(
+          "_of_replica", [](const TensorArg& target) { return Loss::of_total(target.tensor()); }, "target"_a)
       .def(
           "__mul__", [](const Loss& loss, Scalar factor) { return loss * factor; }, nb::is_operator())
       .def(

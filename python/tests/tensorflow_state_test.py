@@ -227,22 +227,21 @@ class Strategies(tf.test.TestCase):
             optimizer, loss_function, traced = nn.SGD(0.1), nn.MeanSquaredError(), []
             self.assertIs(tf.distribute.get_strategy(), strategy)
 
-        def train_step(x, y):
-            def step(x, y):
-                traced.append(1)
-                with tf.GradientTape() as tape:
-                    found = model(x, training=True)
-                    if with_loss:
-                        loss = loss_function(y, found)
-                    else:
-                        loss = tf.nn.compute_average_loss(tf.reduce_mean((found - y) ** 2, axis=1), global_batch_size=7)
-                gradients = tape.gradient(loss, model.trainable_variables)
-                optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-                return loss
-            return strategy.run(step, args=(x, y))
+        @tf.function
+        def step(x, y):
+            traced.append(1)
+            with tf.GradientTape() as tape:
+                found = model(x, training=True)
+                if with_loss:
+                    loss = loss_function(y, found)
+                else:
+                    loss = tf.nn.compute_average_loss(tf.reduce_mean((found - y) ** 2, axis=1), global_batch_size=7)
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+            return loss
         data = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices((X, Y)).batch(7))
         for x, y in data:
-            found = train_step(x, y)
+            found = strategy.run(step, args=(x, y))
         total = strategy.reduce("MEAN" if with_loss else tf.distribute.ReduceOp.SUM, found, axis=None)
         return [v.numpy() for v in model.variables], float(total), len(traced)
 

@@ -2,10 +2,12 @@
 replicas, whose gradients and losses are those of the whole batch."""
 import contextlib
 import enum
+import functools
 import json
 import os
 import threading
 import types
+import weakref
 
 from .. import _native, nest, ops
 from .left_out import Names
@@ -78,6 +80,35 @@ def _named(reduce_op):
     return getattr(reduce_op, "value", str(reduce_op)).upper()
 
 
+class _Steps:
+    """The handles of compiled functions, and of those of an object, as long as they live. Other functions have none: what
+    they read may have changed, so that they are traced anew."""
+
+    def __init__(self):
+        self._known = {}
+
+    def of(self, fn):
+        """The handle of a tf.function or a method that is one; None for others."""
+        if isinstance(fn, functools.partial) and len(fn.args) == 1 and not fn.keywords:
+            parts = [fn.func, fn.args[0]]
+        else:
+            parts = [getattr(fn, "__func__", fn), getattr(fn, "__self__", None)]
+        if not hasattr(type(parts[0]), "get_concrete_function"):
+            return None
+        parts = [each for each in parts if each is not None]
+        key = tuple(map(id, parts))
+        if key not in self._known:
+            try:
+                references = [weakref.ref(each, lambda _: self._known.pop(key, None)) for each in parts]
+            except TypeError:  # an object without weak references may die unseen
+                return None
+            self._known[key] = _native._StepHandle(), references
+        return self._known[key][0]
+
+
+_steps = _Steps()
+
+
 class Strategy:
     """The devices of a step: scope, run, reduce."""
 
@@ -101,7 +132,8 @@ class Strategy:
 
     def run(self, fn, args=(), kwargs=None, options=None):
         """fn of the arguments, with the rows of their tensors divided among the replicas. A Loss of it and gradients are
-        those of the whole batch; other tensors that it gives are PerReplica where there are several."""
+        those of the whole batch; other tensors that it gives are PerReplica where there are several. A tf.function is
+        traced once, any other function at each call, as Python runs it."""
         args = args if isinstance(args, (tuple, list)) else (args,)
 
         def step(*args, **kwargs):
@@ -113,7 +145,7 @@ class Strategy:
                 _here.replica = before
                 _stack().pop()
         step.__name__ = getattr(fn, "__name__", "step")
-        return self._strategy.run(getattr(fn, "python_function", fn), step, PerReplica, args, kwargs or {})
+        return self._strategy.run(_steps.of(fn), step, PerReplica, args, kwargs or {})
 
     def reduce(self, reduce_op, value, axis=None):
         """The sum or the mean over replicas, with an axis over that one, too."""

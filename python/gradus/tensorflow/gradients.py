@@ -2,7 +2,7 @@
 import enum
 import inspect
 
-from .. import GradientTape as _Tape, Loss, _native, ops, recompute_grad
+from .. import GradientTape as _Tape, Loss, _native, float32, float64, ops, recompute_grad
 from . import distribute, nest
 from .tensors import convert_to_tensor, is_tensor
 
@@ -37,7 +37,9 @@ def _of_replica(target):
     """A tensor as the loss of a replica: the gradients of all are added, as TensorFlow does. A Loss is of the batch."""
     if isinstance(target, Loss) or not is_tensor(target):
         return target
-    return Loss.total(ops.reduce_sum(target) if convert_to_tensor(target).ndim else target)
+    tensor = convert_to_tensor(target)
+    is_plain = tensor.ndim == 0 and tensor.dtype in (float32, float64)
+    return Loss.total(tensor) if is_plain else Loss._of_replica(tensor)  # ops of now would not be on the tape
 
 
 class GradientTape(_Tape):
@@ -118,6 +120,7 @@ def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
     """The tensors by one factor, so that their joint norm is at most clip_norm, and the norm before."""
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     factor = ops.divide(clip_norm, ops.maximum(norm, clip_norm))
+    factor = ops.where(ops.is_finite(norm), factor, float("nan"))  # as TensorFlow: a fault of one shows in all
     return [None if t is None else ops.multiply(t, ops.cast(factor, t.dtype)) for t in t_list], norm
 
 

@@ -1,5 +1,6 @@
 """tf.image: colours, sizes, boxes, measures of quality."""
 from .. import ops, random as _random
+from ._seeds import drawn, key
 from ._tables import fill
 from .io import decode_image, decode_jpeg, decode_png  # noqa: F401
 from .tensors import convert_to_tensor as _tensor
@@ -78,14 +79,14 @@ def _number(low, high, seed, stateless):
     """One number of [low, high)."""
     if stateless is not None:
         return _random.stateless_uniform([], stateless, low=low, high=high)
-    return _random.uniform([], low=low, high=high, seed=seed)
+    return drawn("uniform", seed, [], low=low, high=high)
 
 
 def _flipped(image, axis, seed, stateless):
     """Each image flipped with a chance of one half: of a batch each by itself."""
     image = _tensor(image)
     shape = [] if image.ndim == 3 else [image.shape[0], 1, 1, 1]
-    draws = _random.uniform(shape, seed=seed) if stateless is None else _random.stateless_uniform(shape, stateless)
+    draws = drawn("uniform", seed, shape) if stateless is None else _random.stateless_uniform(shape, stateless)
     return ops.where(draws < 0.5, ops.flip(image, [image.ndim + axis]), image)
 
 
@@ -115,14 +116,22 @@ def _bound(name, value):
     return value
 
 
+def _brighter(image, delta):
+    """adjust_brightness by a tensor: integers as numbers of [0, 1], and back."""
+    image = _tensor(image)
+    if "int" not in image.dtype.name:
+        return ops.add(image, ops.cast(delta, image.dtype))
+    return ops.convert_image_dtype(ops.convert_image_dtype(image, "float32") + delta, image.dtype, saturate=True)
+
+
 def random_brightness(image, max_delta, seed=None):
     """adjust_brightness by a number of [-max_delta, max_delta)."""
-    return ops.add(image, ops.cast(_number(-_bound("max_delta", max_delta), max_delta, seed, None), _tensor(image).dtype))
+    return _brighter(image, _number(-_bound("max_delta", max_delta), max_delta, seed, None))
 
 
 def stateless_random_brightness(image, max_delta, seed):
     """random_brightness by a seed of two numbers."""
-    return ops.add(image, ops.cast(_number(-_bound("max_delta", max_delta), max_delta, None, seed), _tensor(image).dtype))
+    return _brighter(image, _number(-_bound("max_delta", max_delta), max_delta, None, seed))
 
 
 def _contrast(images, factor):
@@ -147,15 +156,17 @@ def _offsets(image, size, seed, stateless):
     size = [int(n) for n in size]
     if len(size) != len(shape) or any(n > m for n, m in zip(size, shape)):
         raise ValueError(f"random_crop: a crop of {size} of an image of {list(shape)}")
+    # One key for the crop, of which each axis has a part: equal numbers for all axes would draw places of a diagonal.
+    base = stateless if stateless is not None else None if seed is None else key(seed)
     offsets = []
     for axis, (n, m) in enumerate(zip(size, shape)):
+        options = {"low": 0, "high": m - n + 1, "dtype": "int32"}
         if n == m:
             offsets.append(None)
-        elif stateless is not None:
-            key = _random.stateless_fold_in(stateless, axis)
-            offsets.append(_random.stateless_integers([], key, low=0, high=m - n + 1, dtype="int32"))
+        elif base is not None:
+            offsets.append(_random.stateless_integers([], _random.stateless_fold_in(base, axis), **options))
         else:
-            offsets.append(_random.integers([], low=0, high=m - n + 1, dtype="int32", seed=seed))
+            offsets.append(_random.integers([], **options))
     return size, offsets
 
 

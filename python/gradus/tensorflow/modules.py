@@ -2,8 +2,11 @@
 import contextlib
 import re
 
-from .. import Variable as _Variable
+from .. import Variable as _Variable, nn
 from . import nest
+
+
+_Layer = nn.Module
 
 
 def _contents(value):
@@ -12,7 +15,8 @@ def _contents(value):
 
 
 class Module:
-    """The base of objects that have Variables, as attributes, in lists and dicts of them, and in Modules of theirs."""
+    """The base of objects that have Variables, as attributes, in lists and dicts of them, in Modules and in layers of
+    gradus.nn of theirs."""
 
     def __init__(self, name=None):
         if name is not None and not re.fullmatch(r"[A-Za-z_]\w*", name):
@@ -34,27 +38,29 @@ class Module:
         """The method."""
         return method
 
-    def _walk(self, seen):
-        """All that this module holds, by the names of attributes, each object once."""
-        for key in sorted(self.__dict__):
-            for leaf in _contents(self.__dict__[key]):
-                if id(leaf) in seen:
-                    continue
-                seen[id(leaf)] = leaf
-                yield leaf
-                if isinstance(leaf, Module):
-                    yield from leaf._walk(seen)
+    def _found(self, wanted):
+        """What is wanted of all that this module holds, in TensorFlow's order: what the attributes are, sorted by their
+        names, then what is within the modules among them. Each object once."""
+        return tuple(self._walk(wanted, {id(self): self}))
 
-    def _found(self, is_wanted):
-        return tuple(leaf for leaf in self._walk({id(self): self}) if is_wanted(leaf))
+    def _walk(self, wanted, seen):
+        within = []
+        for leaf in [leaf for key in sorted(self.__dict__) for leaf in _contents(self.__dict__[key])]:
+            key = leaf.ref() if isinstance(leaf, _Variable) else id(leaf)
+            if key in seen:
+                continue
+            seen[key] = leaf
+            if wanted(leaf):
+                yield leaf
+            if isinstance(leaf, (Module, _Layer)):
+                within.append(leaf)
+        for each in within:
+            yield from each._walk(wanted, seen) if isinstance(each, Module) else _of_layer(each, wanted, seen)
 
     @property
     def variables(self):
-        """The Variables of this module and of those within."""
-        own = [leaf for key in sorted(self.__dict__) for leaf in _contents(self.__dict__[key])
-               if isinstance(leaf, _Variable)]
-        nested = self._found(lambda leaf: isinstance(leaf, _Variable))
-        return tuple({id(v): v for v in (*own, *nested)}.values())
+        """The Variables of this module and of those within, layers of gradus.nn among them."""
+        return self._found(lambda leaf: isinstance(leaf, _Variable))
 
     @property
     def trainable_variables(self):
@@ -68,8 +74,22 @@ class Module:
 
     @property
     def submodules(self):
-        """The modules within."""
-        return self._found(lambda leaf: isinstance(leaf, Module))
+        """The modules and layers within."""
+        return self._found(lambda leaf: isinstance(leaf, (Module, _Layer)))
+
+
+def _of_layer(layer, wanted, seen):
+    """The Variables of a layer, which the engine lists, and the layers that are its attributes."""
+    inner = [leaf for key in sorted(layer.__dict__) if not key.startswith("_") for leaf in _contents(layer.__dict__[key])
+             if isinstance(leaf, (Module, _Layer))]
+    for leaf in [*layer.variables, *inner]:
+        key = leaf.ref() if isinstance(leaf, _Variable) else id(leaf)
+        if key not in seen:
+            seen[key] = leaf
+            if wanted(leaf):
+                yield leaf
+            if isinstance(leaf, _Layer):
+                yield from _of_layer(leaf, wanted, seen)
 
 
 def name_scope(name):

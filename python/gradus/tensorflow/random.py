@@ -1,6 +1,7 @@
 """tf.random: random numbers by the global seed, by seeds of a call, and by the stateless functions."""
 from .. import _native
 from .._native import random as _random
+from ._seeds import begin, drawn, key
 from ._tables import fill
 from .generators import Generator, get_global_generator, set_global_generator  # noqa: F401
 
@@ -9,17 +10,33 @@ stateless_normal(shape, seed, mean=0.0, stddev=1.0, dtype="float32") = random.st
 stateless_truncated_normal(shape, seed, mean=0.0, stddev=1.0, dtype="float32") = random.stateless_truncated_normal(shape, seed, mean, stddev, dtype)
 stateless_gamma(shape, seed, alpha, beta=None, dtype="float32") = random.stateless_gamma(shape, seed, alpha, beta, dtype)
 stateless_categorical(logits, num_samples, seed, dtype="int64") = random.stateless_categorical(logits, num_samples, seed, dtype)
-normal(shape, mean=0.0, stddev=1.0, dtype="float32", seed=None) = random.normal(shape, mean, stddev, dtype, seed)
-truncated_normal(shape, mean=0.0, stddev=1.0, dtype="float32", seed=None) = random.truncated_normal(shape, mean, stddev, dtype, seed)
-categorical(logits, num_samples, dtype=None, seed=None) = random.categorical(logits, num_samples, dtype, seed)
-shuffle(value, seed=None) = random.shuffle(x, seed)
 """
 fill(globals(), TABLE)
 
 
 def set_seed(seed):
     """Sets the global seed."""
-    _native.set_seed(seed)
+    begin(seed)
+
+
+def normal(shape, mean=0.0, stddev=1.0, dtype="float32", seed=None, name=None):
+    """Numbers of the normal distribution; with a seed the next ones of its sequence."""
+    return drawn("normal", seed, shape, mean=mean, stddev=stddev, dtype=dtype)
+
+
+def truncated_normal(shape, mean=0.0, stddev=1.0, dtype="float32", seed=None, name=None):
+    """Numbers of the normal distribution within two deviations; with a seed the next ones of its sequence."""
+    return drawn("truncated_normal", seed, shape, mean=mean, stddev=stddev, dtype=dtype)
+
+
+def categorical(logits, num_samples, dtype=None, seed=None, name=None):
+    """Classes by the logits of each row, [rows, num_samples]; with a seed the next ones of its sequence."""
+    return drawn("categorical", seed, logits, num_samples, dtype="int64" if dtype is None else dtype)
+
+
+def shuffle(value, seed=None, name=None):
+    """The rows in an order that is drawn; with a seed by the next numbers of its sequence."""
+    return drawn("shuffle", seed, value)
 
 
 def _bounds(name, dtype, maxval):
@@ -33,8 +50,8 @@ def _bounds(name, dtype, maxval):
 def uniform(shape, minval=0, maxval=None, dtype="float32", seed=None, name=None):
     """Numbers of [minval, maxval), uniform. Integers need maxval."""
     if _bounds("uniform", dtype, maxval):
-        return _random.integers(shape, low=minval, high=maxval, dtype=dtype, seed=seed)
-    return _random.uniform(shape, low=minval, high=1 if maxval is None else maxval, dtype=dtype, seed=seed)
+        return drawn("integers", seed, shape, low=minval, high=maxval, dtype=dtype)
+    return drawn("uniform", seed, shape, low=minval, high=1 if maxval is None else maxval, dtype=dtype)
 
 
 def stateless_uniform(shape, seed, minval=0, maxval=None, dtype="float32", name=None):
@@ -46,6 +63,11 @@ def stateless_uniform(shape, seed, minval=0, maxval=None, dtype="float32", name=
 
 def gamma(shape, alpha, beta=None, dtype="float32", seed=None, name=None):
     """Numbers of gamma distributions, shape + the shape of alpha and beta."""
-    made = _random.gamma([int(n) for n in shape], alpha, seed=seed)
+    shape = [int(n) for n in shape]
+    if seed is None:
+        made = _random.gamma(shape, alpha)
+    else:
+        alpha = _native.ops.cast(alpha, dtype)
+        made = _random.stateless_gamma([*shape, *alpha.shape], key(seed), alpha)
     made = made if beta is None else made / beta
     return _native.ops.cast(made, dtype)

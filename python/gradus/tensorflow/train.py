@@ -7,13 +7,18 @@ import json
 import os
 import re
 import tempfile
+import types
 import zipfile
 
 import numpy as np
 
 from .. import Variable, _native, int64
-from ..datasets import Iterator
+from .._models import Model
+from .._training import trained_by
+from ..datasets import Dataset, Iterator
+from ._seeds import go_to, positions
 from .examples import BytesList, Example, Feature, Features, FloatList, Int64List  # noqa: F401
+from .tensors import is_tensor
 
 nn = _native.nn
 _STATE = "gradus/state"
@@ -22,47 +27,75 @@ _INDEX = "checkpoint"
 
 # ---- what a checkpoint holds
 
-def _optimizer_variables(optimizer, tracked):
-    """The state of an optimizer; made for the models beside it if no step has made it yet."""
-    for each in tracked:
-        if isinstance(each, nn.Module) and each.built:
-            optimizer.build(list(each.trainable_variables))
-            break
-    return list(optimizer.variables)
+_OF_MODEL = ("_inputs", "_options", "_training", "_made_with")
 
 
-def _collect(name, value, tracked, found, iterators, seen):
-    """Adds the Variables of an object by name, those of containers and of its parts within."""
-    if value is None or id(value) in seen:
-        return
-    if isinstance(value, Variable):
-        found.setdefault(name, value)
-        return
-    seen.add(id(value))
-    if isinstance(value, Iterator):
-        iterators[name] = value
-    elif isinstance(value, nn.Optimizer):
-        for i, each in enumerate(_optimizer_variables(value, tracked)):
-            found[f"{name}/{i}"] = each
-    elif isinstance(value, (list, tuple)):
-        for i, each in enumerate(value):
-            _collect(f"{name}/{i}", each, tracked, found, iterators, seen)
-    elif isinstance(value, dict):
-        for key in sorted(value, key=str):
-            _collect(f"{name}/{key}", value[key], tracked, found, iterators, seen)
-    elif isinstance(value, Checkpoint):
-        for key in sorted(value._tracked):
-            _collect(f"{name}/{key}", value._tracked[key], list(value._tracked.values()), found, iterators, seen)
-    elif hasattr(value, "variables"):
-        variables = value.variables
-        for i, each in enumerate(variables() if callable(variables) else variables):
-            found[f"{name}/{i}"] = each
-    elif hasattr(value, "state") and isinstance(value.state, Variable):
-        found[f"{name}/state"] = value.state
-    elif hasattr(value, "__dict__"):
-        for key in sorted(vars(value)):
-            if isinstance(vars(value)[key], (Variable, nn.Module, nn.Optimizer, list, dict)):
-                _collect(f"{name}/{key}", vars(value)[key], tracked, found, iterators, seen)
+def _is_trackable(value):
+    """True for what a checkpoint may hold: an object with attributes that is no function, class or tensor."""
+    if isinstance(value, (Variable, Iterator, list, tuple, dict)):
+        return True
+    if isinstance(value, (type, types.ModuleType, types.FunctionType, types.MethodType, types.GeneratorType, str, bytes,
+                          np.ndarray, np.generic, _native.Tensor, Dataset)) or is_tensor(value):
+        return False
+    return hasattr(value, "__dict__")
+
+
+class _Contents:
+    """What objects hold, by the paths of attributes that lead to it: Variables, iterators, optimizers."""
+
+    def __init__(self):
+        self.variables, self.iterators, self.optimizers, self._seen = {}, {}, {}, set()
+
+    def add(self, name, value):
+        """Adds a value, and what its attributes or elements are; what cannot be tracked is left out."""
+        if isinstance(value, Variable):
+            if value.ref() not in self._seen:
+                self._seen.add(value.ref())
+                self.variables[name] = value
+        elif _is_trackable(value) and id(value) not in self._seen:
+            self._seen.add(id(value))
+            self._within(name, value)
+
+    def _all(self, name, parts):
+        for key, each in parts:
+            self.add(f"{name}/{key}", each)
+
+    def _within(self, name, value):
+        if isinstance(value, Iterator):
+            self.iterators[name] = value
+        elif isinstance(value, nn.Optimizer):
+            self.optimizers[name] = value
+            self._all(name, enumerate(value.variables))
+        elif isinstance(value, (list, tuple)):
+            self._all(name, enumerate(value))
+        elif isinstance(value, dict):
+            self._all(name, ((key, value[key]) for key in sorted(value, key=str)))
+        elif isinstance(value, Checkpoint):
+            self._all(name, sorted(value._tracked.items()))
+            self.add(f"{name}/save_counter", value.save_counter)
+        else:
+            self._of_object(name, value)
+
+    def _of_object(self, name, value):
+        if not isinstance(value, nn.Module) or isinstance(value, Model):
+            self._all(name, ((key, vars(value)[key]) for key in sorted(vars(value)) if key not in _OF_MODEL))
+        variables = getattr(value, "variables", ())
+        variables = list(variables() if callable(variables) else variables)
+        own = [each.name.rsplit("/", 1)[-1] for each in variables]
+        for i, each in enumerate(variables):
+            self.add(f"{name}/{own[i] if own[i] and own.count(own[i]) == 1 else i}", each)
+        if isinstance(getattr(value, "state", None), Variable):
+            self.add(f"{name}/state", value.state)
+
+    def trained(self):
+        """The names of the Variables that each optimizer updates, in its order, where the checkpoint has them."""
+        names = {variable.ref(): name for name, variable in self.variables.items()}
+        found = {}
+        for name, optimizer in self.optimizers.items():
+            variables = trained_by(optimizer)
+            if variables and all(each.ref() in names for each in variables):
+                found[name] = [names[each.ref()] for each in variables]
+        return found
 
 
 # ---- files
@@ -203,12 +236,29 @@ class _Status:
 
 class Checkpoint:
     """Saves and restores Variables, models, optimizers, iterators of data sets, random generators and what holds them, by
-    the names that they have here: Checkpoint(model=model, optimizer=optimizer, step=step). Models are built before they are
-    restored: the first call builds them."""
+    the attributes that lead to them: Checkpoint(model=model, optimizer=optimizer, step=step), or checkpoint.model = model.
+    Models are built before they are restored: the first call builds them. Optimizers are made for the Variables that they
+    had. ValueError for a value that holds nothing, such as a number or a tensor."""
 
     def __init__(self, root=None, **kwargs):
-        self._tracked = dict(kwargs) | ({} if root is None else {"root": root})
-        self.save_counter = Variable(0, "save_counter", False, dtype=int64)
+        self.__dict__["_tracked"] = {}
+        self.__dict__["save_counter"] = Variable(0, "save_counter", False, dtype=int64)
+        for name, value in (kwargs if root is None else kwargs | {"root": root}).items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name, value):
+        if name in self.__dict__:
+            raise ValueError(f"Checkpoint: {name!r} is the checkpoint's own; give the attribute another name")
+        if not _is_trackable(value):
+            raise ValueError(f"Checkpoint: {name} is a {type(value).__name__}, which cannot be saved: a checkpoint holds "
+                             "tf.Variables, models, optimizers, iterators of data sets without strings, and lists, dicts and "
+                             "objects of these")
+        self._tracked[name] = value
+
+    def __delattr__(self, name):
+        if name not in self._tracked:
+            raise AttributeError(f"Checkpoint has no {name!r}", name=name, obj=self)
+        del self._tracked[name]
 
     def __getattr__(self, name):
         tracked = self.__dict__.get("_tracked", {})
@@ -216,22 +266,33 @@ class Checkpoint:
             return tracked[name]
         raise AttributeError(f"Checkpoint has no {name!r}: it has {sorted(tracked)}", name=name, obj=self)
 
-    def _all(self):
-        found, iterators = {"save_counter": self.save_counter}, {}
-        tracked = list(self._tracked.values())
-        # Models first, so that the state of optimizers is that of their Variables.
-        for name in sorted(self._tracked, key=lambda name: isinstance(self._tracked[name], nn.Optimizer)):
-            _collect(name, self._tracked[name], tracked, found, iterators, set())
-        return found, iterators
+    def _contents(self):
+        contents = _Contents()
+        contents.add("save_counter", self.save_counter)
+        # Models first: an optimizer that holds its Variables, too, does not name them.
+        for name in sorted(self._tracked, key=lambda name: (isinstance(self._tracked[name], nn.Optimizer), name)):
+            contents.add(name, self._tracked[name])
+        return contents
+
+    def _with_optimizers(self, notes):
+        """The contents, after optimizers without state are made for the Variables that those of the file had."""
+        contents = self._contents()
+        named = {name: names for name, names in notes.get("optimizers", {}).items()
+                 if name in contents.optimizers and not trained_by(contents.optimizers[name])}
+        for name, names in named.items():
+            if all(each in contents.variables for each in names):
+                contents.optimizers[name].build([contents.variables[each] for each in names])
+        return self._contents() if named else contents
 
     def write(self, file_prefix, options=None):
         """Writes <prefix>.npz; gives the prefix."""
-        found, iterators = self._all()
+        contents = self._contents()
         arrays, dtypes = {}, {}
-        for name, variable in found.items():
+        for name, variable in contents.variables.items():
             arrays[name], dtypes[name] = _as_array(variable)
-        notes = {"dtypes": dtypes, "random_state": _native._random_state(), "version": 1,
-                 "iterators": {name: list(each._reading.position()) for name, each in iterators.items()}}
+        notes = {"dtypes": dtypes, "random_state": _native._random_state(), "seeds": positions(), "version": 2,
+                 "optimizers": contents.trained(),
+                 "iterators": {name: list(each._reading.position()) for name, each in contents.iterators.items()}}
         arrays[_STATE] = np.frombuffer(json.dumps(notes).encode(), np.uint8)
         _write(f"{file_prefix}.npz", arrays)
         return str(file_prefix)
@@ -244,29 +305,35 @@ class Checkpoint:
         _note_latest(folder, [p for p in _noted(folder) if os.path.basename(p) != os.path.basename(prefix)] + [prefix])
         return prefix
 
+    def _require_built(self, arrays):
+        unbuilt = [name for name, each in self._tracked.items() if isinstance(each, nn.Module) and not each.built
+                   and any(key.startswith(f"{name}/") for key in arrays)]
+        if unbuilt:
+            raise ValueError(f"Checkpoint: {unbuilt} has no Variables yet: build the model or call it once before restore")
+
     def read(self, save_path, options=None):
         """Restores what the file and the program have in common; ValueError if shapes or dtypes differ, and nothing
         changes. Gives a status. Without a path nothing is restored."""
         if save_path is None:
             return _Status()
         arrays, notes = _read(save_path)
-        found, iterators = self._all()
+        self._require_built(arrays)
+        contents = self._with_optimizers(notes)
+        found, iterators = contents.variables, contents.iterators
         shared = [name for name in found if name in arrays]
         for name in shared:
             variable, array = found[name], arrays[name]
             if tuple(variable.shape) != array.shape or variable.dtype.name != notes["dtypes"][name]:
                 raise ValueError(f"Checkpoint: {name} is {variable.dtype.name}{list(variable.shape)} in the program, "
                                  f"{notes['dtypes'][name]}{list(array.shape)} in {save_path}")
-        unbuilt = [name for name, each in self._tracked.items() if isinstance(each, nn.Module) and not each.built
-                   and any(key.startswith(f"{name}/") for key in arrays)]
-        if unbuilt:
-            raise ValueError(f"Checkpoint: {unbuilt} has no Variables yet: build the model or call it once before restore")
         for name in shared:
             found[name].assign(arrays[name])
         for name, position in notes["iterators"].items():
             if name in iterators:
                 iterators[name]._go_to(*position)
         _native._set_random_state(notes["random_state"])
+        if "seeds" in notes:
+            go_to(notes["seeds"])
         return _Status(set(arrays) - set(found), set(found) - set(arrays))
 
     def restore(self, save_path, options=None):
