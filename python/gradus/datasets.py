@@ -13,6 +13,7 @@ from .errors import UnknownValueError
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
+_LONGEST_RANGE = 1 << 20  # of those whose numbers are in memory
 
 
 class CallsPython(UnknownValueError):
@@ -53,7 +54,7 @@ class Dataset:
     number of threads. Tuples and dicts are nests; a list is a tensor."""
 
     _spec = TensorSpec  # the class of element_spec
-    _of_texts = _zipped = _of_generator = staticmethod(lambda *given: None)  # data sets of strings, where there are
+    _of_texts = _of_text = _zipped = _of_generator = staticmethod(lambda *given: None)  # data sets of strings, where there are
 
     def __init__(self, stages, structure):
         self._known, self._later = (stages, structure), None
@@ -96,13 +97,30 @@ class Dataset:
     @staticmethod
     def from_tensors(tensors, name=None):
         """One element."""
+        texts = Dataset._of_text(tensors)
+        if texts is not None:
+            return texts
         structure, fields = _fields(tensors)
         return Dataset(_native._Pipeline.slices([t[None] for t in fields]), structure)
 
     @staticmethod
     def range(*args, output_type=int64, name=None):
         """Numbers, as Python's range."""
-        return Dataset.from_tensor_slices(constant(np.arange(*map(int, args), dtype=np.int64), output_type))
+        numbers = range(*map(int, args))
+        if len(numbers) <= _LONGEST_RANGE:
+            return Dataset.from_tensor_slices(constant(np.arange(*map(int, args), dtype=np.int64), output_type))
+        return Dataset._counted(len(numbers), numbers.start, numbers.step, output_type)
+
+    @staticmethod
+    def _counted(count, start, step, output_type):
+        """`count` numbers, or numbers without end, which are not in memory."""
+        one = Dataset.from_tensor_slices(constant([0], int64)).repeat(count).enumerate(0)
+        return one.map(lambda i, _: _native.ops.cast(i * step + start, output_type))
+
+    @staticmethod
+    def counter(start=0, step=1, dtype=int64, name=None):
+        """start, start + step ... without end."""
+        return Dataset._counted(None, start, step, dtype)
 
     @staticmethod
     def from_generator(generator, output_types=None, output_shapes=None, args=None, output_signature=None, name=None):
@@ -216,8 +234,12 @@ class Dataset:
                     raise TypeError(f"{name}: map_func gives a Dataset, not a {type(made).__name__}")
                 found[:] = [made._structure]
                 return made._stages
-            stages = self._stages.interleave(stages_of, cycle, block, name)
-            return stages, found[0]
+            try:
+                return self._stages.interleave(stages_of, cycle, block, name), found[0]
+            except _native.InvalidArgumentError:
+                if found or self._count() != 0 and next(iter(self), None) is not None:
+                    raise
+                return self._stages, self._structure  # without an element there is nothing to call map_func with
         return self._through(make, calls_first=True)
 
     def scan(self, initial_state, scan_func, name=None):
@@ -413,10 +435,36 @@ class Dataset:
         return nest.pack_sequence_as(self._structure, specs)
 
     def assert_cardinality(self, cardinality):
-        """The data set."""
-        return self
+        """The data set, whose number of elements this is. InvalidArgumentError if it is known to be another one, and in a
+        pass that gives more or fewer."""
+        wanted = _scalar(cardinality, "cardinality")
+        if self._count() is not None:
+            self._require_count(wanted, self._count())
+            return self
+
+        def counted():
+            count = 0
+            for element in self:
+                if count == wanted:
+                    self._require_count(wanted, "more")
+                count += 1
+                yield element
+            self._require_count(wanted, count)
+        made = Dataset._from_same(self, counted)
+        made._asserted = wanted
+        return made
+
+    def _from_same(self, make):
+        return Dataset.from_generator(make, output_signature=self.element_spec)
+
+    @staticmethod
+    def _require_count(wanted, count):
+        if count != wanted:
+            raise _native.InvalidArgumentError(f"assert_cardinality: the data set has {count} elements, {wanted} were asserted")
 
     def _count(self):
+        if "_asserted" in self.__dict__:
+            return self._asserted
         return INFINITE_CARDINALITY if self._stages.is_endless() else self._stages.cardinality()
 
     def cardinality(self, name=None):
@@ -447,7 +495,7 @@ class Iterator:
 
     def __init__(self, reading, dataset):
         self._reading, self._dataset = reading, dataset
-        self._structure = dataset._structure
+        self._structure, self._has_ended = dataset._structure, False
 
     element_spec = property(lambda self: self._dataset.element_spec, doc="As Dataset.element_spec.")
 
@@ -455,11 +503,24 @@ class Iterator:
         return self
 
     def __next__(self):
-        fields = next(self._reading)
+        if self._has_ended:
+            raise StopIteration
+        try:
+            fields = next(self._reading)
+        except StopIteration:
+            self._has_ended = True
+            raise
         return fields[0] if self._structure is None else nest.pack_sequence_as(self._structure, fields)
 
-    def _go_to(self, epoch, index):
+    def _position(self):
+        """The place in the data set, for checkpoints; empty behind its end."""
+        return [] if self._has_ended else list(self._reading.position())
+
+    def _go_to(self, epoch=None, index=None):
+        self._has_ended = epoch is None
         self._reading.close()
+        if self._has_ended:
+            return
         self._reading = self._dataset._stages.begin_at(epoch, index)
 
     def close(self):

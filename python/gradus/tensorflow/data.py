@@ -4,10 +4,10 @@ from ..datasets import (AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Aut
                         Iterator, Options)
 from .left_out import Names
 from .shapes import TensorSpec
-from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_generator, of_texts, zipped
+from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_generator, of_text, of_texts, zipped
 
 Dataset._spec = TensorSpec
-Dataset._of_texts = staticmethod(of_texts)
+Dataset._of_texts, Dataset._of_text = staticmethod(of_texts), staticmethod(of_text)
 Dataset._zipped = staticmethod(
     lambda parts: zipped(parts) if any(isinstance(each, TextDataset) for each in nest.flatten(parts)) else None)
 Dataset._of_generator = staticmethod(of_generator)
@@ -25,7 +25,7 @@ def _applied(name):
 
 def Counter(start=0, step=1, dtype="int64"):
     """start, start + step ... without end."""
-    return Dataset.range(1).repeat().enumerate(0).map(lambda i, _: i * step + start)
+    return Dataset.counter(start, step, dtype)
 
 
 def _prefetch_to_device(device, buffer_size=None):

@@ -148,14 +148,27 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
 
 
 def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"):
-    """The result of the function of the first boolean that holds, or of default, or of the last function."""
-    pairs = list(pred_fn_pairs)
+    """The result of the function of the first boolean that holds, or of default. InvalidArgumentError if none holds and
+    there is no default, and for two that hold if exclusive says that there is one."""
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    if not pairs:
+        raise ValueError("case: there is no pair of a boolean and a function")
+    counts = _native.ops.add_n([_native.ops.cast(pred, "int32") for pred, _ in pairs])
+    if exclusive:
+        _require(counts <= 1, ["case: several booleans hold, and exclusive=True says that at most one does"])
     if default is None:
+        _require(counts >= 1, ["case: no boolean holds, and there is no default"])
         *pairs, (_, default) = pairs
     result = default
     for pred, f in reversed(pairs):
         result = functools.partial(cond, pred, f, result)
     return result()
+
+
+def _require(condition, data):
+    """tf.Assert, whose module needs this one."""
+    from .debugging import Assert as check
+    return check(condition, data)
 
 
 def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
@@ -171,6 +184,8 @@ def while_loop(cond, body, loop_vars, shape_invariants=None, parallel_iterations
                maximum_iterations=None, name=None):
     """Repeats loop_vars = body(*loop_vars) while cond(*loop_vars) holds: as one op while a function is traced, else in
     Python, where sizes may change."""
+    if maximum_iterations is not None and int(maximum_iterations) <= 0:
+        return nest.map_structure(convert_to_tensor, loop_vars)
     if _native._is_traced():
         tensors = nest.map_structure(convert_to_tensor, loop_vars)
         return _while_loop(cond, body, tensors, 0 if maximum_iterations is None else int(maximum_iterations))
@@ -210,9 +225,24 @@ def map_fn(fn, elems, dtype=None, parallel_iterations=None, back_prop=True, swap
     return nest.map_structure(lambda x, s: _native.ops.cast(x, getattr(s, "dtype", s)), found, spec)
 
 
+class _IsNested(Exception):
+    """A function of one tensor gave several."""
+
+
 def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
     """fn of each row, as one batched program where one tensor goes in and one comes out."""
-    return _vectorized(fn, elems) if _is_one_tensor(elems) else map_fn(fn, elems)
+    if not _is_one_tensor(elems):
+        return map_fn(fn, elems)
+
+    def of_row(row):
+        found = fn(row)
+        if nest.is_nested(found):
+            raise _IsNested
+        return found
+    try:
+        return _vectorized(of_row, convert_to_tensor(elems))
+    except _IsNested:  # several results, which one program does not have
+        return map_fn(fn, elems)
 
 
 def scan(fn, elems, initializer=None, parallel_iterations=10, back_prop=True, swap_memory=False, infer_shape=True,

@@ -88,10 +88,32 @@ def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
 
 
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
-    """The norm of vectors, or along axes."""
-    if ord == "euclidean":
+    """The norm of all elements, of vectors along an axis, or, where axis is a pair, of matrices: "euclidean" or "fro", 1 and
+    inf, the largest sum of a column and of a row, or 2, the largest singular value."""
+    tensor = convert_to_tensor(tensor)
+    keepdims = bool(keepdims)
+    is_matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
+    if ord == "euclidean" or ord == "fro" and is_matrix:
         return ops.norm(tensor, axis=axis, keepdims=keepdims)
-    return ops.norm(tensor, float(ord), axis=axis, keepdims=keepdims)
+    if ord == "fro" or float(ord) <= 0:
+        raise ValueError(f"norm: ord is a number above 0, inf, 'euclidean', or 'fro' of a pair of axes, not {ord!r}")
+    if not is_matrix:
+        return ops.norm(tensor, float(ord), axis=axis, keepdims=keepdims)
+    rows, columns = (int(n) % tensor.ndim for n in axis)
+    if ord == 2:
+        found = ops.reduce_max(_singular_values(tensor, rows, columns), axis=-1)
+        return ops.expand_dims(ops.expand_dims(found, min(rows, columns)), max(rows, columns)) if keepdims else found
+    if ord not in (1, math.inf):
+        raise ValueError(f"norm: of matrices ord is 1, 2, inf, 'fro' or 'euclidean', not {ord!r}")
+    added, largest = (rows, columns) if ord == 1 else (columns, rows)
+    sums = ops.reduce_sum(ops.abs(tensor), axis=added, keepdims=True)
+    found = ops.reduce_max(sums, axis=largest, keepdims=True)
+    return found if keepdims else ops.squeeze(found, [rows, columns])
+
+
+def _singular_values(tensor, rows, columns):
+    others = [n for n in range(tensor.ndim) if n not in (rows, columns)]
+    return ops.svd(ops.transpose(tensor, [*others, rows, columns]), compute_uv=False).s
 
 
 def normalize(tensor, ord="euclidean", axis=None, name=None):

@@ -1,7 +1,8 @@
 """tf.math: elementwise functions, reductions, segments. docs/python.md says what differs."""
 from .. import ops
-from .._native import float64, int64
+from .._native import float32, float64, int64
 from ._tables import fill
+from .tensors import convert_to_tensor
 
 TABLE = """
 abs(x)
@@ -126,14 +127,18 @@ fill(globals(), TABLE)
 
 def _is_integer(x):
     """True for a tensor of integers, or a number or list that becomes one."""
-    dtype = getattr(x, "dtype", None)
-    return "int" in str(dtype) if dtype is not None else isinstance(x, int) and not isinstance(x, bool)
+    if getattr(x, "dtype", None) is None:
+        x = convert_to_tensor(x)
+    return "int" in str(x.dtype)
 
 
 def divide(x, y, name=None):
-    """x / y. Integers are divided as float64, as in Python."""
+    """x / y. Integers are divided as float64, those of 8 and 16 bits as float32."""
     if _is_integer(x) and _is_integer(y):
-        return ops.divide(ops.cast(x, float64), ops.cast(y, float64))
+        kinds = [convert_to_tensor(each).dtype.name for each in (x, y) if getattr(each, "dtype", None) is not None]
+        kinds = kinds or [convert_to_tensor(x).dtype.name]
+        dtype = float32 if all(kind in ("int8", "uint8", "int16", "uint16") for kind in kinds) else float64
+        return ops.divide(ops.cast(x, dtype), ops.cast(y, dtype))
     return ops.divide(x, y)
 
 
@@ -144,7 +149,8 @@ def reduce_mean(input_tensor, axis=None, keepdims=False, name=None):
     """The mean; of integers an integer, rounded towards zero, as TensorFlow has it."""
     if not _is_integer(input_tensor):
         return ops.reduce_mean(input_tensor, axis=axis, keepdims=keepdims)
-    dtype = getattr(input_tensor, "dtype", int64)
+    input_tensor = convert_to_tensor(input_tensor)
+    dtype = input_tensor.dtype
     return ops.cast(ops.trunc(ops.reduce_mean(ops.cast(input_tensor, float64), axis=axis, keepdims=keepdims)), dtype)
 
 

@@ -2,7 +2,7 @@
 its number in Python, by the functions of the maps. Batches without strings are the engine's again."""
 import builtins
 import glob
-import random
+import pickle
 
 import numpy as np
 
@@ -37,11 +37,28 @@ def _stacked(elements):
     return nest.map_structure(one, *elements)
 
 
+def _filled(array, shape):
+    """The array in a larger shape, filled with empty strings or zeros."""
+    made = np.full(shape, b"" if array.dtype == object else 0, array.dtype)
+    made[tuple(builtins.slice(n) for n in array.shape)] = array
+    return made
+
+
+def _padded(elements):
+    """_stacked() of elements whose sizes differ."""
+    def one(*leaves):
+        arrays = [leaf._array if isinstance(leaf, StringTensor) else leaf.numpy() for leaf in leaves]
+        shape = [max(sizes) for sizes in builtins.zip(*(array.shape for array in arrays))]
+        stacked = np.stack([_filled(np.asarray(array), shape) for array in arrays])
+        return StringTensor(stacked) if isinstance(leaves[0], StringTensor) else constant(stacked)
+    return nest.map_structure(one, *elements)
+
+
 class TextDataset(Dataset):
     """Elements get(number) for the numbers, or nests of them, of another data set."""
 
     def __init__(self, numbers, get):
-        self._numbers, self._get = numbers, get
+        self._numbers, self._get, self._kept_first = numbers, get, None
         self._known, self._later = None, self._as_engine
 
     def _as_engine(self):
@@ -50,14 +67,24 @@ class TextDataset(Dataset):
         f = _Function(self._get, self._numbers._structure, spreads=False)
         return self._numbers._stages.map(f, -1, True), f.structure
 
+    def _has_texts(self):
+        """True if elements hold strings, or if there are none, so that nothing has to know what they would be."""
+        try:
+            return _has_strings(self._first())
+        except _native.DataLossError:
+            return True
+
     def _require_numbers(self):
         if _has_strings(self._first()):
             raise TypeError("the elements of this data set hold strings, which no model takes: map them to numbers")
 
     def _first(self):
-        for number in self._numbers.take(1):
-            return self._get(number)
-        raise _native.DataLossError("this data set is empty, so what its elements are is not known")
+        if self._kept_first is None:
+            for number in self._numbers.take(1):
+                self._kept_first = (self._get(number),)
+        if self._kept_first is None:
+            raise _native.DataLossError("this data set is empty, so what its elements are is not known")
+        return self._kept_first[0]
 
     def _in_order(self, name):
         """A method that changes the order alone."""
@@ -143,15 +170,39 @@ class TextDataset(Dataset):
 
     def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None, deterministic=None, name=None):
         """batch_size elements as one, along a new axis 0."""
-        if not _has_strings(self._first()):
+        if not self._has_texts():
             return Dataset.batch(self, batch_size, drop_remainder)
+        return self._batched(_scalar(batch_size, "batch_size"), drop_remainder, _stacked)
+
+    def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
+        """batch_size elements as one, whose tensors are filled up to the largest of each size: strings with empty ones."""
+        if not self._has_texts():
+            return Dataset.padded_batch(self, batch_size, padded_shapes, padding_values, drop_remainder)
+        if padded_shapes is not None or padding_values is not None:
+            raise ValueError("padded_batch: elements with strings are filled up to the largest one, strings with empty ones "
+                             "and numbers with 0: leave out padded_shapes and padding_values")
+        return self._batched(_scalar(batch_size, "batch_size"), drop_remainder, _padded)
+
+    def _batched(self, batch_size, drop_remainder, join):
         structure = self._numbers._structure
 
         def get(numbers):
             leaves = nest.flatten(numbers)
             rows = builtins.range(int(leaves[0].shape[0]))
-            return _stacked([self._get(nest.pack_sequence_as(structure, [leaf[i] for leaf in leaves])) for i in rows])
-        return TextDataset(self._numbers.batch(_scalar(batch_size, "batch_size"), drop_remainder), get)
+            return join([self._get(nest.pack_sequence_as(structure, [leaf[i] for leaf in leaves])) for i in rows])
+        # Elements as bytes differ in length; what fills them up is not read.
+        return TextDataset(self._numbers.padded_batch(batch_size, drop_remainder=drop_remainder), get)
+
+    def unique(self, name=None):
+        """Each element once, where it comes first."""
+        def elements():
+            seen = set()
+            for element in self:
+                key = _packed(element).tobytes()
+                if key not in seen:
+                    seen.add(key)
+                    yield element
+        return of_elements(elements)
 
     def cache(self, filename="", name=None):
         """Keeps the elements, in memory."""
@@ -188,7 +239,7 @@ class TextDataset(Dataset):
     # ---- reading
 
     def __iter__(self):
-        return (self._get(number) for number in self._numbers)
+        return TextIterator(self)
 
     @property
     def element_spec(self):
@@ -197,7 +248,7 @@ class TextDataset(Dataset):
                                   TensorSpec(leaf.shape, leaf.dtype), self._first())
 
     def _count(self):
-        return self._numbers._count()
+        return self.__dict__.get("_asserted") or self._numbers._count()
 
     def explain(self):
         """The report on the order of the elements."""
@@ -205,6 +256,29 @@ class TextDataset(Dataset):
 
     def __repr__(self):
         return f"<Dataset element_spec={self.element_spec}>"
+
+
+class TextIterator:
+    """One pass over a data set."""
+
+    def __init__(self, dataset):
+        self._dataset, self._pass = dataset, iter(dataset._numbers)
+
+    element_spec = property(lambda self: self._dataset.element_spec, doc="As Dataset.element_spec.")
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self._dataset._get(next(self._pass))
+
+    def get_next(self):
+        """The next element. OutOfRangeError at the end."""
+        return self._dataset._get(self._pass.get_next())
+
+    def close(self):
+        """Ends the pass."""
+        self._pass.close()
 
 
 class StringSpec:
@@ -223,24 +297,32 @@ class StringSpec:
 
 # ---- sources
 
-class _List:
-    """Elements that are made when the first one is asked for, and then stay."""
+def _packed(element):
+    """An element as bytes, which the engine carries as it does any tensor."""
+    parts = nest.map_structure(lambda leaf: (isinstance(leaf, StringTensor), leaf._array if isinstance(leaf, StringTensor)
+                                             else leaf.numpy()), element)
+    return np.frombuffer(pickle.dumps((nest.map_structure(lambda _: None, element), nest.flatten(parts))), np.uint8)
 
-    def __init__(self, make):
-        self._make, self._elements = make, None
 
-    def all(self):
-        """The elements."""
-        if self._elements is None:
-            self._elements = [_tensors(each) for each in self._make()]
-        return self._elements
+def _unpacked(packed):
+    """The element of such bytes; those behind their end, which fill a batch, change nothing."""
+    structure, parts = pickle.loads(packed.numpy().tobytes())
+    leaves = [StringTensor(value) if is_text else constant(value) for is_text, value in zip(parts[::2], parts[1::2])]
+    return nest.pack_sequence_as(structure, leaves)
 
 
 def of_elements(make):
-    """A data set of the elements that make() yields, read once and kept."""
-    kept = _List(make)
-    numbers = Dataset._deferred(lambda: Dataset.range(len(kept.all()))._made())
-    return TextDataset(numbers, lambda number: kept.all()[int(number)])
+    """A data set of the elements that make() yields, in each pass anew, one after the other as they are asked for."""
+    def packed():
+        for each in make():
+            yield _packed(_tensors(each))
+    return TextDataset(Dataset.from_generator(packed, output_signature=_native.TensorSpec([None], _native.uint8)), _unpacked)
+
+
+def of_text(tensors):
+    """One element in which texts are; None if there are none."""
+    element = _tensors(tensors)
+    return of_elements(lambda: [element]) if _has_strings(element) else None
 
 
 def of_texts(tensors):
@@ -279,9 +361,8 @@ def list_files(file_pattern, shuffle=None, seed=None, name=None):
     found = sorted(name for pattern in patterns for name in glob.glob(pattern))
     if not found:
         raise _native.InvalidArgumentError(f"list_files: no file matches {patterns}")
-    if shuffle is None or shuffle:
-        random.Random(seed).shuffle(found)
-    return of_texts(found)
+    names = of_texts(found)
+    return names.shuffle(len(found), seed=seed) if shuffle is None or shuffle else names
 
 
 def _names(filenames):
@@ -308,7 +389,7 @@ def TFRecordDataset(filenames, compression_type=None, buffer_size=None, num_para
 
 
 def of_generator(generator, signature, arguments):
-    """The elements of a generator in whose signature strings are, read once and kept; None if there are none."""
+    """The elements of a generator in whose signature strings are, in each pass anew; None if there are none."""
     if not any(isinstance(spec, StringSpec) for spec in nest.flatten(signature)):
         return None
     return of_elements(lambda: generator(*arguments))

@@ -56,6 +56,13 @@ def _encoded(value):
 _encode = np.vectorize(_encoded, otypes=[object])
 
 
+def _bare(values):
+    """Lists of tensors of strings as lists of their bytes."""
+    if isinstance(values, StringTensor):
+        return values.tolist()
+    return [_bare(each) for each in values] if isinstance(values, (list, tuple)) else values
+
+
 class StringTensor:
     """A tensor of strings. numpy() gives bytes, of a scalar one bytes object."""
     dtype = string
@@ -66,7 +73,7 @@ class StringTensor:
             self._array = values._array
             return
         try:
-            array = np.array(values, dtype=object)
+            array = np.array(_bare(values), dtype=object)
         except ValueError as error:
             raise ValueError(f"a ragged list of strings: {error}") from None
         if array.size and not all(isinstance(each, (str, bytes)) for each in array.flat):
@@ -87,7 +94,11 @@ class StringTensor:
         return self._array.item() if self._array.ndim == 0 else self._array.copy()
 
     def __array__(self, dtype=None, copy=None):
-        return self._array if dtype is None else self._array.astype(dtype)
+        if dtype is not None or copy:
+            return self._array.astype(object if dtype is None else dtype)
+        seen = self._array.view()
+        seen.flags.writeable = False  # the memory is the tensor's, whose value never changes
+        return seen
 
     def item(self):
         """The bytes of a tensor of one string."""

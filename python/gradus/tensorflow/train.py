@@ -292,7 +292,7 @@ class Checkpoint:
             arrays[name], dtypes[name] = _as_array(variable)
         notes = {"dtypes": dtypes, "random_state": _native._random_state(), "seeds": positions(), "version": 2,
                  "optimizers": contents.trained(),
-                 "iterators": {name: list(each._reading.position()) for name, each in contents.iterators.items()}}
+                 "iterators": {name: each._position() for name, each in contents.iterators.items()}}
         arrays[_STATE] = np.frombuffer(json.dumps(notes).encode(), np.uint8)
         _write(f"{file_prefix}.npz", arrays)
         return str(file_prefix)
