@@ -34,6 +34,20 @@ def _walk(name, value, found):
         found.append((name, repr(value) if is_plain else None))
 
 
+def _with_own_names(fields):
+    """The fields, of which none has the name of another one: self.a = [layer] beside self.a_0 gets a number more."""
+    taken, made = {name for name, _ in fields}, []
+    used = set()
+    for name, value in fields:
+        free, number = name, 0
+        while free in used or free != name and free in taken:
+            number += 1
+            free = f"{name}_{number}"
+        used.add(free)
+        made.append((free, value))
+    return made
+
+
 class _Place:
     """Stands for a tensor in the nest of a model's inputs."""
 
@@ -128,7 +142,7 @@ class Model(_native._Model):
         for name, value in self.__dict__.items():
             if name not in ("_inputs", "_options", "_training"):
                 _walk(name, value, found)
-        return [pair for pair in found if isinstance(pair[0], str)]
+        return _with_own_names([pair for pair in found if isinstance(pair[0], str)])
 
     def __reduce__(self):
         attributes = {name: value for name, value in self.__dict__.items() if name != "_training"}

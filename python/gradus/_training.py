@@ -79,6 +79,10 @@ class Logs(dict):
         near = difflib.get_close_matches(str(name), self, n=1)
         raise KeyError(f"{name!r}" + (f"; did you mean {near[0]!r}?" if near else f"; there are {sorted(self)}"))
 
+    def __contains__(self, name):
+        is_keras = isinstance(name, str) and name.startswith("val_")
+        return super().__contains__(name) or is_keras and super().__contains__("validation_" + name[4:])
+
     def get(self, name, default=None):
         """The number, or `default` where there is none."""
         try:

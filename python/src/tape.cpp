@@ -166,12 +166,20 @@ void watch(PythonTape& self, nb::handle watched) {
   });
 }
 
+/// more: another matrix follows, before the tape is used up. may_be_none: None, and not zeros or an error, for a target
+/// that does not depend on the source.
 template <class Matrix>
-nb::object matrix(PythonTape& self, const TensorArg& target, const TensorArg& source, const Matrix& of) {
+nb::object matrix(PythonTape& self, const TensorArg& target, const TensorArg& source, bool more, bool may_be_none,
+                  const Matrix& of) {
   GradientTape& tape = self.recording();
   const Tensor y = target.tensor(), x = source.tensor();
+  const GradientOptions connection{.output_gradients = ones_like(y), .unconnected = Unconnected::none};
+  if (may_be_none && !tape.gradient(y, x, connection).defined()) {
+    if (!more) self.end_use();
+    return nb::none();
+  }
   Tensor found = without_gil([&] { return of(tape, y, x); });
-  self.end_use();
+  if (!more) self.end_use();
   return nb::cast(found);
 }
 
@@ -222,19 +230,21 @@ void bind_tape_class(nb::module_& module) {
           "these are Gradients: a sequence that an optimizer takes as a whole.")
       .def(
           "jacobian",
-          [](PythonTape& self, const TensorArg& target, const TensorArg& source) {
-            return matrix(self, target, source,
+          [](PythonTape& self, const TensorArg& target, const TensorArg& source, bool more, bool may_be_none) {
+            return matrix(self, target, source, more, may_be_none,
                           [](GradientTape& tape, const Tensor& y, const Tensor& x) { return tape.jacobian(y, x); });
           },
-          "target"_a, "source"_a, "The Jacobian, as [target..., source...].")
+          "target"_a, "source"_a, "_more"_a = false, "_may_be_none"_a = false,
+          "The Jacobian, as [target..., source...].")
       .def(
           "batch_jacobian",
-          [](PythonTape& self, const TensorArg& target, const TensorArg& source) {
-            return matrix(self, target, source, [](GradientTape& tape, const Tensor& y, const Tensor& x) {
-              return tape.batch_jacobian(y, x);
-            });
+          [](PythonTape& self, const TensorArg& target, const TensorArg& source, bool more, bool may_be_none) {
+            return matrix(
+                self, target, source, more, may_be_none,
+                [](GradientTape& tape, const Tensor& y, const Tensor& x) { return tape.batch_jacobian(y, x); });
           },
-          "target"_a, "source"_a, "The Jacobian example by example: [n, target..., source...].")
+          "target"_a, "source"_a, "_more"_a = false, "_may_be_none"_a = false,
+          "The Jacobian example by example: [n, target..., source...].")
       .def(
           "stop_recording", [](PythonTape& self) { return Pause{&self}; }, nb::keep_alive<0, 1>(),
           "In a `with` statement: nothing is recorded.")

@@ -80,8 +80,13 @@ Examined examined(const Module& model, const Plan& plan, In fields) {
 Logs logs_of(const Held& step, In fields) {
   return in_python([&] {
     Logs logs;
-    for (const auto& [name, value] : nb::cast<nb::dict>(step.get()(list_of(fields))))
-      logs.add(nb::cast<std::string>(name), loss_of(value));
+    const nb::object found = step.get()(list_of(fields));
+    if (!nb::isinstance<nb::dict>(found))
+      throw nb::type_error(
+          text("train_step and test_step give a dict of numbers by name, such as {\"loss\": loss}, not ",
+               class_of(found))
+              .c_str());
+    for (const auto& [name, value] : nb::cast<nb::dict>(found)) logs.add(nb::cast<std::string>(name), loss_of(value));
     return logs;
   });
 }

@@ -1,4 +1,5 @@
-"""tf.errors: the library's errors, and TensorFlow's names for them."""
+"""tf.errors: the library's errors, and TensorFlow's names for them. Errors that the library does not tell apart are one
+class under both names."""
 from ..errors import (DataLossError, DivergedError, InternalError, InvalidArgumentError, OpError, OutOfRangeError,
                       ResourceExhaustedError, UnavailableError)
 
@@ -6,6 +7,46 @@ NotFoundError = UnavailableError
 FailedPreconditionError = InvalidArgumentError
 UnimplementedError = InvalidArgumentError
 
-__all__ = ["DataLossError", "DivergedError", "FailedPreconditionError", "InternalError", "InvalidArgumentError",
-           "NotFoundError", "OpError", "OutOfRangeError", "ResourceExhaustedError", "UnavailableError",
-           "UnimplementedError"]
+
+class AlreadyExistsError(OpError, FileExistsError):
+    """A file exists that was not to be overwritten."""
+
+
+class AbortedError(OpError):
+    """An operation was given up: nothing of the library raises it."""
+
+
+class CancelledError(OpError):
+    """An operation was cancelled: nothing of the library raises it."""
+
+
+class DeadlineExceededError(OpError, TimeoutError):
+    """A time is over: nothing of the library raises it."""
+
+
+class PermissionDeniedError(OpError, PermissionError):
+    """Something may not be used: nothing of the library raises it; UnavailableError says so."""
+
+
+class UnauthenticatedError(OpError):
+    """The caller is not known: nothing of the library raises it."""
+
+
+class UnknownError(OpError):
+    """Nothing is known of the mistake: nothing of the library raises it."""
+
+
+OK, CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = range(8)
+RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = range(8, 15)
+DATA_LOSS, UNAUTHENTICATED = 15, 16
+
+_CODES = {OpError: UNKNOWN, InternalError: INTERNAL, DataLossError: DATA_LOSS, InvalidArgumentError: INVALID_ARGUMENT,
+          OutOfRangeError: OUT_OF_RANGE, ResourceExhaustedError: RESOURCE_EXHAUSTED, UnavailableError: NOT_FOUND,
+          AlreadyExistsError: ALREADY_EXISTS, AbortedError: ABORTED, CancelledError: CANCELLED,
+          DeadlineExceededError: DEADLINE_EXCEEDED, PermissionDeniedError: PERMISSION_DENIED,
+          UnauthenticatedError: UNAUTHENTICATED, UnknownError: UNKNOWN}
+for _class, _code in _CODES.items():
+    _class.error_code, _class.op, _class.node_def = _code, None, None
+    _class.message = property(str, doc="The text.")
+
+__all__ = [name for name in dir() if name.endswith("Error") or name.isupper() and not name.startswith("_")]

@@ -11,6 +11,7 @@ from .. import while_loop as _while_loop
 from .._warnings import warn
 from ..datasets import CallsPython
 from . import nest
+from .debugging import Assert as _require
 from .shapes import TensorSpec
 from .tensors import convert_to_tensor, is_tensor
 
@@ -163,12 +164,6 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
     for pred, f in reversed(pairs):
         result = functools.partial(cond, pred, f, result)
     return result()
-
-
-def _require(condition, data):
-    """tf.Assert, whose module needs this one."""
-    from .debugging import Assert as check
-    return check(condition, data)
 
 
 def switch_case(branch_index, branch_fns, default=None, name="switch_case"):

@@ -42,6 +42,13 @@ def _of_replica(target):
     return Loss.total(tensor) if is_plain else Loss._of_replica(tensor)  # ops of now would not be on the tape
 
 
+def _or_zeros(found, unconnected, shape, source):
+    """A matrix of derivatives; zeros in place of None if they are asked for."""
+    if found is not None or str(unconnected) == "none":
+        return found
+    return ops.zeros(shape, source.dtype)
+
+
 class GradientTape(_Tape):
     """Records what this thread computes within `with`, for gradients, which may be asked afterwards."""
 
@@ -57,12 +64,17 @@ class GradientTape(_Tape):
     def jacobian(self, target, sources, unconnected_gradients=UnconnectedGradients.NONE, parallel_iterations=None,
                  experimental_use_pfor=True):
         """The Jacobians of a tensor by the sources, in their nest, as [target..., source...]."""
-        return nest.map_structure(lambda source: super(GradientTape, self).jacobian(target, source), sources)
+        leaves = nest.flatten(sources)
+        one = super().jacobian
+        found = [_or_zeros(one(target, source, i + 1 < len(leaves), True), unconnected_gradients, (*target.shape, *source.shape),
+                           source) for i, source in enumerate(leaves)]
+        return nest.pack_sequence_as(sources, found) if nest.is_nested(sources) else found[0]
 
     def batch_jacobian(self, target, source, unconnected_gradients=UnconnectedGradients.NONE, parallel_iterations=None,
                        experimental_use_pfor=True):
         """The Jacobian example by example, as [n, target..., source...]."""
-        return super().batch_jacobian(target, source)
+        found = super().batch_jacobian(target, source, False, True)
+        return _or_zeros(found, unconnected_gradients, (*target.shape, *source.shape[1:]), source)
 
 
 def _takes_variables(grad):

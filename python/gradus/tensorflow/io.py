@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _native, constant
 from .dtypes import as_dtype
-from .errors import InvalidArgumentError
+from .errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from .examples import Example
 from .left_out import Names
 from .shapes import TensorShape
@@ -48,17 +48,48 @@ def matching_files(pattern, name=None):
 
 def _open(name, mode="r"):
     """A file, as Python's open() gives it."""
-    return open(text_of(name), mode)
+    return _not_found(open)(text_of(name), mode)
+
+
+def _not_found(call):
+    """call(path ...) of Python, whose missing file is a NotFoundError and whose existing one an AlreadyExistsError."""
+    def called(*args, **kwargs):
+        try:
+            return call(*args, **kwargs)
+        except FileNotFoundError as error:
+            raise NotFoundError(str(error)) from None
+        except FileExistsError as error:
+            raise AlreadyExistsError(str(error)) from None
+    return called
+
+
+def _free(path, overwrite):
+    """The path; AlreadyExistsError if there is a file that may not be overwritten."""
+    if not overwrite and os.path.exists(text_of(path)):
+        raise AlreadyExistsError(f"there is a file {text_of(path)} already; overwrite=True replaces it")
+    return text_of(path)
+
+
+def _copy(src, dst, overwrite=False):
+    if not os.path.exists(text_of(src)):
+        raise FileNotFoundError(f"there is no file {text_of(src)}")
+    shutil.copyfile(text_of(src), _free(dst, overwrite))
+
+
+def _matching(pattern):
+    """The paths that a pattern, or one of several, matches."""
+    patterns = StringTensor(pattern)._array.ravel()
+    return sorted({path for each in patterns for path in _glob.glob(text_of(each))})
 
 
 gfile = Names(
     "gradus.tensorflow.io.gfile", GFile=_open, Open=_open,
     exists=lambda path: os.path.exists(text_of(path)), isdir=lambda path: os.path.isdir(text_of(path)),
-    glob=lambda pattern: sorted(_glob.glob(text_of(pattern))), listdir=lambda path: sorted(os.listdir(text_of(path))),
-    makedirs=lambda path: os.makedirs(text_of(path), exist_ok=True), mkdir=lambda path: os.mkdir(text_of(path)),
-    remove=lambda path: os.remove(text_of(path)), rmtree=lambda path: shutil.rmtree(text_of(path)),
-    rename=lambda src, dst, overwrite=False: os.replace(text_of(src), text_of(dst)),
-    copy=lambda src, dst, overwrite=False: shutil.copyfile(text_of(src), text_of(dst)),
+    glob=_matching, listdir=_not_found(lambda path: sorted(os.listdir(text_of(path)))),
+    makedirs=lambda path: os.makedirs(text_of(path), exist_ok=True), mkdir=_not_found(lambda path: os.mkdir(text_of(path))),
+    remove=_not_found(lambda path: os.remove(text_of(path))), rmtree=_not_found(lambda path: shutil.rmtree(text_of(path))),
+    rename=_not_found(lambda src, dst, overwrite=False: os.rename(text_of(src), _free(dst, overwrite))),
+    copy=_not_found(_copy),
     join=lambda path, *paths: os.path.join(text_of(path), *map(text_of, paths)),
     walk=lambda top, topdown=True: os.walk(text_of(top), topdown))
 
@@ -95,9 +126,18 @@ def encode_png(image, compression=-1, name=None):
 
 
 def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None):
-    """The elements that bytes hold, as a vector."""
-    dtype = as_dtype(out_type).numpy
-    array = np.frombuffer(_bytes(input_bytes), dtype if little_endian else dtype.newbyteorder(">"))
+    """The elements that bytes hold, as a vector. fixed_length is the number of bytes that are read; zeros stand for those
+    that are missing."""
+    dtype = np.dtype(as_dtype(out_type).numpy)
+    data = _bytes(input_bytes)
+    if fixed_length is not None:
+        if fixed_length <= 0 or fixed_length % dtype.itemsize:
+            raise InvalidArgumentError(f"decode_raw: fixed_length is a multiple of {dtype.itemsize} above 0, not "
+                                       f"{fixed_length}")
+        data = data[:fixed_length].ljust(fixed_length, b"\0")
+    if len(data) % dtype.itemsize:
+        raise InvalidArgumentError(f"decode_raw: {len(data)} bytes are no multiple of the {dtype.itemsize} of {dtype.name}")
+    array = np.frombuffer(data, dtype if little_endian else dtype.newbyteorder(">"))
     return constant(array.astype(dtype))
 
 
@@ -133,6 +173,8 @@ class TFRecordWriter:
     """Writes a file of records, which appears whole with close()."""
 
     def __init__(self, path, options=None):
+        if options not in (None, "") and not isinstance(options, TFRecordOptions):
+            TFRecordOptions(options)
         self._path, self._records = text_of(path), []
 
     def write(self, record):
@@ -151,9 +193,8 @@ class TFRecordWriter:
     def __enter__(self):
         return self
 
-    def __exit__(self, kind, *rest):
-        if kind is None:
-            self.close()
+    def __exit__(self, *raised):
+        self.close()  # after an error, too: the records until then are whole
 
 
 class FixedLenFeature:
@@ -218,8 +259,15 @@ def parse_example(serialized, features, example_names=None, name=None):
 
 
 def decode_csv(records, record_defaults, field_delim=",", use_quote_delim=True, na_value="", select_cols=None, name=None):
-    """The columns of one line: a tensor each, in the dtypes of the defaults, which stand for empty fields."""
+    """The columns of one line, or of a vector of lines: a tensor each, in the dtypes of the defaults, which stand for empty
+    fields."""
     import csv
+    lines = StringTensor(records)
+    if lines.ndim:
+        rows = [decode_csv(line, record_defaults, field_delim, use_quote_delim, na_value, select_cols)
+                for line in lines[:].numpy().ravel().tolist()]
+        return [_tensor(np.array([each.numpy() for each in column], object if isinstance(column[0], StringTensor) else None)
+                        .reshape(lines.shape)) for column in zip(*rows)]
     line = text_of(records)
     fields = next(csv.reader([line], delimiter=field_delim, quoting=csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE), [])
     fields = fields if select_cols is None else [fields[i] for i in select_cols]

@@ -1,6 +1,9 @@
 """tf.linalg: products, decompositions, diagonals."""
+import math
+
 from .. import ops
 from ._tables import fill
+from .tensors import convert_to_tensor
 
 TABLE = """
 adjoint(matrix) = adjoint(x)

@@ -22,6 +22,8 @@ class KeyValueTensorInitializer:
     def __init__(self, keys, values, key_dtype=None, value_dtype=None, name=None):
         self.keys, self.key_dtype = _list(keys)
         self.values, self.value_dtype = _list(values)
+        if key_dtype is not None and key_dtype != string:
+            self.key_dtype = as_dtype(key_dtype)
         if value_dtype is not None and value_dtype != string:
             self.value_dtype = as_dtype(value_dtype)
         if len(self.keys) != len(self.values):
@@ -48,7 +50,7 @@ class TextFileInitializer(KeyValueTensorInitializer):
             return text if dtype == string else int(text)
         keys = [part(line, i, key_index, key_dtype) for i, line in enumerate(lines)]
         values = [part(line, i, value_index, value_dtype) for i, line in enumerate(lines)]
-        super().__init__(keys, values)
+        super().__init__(keys, values, key_dtype, value_dtype)
 
 
 class _Table:
@@ -68,7 +70,10 @@ class _Table:
     def lookup(self, keys, name=None):
         """The values of the keys, in their shape."""
         is_text = is_string_like(keys) or isinstance(keys, StringTensor)
-        array = StringTensor(keys)._array if is_text else np.asarray(convert_to_tensor(keys))
+        if is_text != (self.key_dtype == string) or getattr(keys, "dtype", self.key_dtype) != self.key_dtype and not is_text:
+            raise TypeError(f"lookup: keys of {'string' if is_text else convert_to_tensor(keys).dtype.name}, the table has keys "
+                            f"of {self.key_dtype.name}")
+        array = StringTensor(keys)._array if is_text else np.asarray(convert_to_tensor(keys, self.key_dtype))
         made = np.empty(array.shape, object)
         for place in np.ndindex(array.shape):
             key = array[place] if is_text else array[place].item()

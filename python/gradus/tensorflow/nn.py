@@ -104,9 +104,15 @@ def gelu(features, approximate=False, name=None):
 def dropout(x, rate, noise_shape=None, seed=None, name=None):
     """Zeros at random places, as many as the share `rate`; the others are divided by 1 - rate."""
     if noise_shape is not None or seed is not None:
-        keep = ops.cast(ops.greater_equal(_uniform(noise_shape or ops.shape(x).numpy(), seed), rate), ops.add(x, 0).dtype)
+        keep = ops.cast(ops.greater_equal(_uniform(_sizes(x if noise_shape is None else noise_shape, noise_shape is None), seed), rate), ops.add(x, 0).dtype)
         return ops.multiply(ops.divide(x, 1 - rate), keep)
     return ops.dropout(x, rate)
+
+
+def _sizes(given, is_tensor):
+    if is_tensor:
+        return tuple(ops.add(given, 0).shape)
+    return [int(n) for n in given]
 
 
 def _uniform(shape, seed):

@@ -129,27 +129,40 @@ def _pattern(pattern):
                           ("space", r"\s"), ("upper", "A-Z"), ("lower", "a-z")):
         text = text.replace(f"[:{name}:]", content)
     text = text.replace(r"\p{P}", r"[!-/:-@\[-`{-~]")
-    return re.compile(text.encode())
+    return re.compile(text)
+
+
+def _read(each):
+    """Bytes as a text, in which a character of UTF-8 is one, as patterns of RE2 count; other bytes stay what they are."""
+    return each.decode("utf-8", "surrogateescape")
 
 
 def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
     """The strings with `rewrite` in place of what the pattern matches; \\1 in it is the first group."""
-    compiled, by = _pattern(pattern), StringTensor(rewrite).item().replace(b"\\0", b"\\g<0>")
-    return _each(lambda each: compiled.sub(by, each, count=0 if replace_global else 1), input)
+    compiled, by = _pattern(pattern), text_of(rewrite).replace("\\0", "\\g<0>")
+    count = 0 if replace_global else 1
+    return _each(lambda each: compiled.sub(by, _read(each), count=count).encode("utf-8", "surrogateescape"), input)
 
 
 def regex_full_match(input, pattern, name=None):
     """True for strings that the pattern matches as a whole."""
     compiled = _pattern(pattern)
-    return _each(lambda each: compiled.fullmatch(each) is not None, input, bool)
+    return _each(lambda each: compiled.fullmatch(_read(each)) is not None, input, bool)
 
 
 def to_number(input, out_type="float32", name=None):
     """The numbers that the strings write. InvalidArgumentError for one that is none."""
     from .errors import InvalidArgumentError
     dtype = as_dtype(out_type)
+    def number(each):
+        if b"_" in each:
+            raise ValueError(f"{each!r} is no number")
+        value = int(each) if dtype.is_integer else float(each)
+        if dtype.is_integer and not np.iinfo(dtype.numpy).min <= value <= np.iinfo(dtype.numpy).max:
+            raise ValueError(f"{each!r} is outside of {dtype.name}")
+        return value
     try:
-        made = np.vectorize(int if dtype.is_integer else float, otypes=[object])(_strings(input)._array)
+        made = np.vectorize(number, otypes=[object])(_strings(input)._array)
     except ValueError as error:
         raise InvalidArgumentError(f"to_number: {error}") from None
     return constant(np.asarray(made, np.int64 if dtype.is_integer else np.float64), dtype)
@@ -196,6 +209,9 @@ to_hash_bucket = to_hash_bucket_fast
 
 def ngrams(data, ngram_width, separator=" ", pad_values=None, padding_width=None, preserve_short_sequences=False, name=None):
     """Neighbouring strings, ngram_width of them joined, of a vector."""
+    if pad_values is not None or padding_width is not None or preserve_short_sequences:
+        raise ValueError("ngrams: nothing is padded here: join the padding to the data before, and leave out pad_values, "
+                         "padding_width and preserve_short_sequences")
     words = _strings(data)._array.ravel().tolist()
     widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
     found = [separator.encode().join(words[i:i + n]) for n in widths for i in range(len(words) - n + 1)]

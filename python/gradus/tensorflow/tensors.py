@@ -44,7 +44,6 @@ tensor_scatter_nd_update(tensor, indices, updates) = tensor_scatter_nd_update(x,
 tile(input, multiples) = tile(x, multiples)
 transpose(a, perm=None, conjugate=False) = transpose(x, order, -)
 unravel_index(indices, dims)
-unstack(value, num=None, axis=0) = unstack(x, -, axis)
 where(condition, x=None, y=None) = where(condition, a, b)
 zeros(shape, dtype="float32")
 ones(shape, dtype="float32")
@@ -263,6 +262,14 @@ def strided_slice(input_, begin, end, strides=None, begin_mask=0, end_mask=0, el
                              shrink_axis_mask=shrink_axis_mask)
 
 
+def unstack(value, num=None, axis=0, name="unstack"):
+    """The slices along an axis, as a list. ValueError if there are not `num` of them."""
+    value = convert_to_tensor(value)
+    if num is not None and num != value.shape[axis]:
+        raise ValueError(f"unstack: num is {num}, and the axis {axis} of {value.shape} has {value.shape[axis]} slices")
+    return list(ops.unstack(value, axis))
+
+
 def unique(x, out_idx=int32, name=None):
     """The elements of a vector, each once, where it comes first, and the place of each element among them."""
     return ops.unique(x, out_idx=out_idx)
@@ -270,7 +277,8 @@ def unique(x, out_idx=int32, name=None):
 
 def unique_with_counts(x, out_idx=int32, name=None):
     """unique(), and how often each comes."""
-    return ops.unique_with_counts(x)
+    found = ops.unique_with_counts(x)
+    return found._replace(**{name: ops.cast(getattr(found, name), out_idx) for name in found._fields[1:]})
 
 
 def ensure_shape(x, shape, name=None):

@@ -348,6 +348,9 @@ class CheckpointManager:
                  step_counter=None, checkpoint_interval=None, init_fn=None):
         if max_to_keep is not None and max_to_keep < 1:
             raise ValueError(f"CheckpointManager: max_to_keep is at least 1, or None for all, not {max_to_keep}")
+        if keep_checkpoint_every_n_hours is not None:
+            raise ValueError("CheckpointManager: checkpoints are kept by their number alone: leave out "
+                             "keep_checkpoint_every_n_hours, or write those that stay with Checkpoint.write")
         self._checkpoint, self.directory, self._most = checkpoint, os.fspath(directory), max_to_keep
         self._name, self._counter, self._interval, self._init = checkpoint_name, step_counter, checkpoint_interval, init_fn
         self._saved_at = None

@@ -1,0 +1,221 @@
+"""Values and arguments of gradus.tensorflow: what was taken and ignored, or gave another value than TensorFlow."""
+import os
+
+import gradus
+import gradus.tensorflow as tf
+import numpy as np
+from gradus import nn
+
+X = np.float32([[1, -2, 3], [4, 5, -6]])
+
+
+class Numbers(tf.test.TestCase):
+    def test_division_of_integers(self):
+        for x, y, dtype in (([3, 4], [2, 8], "float64"), (np.int8([3, 4]), np.int8([2, 8]), "float32"),
+                            (np.uint16([3, 4]), [2, 8], "float32"), (3, 2, "float64"), (np.int64([3]), [2], "float64")):
+            found = tf.divide(x, y)
+            self.assertEqual(found.dtype.name, dtype)
+            self.assertAllClose(found, np.asarray(x) / np.asarray(y))
+        self.assertEqual(tf.reduce_mean([1, 2, 4]).item(), 2)
+        self.assertEqual(tf.reduce_mean([[1, 2], [4, 9]], axis=0).dtype, tf.int32)
+
+    def test_norms_of_matrices(self):
+        for axis in ((0, 1), (1, 0), [-2, -1]):
+            for ord_, named in ((1, 1), (2, 2), (np.inf, np.inf), ("fro", "fro"), ("euclidean", "fro")):
+                for keepdims in (False, True):
+                    self.assertAllClose(tf.norm(X, ord_, axis, keepdims), np.linalg.norm(X, named, tuple(axis), keepdims), 1e-5, 1e-5)
+        self.assertAllClose(tf.norm(X, 1, axis=-1), np.abs(X).sum(-1))
+        for wrong in (dict(ord=3, axis=(0, 1)), dict(ord="fro"), dict(ord=-1, axis=0)):
+            with self.assertRaises(ValueError):
+                tf.norm(X, **wrong)
+
+    def test_texts_that_are_no_numbers(self):
+        self.assertAllEqual(tf.strings.to_number(["12", "-3"], tf.int32), [12, -3])
+        for text, dtype in (("1_000", tf.int32), ("1_0.5", tf.float32), (str(2**31), tf.int32), (str(2**63), tf.int64), ("a", tf.int32)):
+            with self.assertRaises(tf.errors.InvalidArgumentError):
+                tf.strings.to_number(text, dtype)
+
+
+    def test_dropout_by_a_seed(self):
+        for shape in (None, (2, 1)):
+            found = tf.nn.dropout(np.ones([2, 50], np.float32), 0.5, noise_shape=shape, seed=1).numpy()
+            self.assertEqual(sorted(set(found.ravel().tolist()) | {0.0, 2.0}), [0.0, 2.0])
+            self.assertTrue(shape is None or (found == found[:, :1]).all())
+
+
+class Branches(tf.test.TestCase):
+    def test_loops_without_a_turn(self):
+        def run(limit):
+            return tf.while_loop(lambda i: i < 5, lambda i: [i + 1], [tf.constant(0)], maximum_iterations=limit)[0]
+        for call in (run, tf.function(run)):
+            self.assertEqual([int(call(limit)) for limit in (0, 1, None)], [0, 1, 5])
+
+    def test_cases(self):
+        def case(first, second, default, exclusive):
+            return tf.case([(first, lambda: tf.constant(1)), (second, lambda: tf.constant(2))],
+                           (lambda: tf.constant(3)) if default else None, exclusive)
+        for call in (case, tf.function(case)):
+            yes, no = tf.constant(True), tf.constant(False)
+            self.assertEqual([int(call(*given)) for given in ((yes, yes, False, False), (no, yes, False, True), (no, no, True, True))],
+                             [1, 2, 3])
+            for given in ((no, no, False, False), (yes, yes, True, True)):
+                with self.assertRaises(tf.errors.InvalidArgumentError):
+                    int(call(*given))
+
+    def test_maps_with_several_results(self):
+        found = tf.vectorized_map(lambda row: (row * 2, {"sum": tf.reduce_sum(row)}), X)
+        self.assertIsInstance(found, tuple)
+        self.assertAllEqual(found[0], X * 2)
+        self.assertAllEqual(found[1]["sum"], X.sum(1))
+        self.assertAllEqual(tf.vectorized_map(lambda row: row + 1, X), X + 1)
+
+
+class Derivatives(tf.test.TestCase):
+    def test_jacobians_of_nests_and_without_a_path(self):
+        a, b, other = (tf.Variable([float(n), 2.0]) for n in (1, 3, 5))
+        for sources in ([a, b], {"a": a, "b": (b,)}):
+            with tf.GradientTape() as tape:
+                y = a * b
+            found = tape.jacobian(y, sources)
+            for matrix, diagonal in zip(tf.nest.flatten(found), (b, a)):
+                self.assertAllEqual(matrix, np.diag(diagonal.numpy()))
+        with tf.GradientTape(persistent=True) as tape:
+            y, z = a * b, tf.stack([a, b]) * 1
+        self.assertIsNone(tape.jacobian(y, [a, other])[1])
+        self.assertAllEqual(tape.jacobian(y, other, unconnected_gradients="zero"), np.zeros([2, 2]))
+        self.assertAllEqual(tape.jacobian(y, other, tf.UnconnectedGradients.ZERO), np.zeros([2, 2]))
+
+
+class Files(tf.test.TestCase):
+    def text(self, path):
+        with tf.io.gfile.GFile(path) as file:
+            return file.read()
+
+    def test_files_are_not_overwritten_unasked(self):
+        folder, gfile = self.get_temp_dir(), tf.io.gfile
+        a, b, none = (os.path.join(folder, name) for name in ("a", "b", "none"))
+        for path in (a, b):
+            with gfile.GFile(path, "w") as file:
+                file.write(path)
+        for move in (gfile.copy, gfile.rename):
+            with self.assertRaises(tf.errors.AlreadyExistsError):
+                move(a, b)
+            with self.assertRaises(tf.errors.NotFoundError):
+                move(none, b, overwrite=True)
+            self.assertEqual(self.text(b), b)
+        gfile.copy(a, b, overwrite=True)
+        self.assertEqual(self.text(b), a)
+        self.assertEqual(gfile.glob([a, os.path.join(folder, "b*")]), [a, b])
+        for call in (gfile.remove, gfile.rmtree, gfile.listdir, gfile.GFile):
+            with self.assertRaises(tf.errors.NotFoundError):
+                call(none)
+
+    def test_columns_of_several_lines(self):
+        number, text = tf.io.decode_csv(["1,a", "2,", ",c"], [7, "z"])
+        self.assertAllEqual(number, [1, 2, 7])
+        self.assertEqual(text.tolist(), [b"a", b"z", b"c"])
+
+    def test_raw_bytes(self):
+        self.assertAllEqual(tf.io.decode_raw(b"\1\0\2\0\3", tf.int16, fixed_length=4), [1, 2])
+        self.assertAllEqual(tf.io.decode_raw(b"\1\0", tf.int16, fixed_length=6), [1, 0, 0])
+        for data, length in ((b"\1\0\2", None), (b"\1\0", 3), (b"\1\0", 0)):
+            with self.assertRaises(tf.errors.InvalidArgumentError):
+                tf.io.decode_raw(data, tf.int16, fixed_length=length)
+
+    def test_records_until_an_error_are_written(self):
+        path = os.path.join(self.get_temp_dir(), "r")
+        with self.assertRaises(KeyError), tf.io.TFRecordWriter(path) as writer:
+            writer.write(b"one")
+            raise KeyError("mine")
+        self.assertEqual([x.numpy() for x in tf.data.TFRecordDataset(path)], [b"one"])
+        with self.assertRaisesRegex(ValueError, "TFRecordOptions"):
+            tf.io.TFRecordWriter(path, "GZIP")
+
+    def test_what_is_not_offered_is_refused(self):
+        for call in (lambda: tf.strings.ngrams(["a", "b"], 2, pad_values=("x", "y")), lambda: tf.unstack(X, num=3),
+                     lambda: tf.train.CheckpointManager(tf.train.Checkpoint(), self.get_temp_dir(), 1, 2.0)):
+            with self.assertRaises(ValueError):
+                call()
+        self.assertEqual([t.tolist() for t in tf.unstack(X, num=2)], X.tolist())
+        found = tf.unique_with_counts([3, 3, 4], out_idx=tf.int64)
+        self.assertEqual((found[1].dtype, found[2].dtype, found[2].tolist()), (tf.int64, tf.int64, [2, 1]))
+
+    def test_tables_have_the_dtypes_that_were_said(self):
+        path = os.path.join(self.get_temp_dir(), "words")
+        with open(path, "w") as file:
+            file.write("a\nb\n")
+        line = tf.lookup.TextFileIndex
+        table = tf.lookup.StaticHashTable(
+            tf.lookup.TextFileInitializer(path, tf.string, line.WHOLE_LINE, tf.int64, line.LINE_NUMBER), -1)
+        found = table.lookup(["b", "c"])
+        self.assertEqual((found.dtype, found.tolist()), (tf.int64, [1, -1]))
+        numbers = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1, 2], ["x", "y"], key_dtype=tf.int64), "?")
+        self.assertEqual(numbers.lookup([2, 3]).tolist(), [b"y", b"?"])
+        for wrong in (tf.constant([1], tf.int32), ["1"], tf.constant([1.0])):
+            with self.assertRaises(TypeError):
+                numbers.lookup(wrong)
+
+    def test_patterns_count_characters(self):
+        self.assertEqual(tf.strings.regex_replace("aéb", "a.b", "x").numpy(), b"x")
+        self.assertTrue(tf.strings.regex_full_match("é", ".").item())
+        self.assertEqual(tf.strings.regex_replace(b"\xff1", r"\d", "é").numpy(), "é".encode().join([b"\xff", b""]))
+
+    def test_strings_are_not_written_through_arrays(self):
+        x = tf.constant(["a", "b"])
+        with self.assertRaises(ValueError):
+            np.asarray(x)[0] = b"c"
+        np.array(x)[0] = b"c"
+        self.assertEqual(x.tolist(), [b"a", b"b"])
+
+
+class Errors(tf.test.TestCase):
+    def test_errors_have_texts_and_codes(self):
+        for name in ("Aborted", "AlreadyExists", "Cancelled", "DeadlineExceeded", "PermissionDenied", "Unauthenticated", "Unknown"):
+            error = getattr(tf.errors, f"{name}Error")("text")
+            self.assertIsInstance(error, tf.errors.OpError)
+            self.assertEqual((error.message, error.op), ("text", None))
+        with self.assertRaises(tf.errors.InvalidArgumentError) as raised:
+            tf.reshape(X, [4])
+        self.assertEqual((raised.exception.error_code, raised.exception.message), (tf.errors.INVALID_ARGUMENT, str(raised.exception)))
+
+    def test_layers_in_lists_have_names_of_their_own(self):
+        class Net(nn.Model):
+            def __init__(self):
+                super().__init__()
+                self.a, self.a_0 = [nn.Dense(3), nn.Dense(3)], nn.Dense(3)
+
+            def call(self, x):
+                return self.a_0(self.a[1](self.a[0](x)))
+        model = Net()
+        model(X)
+        self.assertEqual(len({v.name for v in model.variables}), 6)
+
+    def test_a_step_that_gives_no_dict(self):
+        class Net(nn.Model):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Dense(1)
+
+            def call(self, x):
+                return self.w(x)
+
+            def train_step(self, batch):
+                return tf.reduce_sum(self(batch[0]))
+        model = Net()
+        model.compile(nn.SGD(0.1))
+        with self.assertRaisesRegex(TypeError, "dict of numbers by name"):
+            model.fit(X, X, verbose=False)
+
+    def test_numbers_of_the_validation_have_both_names(self):
+        model = nn.Sequential([nn.Dense(1)])
+        model.compile(nn.SGD(0.0), "mean_squared_error")
+        history = model.fit(X, X[:, :1], validation_data=(X, X[:, :1]), verbose=False).history
+        for name in ("loss", "val_loss", "validation_loss"):
+            self.assertIn(name, history)
+        self.assertNotIn("val_other", history)
+        self.assertEqual(history["val_loss"], history["validation_loss"])
+        self.assertFalse("val_" in gradus.nn.History({}, 0).history)
+
+
+if __name__ == "__main__":
+    tf.test.main()
