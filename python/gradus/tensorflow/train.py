@@ -19,6 +19,7 @@ from ..datasets import Dataset, Iterator
 from ._seeds import go_to, positions
 from .examples import BytesList, Example, Feature, Features, FloatList, Int64List  # noqa: F401
 from .tensors import is_tensor
+from .text_datasets import TextIterator
 
 nn = _native.nn
 _STATE = "gradus/state"
@@ -35,7 +36,7 @@ def _is_trackable(value):
     if isinstance(value, (Variable, Iterator, list, tuple, dict)):
         return True
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.MethodType, types.GeneratorType, str, bytes,
-                          np.ndarray, np.generic, _native.Tensor, Dataset)) or is_tensor(value):
+                          np.ndarray, np.generic, _native.Tensor, Dataset, TextIterator)) or is_tensor(value):
         return False
     return hasattr(value, "__dict__")
 
