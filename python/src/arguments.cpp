@@ -154,8 +154,9 @@ int Argument<Tensors>::fit(PyObject* object) noexcept {
 
 int Argument<Shape>::fit(PyObject* object) noexcept {
   nb::detail::make_caster<Shape> caster;
-  if (PyUnicode_Check(object) || is_tensor(object)) return -1;
-  return caster.from_python(object, 0, nullptr) ? 0 : -1;
+  if (PyUnicode_Check(object)) return -1;
+  if (!caster.from_python(object, 0, nullptr)) return -1;
+  return is_tensor(object) ? 1 : 0;  // a tensor of sizes, where no form takes a tensor
 }
 
 Shape Argument<Shape>::get(PyObject* object, const Place&) { return nb::cast<Shape>(nb::handle(object)); }

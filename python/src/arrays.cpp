@@ -114,6 +114,15 @@ bool fits_int32(nb::handle array) {
                                                              nb::cast<std::int64_t>(array.attr("max")()) <= INT32_MAX);
 }
 
+/// The array in another dtype. OutOfRange if a whole number does not fit.
+nb::object array_in(nb::object array, DType found, DType dtype) {
+  nb::object made = array.attr("astype")(object_of_dtype(dtype).attr("numpy"));
+  if (is_integer(found) && is_integer(dtype) && !nb::cast<bool>(nb::bool_(made.attr("__eq__")(array).attr("all")())))
+    throw OutOfRange(text("a list of whole numbers as ", numpy_name(dtype), ": some are outside of its range, from ",
+                          text_of(array.attr("min")()), " to ", text_of(array.attr("max")()), "; give a wider dtype"));
+  return made;
+}
+
 /// Lists of numbers: float32 and int32 where NumPy takes twice the width, unless an array among them has a type.
 Tensor tensor_of_numbers(nb::handle list, std::optional<DType> dtype) {
   bool has_array = false;
@@ -127,7 +136,7 @@ Tensor tensor_of_numbers(nb::handle list, std::optional<DType> dtype) {
   const DType found = dtype_of_array(array);
   if (dtype && is_floating(found) && !is_floating(*dtype))
     throw nb::type_error(text("a list of floating numbers as ", numpy_name(*dtype), ": cast the tensor").c_str());
-  if (dtype) array = array.attr("astype")(object_of_dtype(*dtype).attr("numpy"));
+  if (dtype) array = array_in(std::move(array), found, *dtype);
   else if (!has_array && found == f64) array = array.attr("astype")("float32");
   else if (!has_array && found == i64 && fits_int32(array)) array = array.attr("astype")("int32");
   return copy_of_array(std::move(array));
@@ -146,10 +155,11 @@ Tensor tensor_of_list(nb::handle list, std::optional<DType> dtype) {
   return of_tensors ? stack_of_list(list, *of_tensors, dtype) : tensor_of_numbers(list, dtype);
 }
 
-/// The dtype of a number by itself: int32 where it fits.
+/// The dtype of a number by itself: int32 where it fits. NumPy's float64, which is a float of Python, too, says its
+/// own.
 DType dtype_of_number(nb::handle number) {
   if (PyBool_Check(number.ptr())) return boolean;
-  if (PyFloat_Check(number.ptr())) return f32;
+  if (PyFloat_Check(number.ptr())) return PyFloat_CheckExact(number.ptr()) || !may_be_tensor(number) ? f32 : f64;
   int overflows = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflows);
   if (overflows != 0) return u64;

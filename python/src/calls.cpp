@@ -61,9 +61,9 @@ bool is_array(nb::handle object) {
 
 bool is_by_value(nb::handle leaf) {
   PyObject* const o = leaf.ptr();
-  return leaf.is_none() || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) ||
-         PyComplex_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) ||
-         PySlice_Check(o) || nb::isinstance<Extent>(leaf);
+  return leaf.is_none() || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_Check(o) || PyComplex_CheckExact(o) ||
+         PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || PySlice_Check(o) ||
+         nb::isinstance<Extent>(leaf);
 }
 
 std::string spelled(nb::handle object) {

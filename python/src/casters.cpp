@@ -22,6 +22,15 @@ bool is_int_like_object(nb::handle object) noexcept {
 
 }  // namespace
 
+/// The list of a vector of whole numbers, a tensor or an array; empty for anything else.
+nb::object list_of_sizes(nb::handle given) {
+  if (PyTuple_Check(given.ptr()) || PyList_Check(given.ptr()) || PyLong_Check(given.ptr())) return {};
+  if (!nb::hasattr(given, "tolist") || !nb::hasattr(given, "ndim") || !nb::hasattr(given, "dtype")) return {};
+  if (nb::cast<int>(nb::object(given.attr("ndim"))) != 1) return {};
+  if (text_of(given.attr("dtype")).find("int") == std::string::npos) return {};
+  return given.attr("tolist")();
+}
+
 std::string text_of(nb::handle object) {
   const nb::object text = nb::steal(PyObject_Str(object.ptr()));
   if (!text.is_valid()) throw nb::python_error();
@@ -108,6 +117,8 @@ bool type_caster<gradus::Shape>::from_python(handle given, uint32_t, cleanup_lis
   namespace python = gradus::python;
   try {
     value = {};
+    const object listed = python::list_of_sizes(given);  // lives as long as `given` is it
+    if (listed.is_valid()) given = listed;
     if (python::is_int_like_object(given)) {
       value.push_back(python::extent_of(given));
       return true;

@@ -36,6 +36,39 @@ class Numbers(tf.test.TestCase):
                 tf.strings.to_number(text, dtype)
 
 
+    def test_numbers_that_do_not_fit_are_refused(self):
+        for values, dtype in (([2**40], tf.int32), ([1, -1], tf.uint8), ([[300]], tf.int8), ([2**31], tf.int32)):
+            with self.assertRaises(tf.errors.OutOfRangeError):
+                tf.constant(values, dtype)
+        self.assertEqual(tf.constant([2**31 - 1, -2**31], tf.int32).tolist(), [2**31 - 1, -2**31])
+        self.assertEqual(tf.constant([255, 0], tf.uint8).tolist(), [255, 0])
+
+    def test_numbers_of_numpy_have_their_dtype(self):
+        self.assertEqual(tf.constant(np.float64(0.1)).dtype, tf.float64)
+        self.assertEqual(tf.constant(0.1).dtype, tf.float32)
+        self.assertEqual((tf.constant(1.0) * np.float64(2)).dtype, tf.float32)
+        traces = []
+
+        @tf.function
+        def f(x, rate):
+            traces.append(1)
+            return x * rate
+        for _ in range(5):
+            self.assertAllClose(f(tf.constant(2.0), np.float64(0.5)), 1.0)
+        self.assertEqual(len(traces), 1)
+        self.assertAllClose(f(tf.constant(2.0), np.float64(2)), 4.0)
+
+    def test_shapes_may_be_tensors_and_arrays(self):
+        for kind in (tf.constant, np.array, lambda v: np.array(v, np.int64), lambda v: tf.constant(v, tf.int64), tf.TensorShape, list):
+            self.assertEqual(tf.zeros(kind([2, 3])).shape, (2, 3))
+            self.assertEqual(tf.reshape(X, kind([3, 2])).shape, (3, 2))
+            self.assertEqual(tf.reshape(X, kind([6])).shape, (6,))
+            self.assertEqual(tf.random.normal(kind([2, 3])).shape, (2, 3))
+            self.assertEqual(tf.broadcast_to(tf.constant(1.0), kind([2])).shape, (2,))
+        for wrong in (tf.constant([1.5]), np.ones([1, 1], int), np.float32([2])):
+            with self.assertRaises((TypeError, ValueError)):
+                tf.zeros(wrong)
+
     def test_dropout_by_a_seed(self):
         for shape in (None, (2, 1)):
             found = tf.nn.dropout(np.ones([2, 50], np.float32), 0.5, noise_shape=shape, seed=1).numpy()
