@@ -35,12 +35,25 @@ def explain(f):
     return f.explain()
 
 
+def one_tensor(name, found):
+    """The result of a function that gives one tensor; TypeError for a nest, which would become a stack of its parts."""
+    if isinstance(found, (list, tuple, dict)):
+        raise TypeError(f"{name}: the function gives one tensor, not a {type(found).__name__}: stack or concatenate its parts, "
+                        "and take them apart behind it")
+    return found
+
+
 def custom_gradient(f):
     """f with a gradient of its own: f(*tensors) gives its value, a tensor, and a function that takes the gradient by that
     value to the gradients by the tensors: one, or a tuple with None where there is none."""
     @functools.wraps(f)
     def with_gradient(*tensors):
-        return _native._with_gradient(f, tensors)
+        def checked(*given):
+            found = f(*given)
+            if isinstance(found, tuple) and len(found) == 2:
+                one_tensor("custom_gradient", found[0])
+            return found
+        return _native._with_gradient(checked, tensors)
     return with_gradient
 
 
@@ -48,5 +61,5 @@ def recompute_grad(f):
     """f, a function of one tensor, whose gradient computes f again instead of keeping what it computed."""
     @functools.wraps(f)
     def recomputed(x):
-        return _native._recomputed(f, x)
+        return _native._recomputed(lambda given: one_tensor("recompute_grad", f(given)), x)
     return recomputed

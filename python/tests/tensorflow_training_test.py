@@ -52,6 +52,18 @@ class Steps(tf.test.TestCase):
             for value in self.strategy().experimental_local_results(found):
                 self.assertAllClose(value, X.sum(0), 1e-5, 1e-5)
 
+    def test_a_loss_that_replicas_made_together_counts_once(self):
+        w = tf.Variable([2.0, 3.0, 4.0])
+        for as_loss in (False, True):
+            def step(x):
+                with tf.GradientTape() as tape:
+                    loss = tf.distribute.get_replica_context().all_reduce("SUM", tf.reduce_sum(x * w))
+                    loss = gradus.Loss.of(loss) if as_loss else loss
+                return tape.gradient(loss, [w])[0]
+            found = self.strategy().run(step, args=(X,))
+            for value in self.strategy().experimental_local_results(found):
+                self.assertAllClose(value, X.sum(0), 1e-5, 1e-5)
+
     def test_a_step_sees_what_python_changed(self):
         strategy = self.strategy()
         box, kept = {"factor": 1.0}, tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN)

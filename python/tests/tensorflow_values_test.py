@@ -119,6 +119,15 @@ class Derivatives(tf.test.TestCase):
         self.assertAllEqual(tape.jacobian(y, other, tf.UnconnectedGradients.ZERO), np.zeros([2, 2]))
 
 
+    def test_functions_with_gradients_give_one_tensor(self):
+        x = tf.constant(X)
+        for f in (tf.recompute_grad(lambda v: (v, v)), tf.custom_gradient(lambda v: ((v, v), lambda a, b: a + b)),
+                  gradus.recompute_grad(lambda v: [v, v]), gradus.custom_gradient(lambda v: ({"a": v}, lambda dy: dy))):
+            with self.assertRaisesRegex(TypeError, "gives one tensor"):
+                f(x)
+        self.assertAllEqual(tf.recompute_grad(lambda v: v * 2)(x), 2 * X)
+
+
 class Files(tf.test.TestCase):
     def text(self, path):
         with tf.io.gfile.GFile(path) as file:

@@ -3,6 +3,7 @@ import enum
 import inspect
 
 from .. import GradientTape as _Tape, Loss, _native, float32, float64, ops, recompute_grad
+from .._functions import one_tensor
 from . import distribute, nest
 from .tensors import convert_to_tensor, is_tensor
 
@@ -100,7 +101,7 @@ def custom_gradient(f=None):
             if _takes_variables(grad):
                 raise NotImplementedError("custom_gradient: the gradient function takes `variables`, but gradients by "
                                           "Variables within f are not taken from it: pass v.value() as an argument of f")
-            return value, lambda dy: _at(grad(dy), places, len(args))
+            return one_tensor("custom_gradient", value), lambda dy: _at(grad(dy), places, len(args))
         return _native._with_gradient(of_tensors, [args[place] for place in places])
     with_gradient.__name__ = getattr(f, "__name__", "custom_gradient")
     with_gradient.__doc__ = getattr(f, "__doc__", None)
