@@ -10,6 +10,7 @@ import numpy as np
 from . import _native, nest
 from ._models import _PLACE, Model, reduce_layer
 from ._elements import _nested
+from ._warnings import warn
 from .datasets import Dataset
 
 nn = _native.nn
@@ -125,12 +126,20 @@ class _StepLogs(dict):
         return self[name] if name == "loss" else default
 
 
+_NOT_CALLED = ("on_train_batch_begin", "on_test_batch_begin", "on_test_batch_end", "on_predict_begin", "on_predict_end",
+               "on_predict_batch_begin", "on_predict_batch_end", "on_batch_begin", "on_batch_end")
+
+
 def _hooks(callback, model, optimizer):
     """The methods of a callback as the engine calls them; others of Python's are functions of theirs."""
     if type(callback) is nn.Callback:
         return callback
     if not isinstance(callback, nn.Callback):
         raise TypeError(f"fit: a callback is a nn.Callback, not a {type(callback).__name__}")
+    ignored = [name for name in _NOT_CALLED if hasattr(callback, name) and not hasattr(nn.Callback, name)]
+    if ignored:
+        warn(f"fit: {type(callback).__name__} has {', '.join(ignored)}, which a training does not call: steps run without "
+             "Python, and on_train_batch_end alone follows each")
     callback.model, callback.optimizer, callback.stop_training = model, optimizer, False
     first = [None]
 

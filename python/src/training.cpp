@@ -306,16 +306,6 @@ nb::dict evaluate_model(Module& model, const nb::dict& given, const PythonPipeli
   return made;
 }
 
-Tensor predict_with(Module& model, const nb::dict& given, const PythonPipeline& data, const nb::dict& options) {
-  const Plan plan = plan_of(given);
-  PredictOptions chosen;
-  take(options, "unbatched", chosen.unbatched);
-  take_strategy(options, chosen.strategy);
-  return without_gil([&] {
-    return erased::predict(model, [&plan](In in) { return outputs_of(plan, in); }, *data.stages, chosen, plan.inputs);
-  });
-}
-
 // ---- optimizers
 
 /// Pairs of a gradient and its Variable, as plain means of weight 1. A Variable without a gradient keeps its value.
@@ -392,7 +382,6 @@ bool stderr_is_of_process() {
 void bind_training(nb::module_& module) {
   module.def("_fit", fit_model, "model"_a, "optimizer"_a, "plan"_a, "data"_a, "options"_a);
   module.def("_evaluate", evaluate_model, "model"_a, "plan"_a, "data"_a, "options"_a);
-  module.def("_predict", predict_with, "model"_a, "plan"_a, "data"_a, "options"_a);
   module.def(
       "_notice_repeated_softmax", [] { set_repeated_softmax(RepeatedSoftmax::noticed); },
       "from_logits with the output of a softmax is a notice, not an error.");

@@ -248,6 +248,15 @@ class Errors(tf.test.TestCase):
         with self.assertRaisesRegex(TypeError, "dict of numbers by name"):
             model.fit(X, X, verbose=False)
 
+    def test_hooks_that_are_not_called_are_named(self):
+        class Note(nn.Callback):
+            def on_test_batch_end(self, step, logs):
+                pass
+        model = nn.Sequential([nn.Dense(1)])
+        model.compile(nn.SGD(0.0), "mean_squared_error")
+        with self.assertWarnsRegex(Warning, "Note has on_test_batch_end"):
+            model.fit(X, X[:, :1], callbacks=[Note()], verbose=False)
+
     def test_numbers_of_the_validation_have_both_names(self):
         model = nn.Sequential([nn.Dense(1)])
         model.compile(nn.SGD(0.0), "mean_squared_error")
