@@ -33,6 +33,22 @@ TEST(StoppedTape, KnowsWhatItRecordedAndNothingElse) {
   EXPECT_EQ(tape.gradient(y, x).to_vector<float>(), (std::vector<float>{6, 20}));
 }
 
+/// The mean of the parts is made when the gradient is asked for.
+TEST(StoppedTape, KnowsTheMeanOfParts) {
+  const Tensor x = constant({1.0, 2.0});
+  Variable w(constant({3.0, 5.0}), "w");
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  Loss loss = Loss::mean(x * w);
+  loss += Loss::mean(w * 3);
+  tape.stop();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(tape.gradient(loss, Variables{w})[0].to_vector<float>(), (std::vector<float>{1, 1.25}));
+    EXPECT_EQ(tape.gradient(loss, w).to_vector<float>(), (std::vector<float>{1, 1.25}));
+    EXPECT_EQ(tape.gradient(loss, x).to_vector<float>(), (std::vector<float>{0.75, 1.25}));
+  }
+}
+
 TEST(StoppedTape, KeepsHistoryOfWhatIsComputedLater) {
   const Tensor x = constant(3.0);
   GradientTape tape;
