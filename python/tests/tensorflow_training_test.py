@@ -151,10 +151,11 @@ class Checkpoints(tf.test.TestCase):
         self.assertAllEqual(holder.layers[1](X), other.layers[1](X))
 
     def test_variables_come_in_the_order_of_tensorflow(self):
-        root, child = tf.Module("root"), tf.Module("child")
+        root, child, grandchild = (tf.Module(name) for name in ("root", "child", "grandchild"))
+        child.a_grandchild, grandchild.w = grandchild, tf.Variable(4.0)
         child.v, root.a_child, root.z = tf.Variable(1.0), child, tf.Variable(2.0)
         root.also = {"x": root.z, "y": tf.Variable(3.0)}
-        self.assertEqual([v.item() for v in root.variables], [2.0, 3.0, 1.0])
+        self.assertEqual([float(v.numpy()) for v in root.variables], [2.0, 3.0, 1.0, 4.0])
 
     def test_each_optimizer_is_made_for_its_own_model(self):
         def parts():

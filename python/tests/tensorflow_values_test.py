@@ -69,6 +69,14 @@ class Numbers(tf.test.TestCase):
             with self.assertRaises((TypeError, ValueError)):
                 tf.zeros(wrong)
 
+    def test_no_number_of_threads_means_all(self):
+        threading, before = tf.config.threading, gradus.num_threads()
+        try:
+            threading.set_intra_op_parallelism_threads(0)
+            self.assertEqual(threading.get_intra_op_parallelism_threads(), os.cpu_count())
+        finally:
+            gradus.set_num_threads(before)
+
     def test_dropout_by_a_seed(self):
         for shape in (None, (2, 1)):
             found = tf.nn.dropout(np.ones([2, 50], np.float32), 0.5, noise_shape=shape, seed=1).numpy()

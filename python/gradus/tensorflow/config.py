@@ -1,5 +1,6 @@
 """tf.config: devices, threads, and how functions run."""
 import contextlib
+import os
 
 from .. import device as _device, devices as _devices, num_threads as _num_threads, set_num_threads as _set_num_threads
 from .left_out import Names
@@ -79,7 +80,7 @@ def _set_jit(enabled):
 
 
 def _set_intra(num_threads):
-    _set_num_threads(num_threads)
+    _set_num_threads(num_threads or os.cpu_count())  # 0: as many as there are
 
 
 class LogicalDeviceConfiguration:
