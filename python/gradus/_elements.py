@@ -11,14 +11,23 @@ def is_tensor(value):
 
 # ---- elements
 
-def _nested(value):
-    """An element with its lists as tensors: in tf.data tuples and dicts alone are nests."""
+def map_element(leaf, value):
+    """An element with leaf(each) of all that is in its tuples and dicts: these alone are nests in tf.data."""
     if isinstance(value, dict):
-        return {key: _nested(each) for key, each in value.items()}
+        return {key: map_element(leaf, each) for key, each in value.items()}
     if isinstance(value, tuple):
-        made = [_nested(each) for each in value]
+        made = [map_element(leaf, each) for each in value]
         return value._make(made) if hasattr(value, "_fields") else tuple(made)
+    return leaf(value)
+
+
+def as_tensor(value):
+    """A leaf of an element: a list is a tensor."""
     return value if isinstance(value, _native.Tensor) else constant(value)
+
+
+def _nested(value):
+    return map_element(as_tensor, value)
 
 
 def _fields(element):

@@ -3,6 +3,7 @@ import functools
 import inspect
 
 from . import _native, nest
+from ._elements import map_element
 
 nn = _native.nn
 
@@ -69,16 +70,16 @@ def _holds_tensors(value):
     return any(isinstance(leaf, (_native.Tensor, _native.Variable)) for leaf in nest.flatten(value))
 
 
+def _of_list(value):
+    if not isinstance(value, list):
+        return value
+    is_numbers = all(isinstance(leaf, (int, float)) for leaf in nest.flatten(value))
+    return _native.constant(value) if is_numbers else [_with_tensors(each) for each in value]
+
+
 def _with_tensors(value):
     """Inputs with their lists of numbers as tensors; lists of tensors and arrays are nests."""
-    if isinstance(value, dict):
-        return {key: _with_tensors(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        made = [_with_tensors(each) for each in value]
-        return value._make(made) if hasattr(value, "_fields") else tuple(made)
-    if isinstance(value, list) and all(isinstance(leaf, (int, float)) for leaf in nest.flatten(value)):
-        return _native.constant(value)
-    return [_with_tensors(each) for each in value] if isinstance(value, list) else value
+    return map_element(_of_list, value)
 
 
 class Model(_native._Model):

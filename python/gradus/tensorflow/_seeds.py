@@ -41,8 +41,8 @@ def key(seed):
     with _lock:
         count = _counts.get(seed, 0)
         _counts[seed] = count + 1
-        of_seed = _random.stateless_fold_in(_native.constant([_global[0] % 2**63, count], _native.int64), seed % 2**63)
-    return of_seed
+        first = _global[0] % 2**63
+    return _random.stateless_fold_in(_native.constant([first, count], _native.int64), seed % 2**63)
 
 
 def drawn(name, seed, *args, **options):

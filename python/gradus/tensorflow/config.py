@@ -3,6 +3,7 @@ import contextlib
 import os
 
 from .. import device as _device, devices as _devices, num_threads as _num_threads, set_num_threads as _set_num_threads
+from ._devices import device_name as _device_name
 from .left_out import Names
 from .functions import functions_run_eagerly, run_functions_eagerly
 
@@ -121,6 +122,4 @@ def device(device_name):
     """In a `with` statement: this thread computes on that device: "/GPU:0", "cpu:1", a device of list_logical_devices."""
     if device_name is None:
         return contextlib.nullcontext()
-    name = getattr(device_name, "name", device_name)
-    name = str(name).lower().rsplit("/", 1)[-1].removeprefix("device:").removeprefix("physical_device:")
-    return _device(name if ":" in name else f"{name}:0")
+    return _device(_device_name(device_name))

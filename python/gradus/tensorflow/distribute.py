@@ -10,6 +10,7 @@ import types
 import weakref
 
 from .. import _native, nest, ops
+from ._devices import device_name as _device_name
 from .left_out import Names
 
 _here = threading.local()  # the strategies whose scopes this thread is in, and the replica
@@ -189,7 +190,7 @@ class Strategy:
 
 def _joined(stages, count):
     """Batches of `count` batches, for the replicas."""
-    return stages.rebatch([count * n for n in [_batch_of(stages)]], False)
+    return stages.rebatch([count * _batch_of(stages)], False)
 
 
 def _batch_of(stages):
@@ -219,11 +220,6 @@ class InputOptions:
 
     def __init__(self, **options):
         self.__dict__.update(options)
-
-
-def _device_name(name):
-    name = str(getattr(name, "name", name)).lower().rsplit("/", 1)[-1].removeprefix("device:")
-    return name if ":" in name else f"{name}:0"
 
 
 class MirroredStrategy(Strategy):

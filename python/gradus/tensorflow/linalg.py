@@ -3,7 +3,7 @@ import math
 
 from .. import ops
 from ._tables import fill
-from .tensors import convert_to_tensor
+from .tensors import convert_to_tensor, eye
 
 TABLE = """
 adjoint(matrix) = adjoint(x)
@@ -61,12 +61,6 @@ def einsum(equation, *inputs):
 def eigh(tensor, name=None):
     """Eigenvalues, ascending, and eigenvectors of symmetric matrices."""
     return tuple(ops.eigh(tensor))
-
-
-def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32", name=None):
-    """The identity, [batch_shape..., num_rows, num_columns]."""
-    made = ops.eye(num_rows, num_rows if num_columns is None else num_columns, dtype=dtype)
-    return made if batch_shape is None else ops.broadcast_to(made, [*batch_shape, *made.shape])
 
 
 def qr(input, full_matrices=False, name=None):

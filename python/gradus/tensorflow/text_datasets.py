@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 
 from .. import _native, constant, nest
-from .._elements import _Function, _scalar
+from .._elements import _Function, _scalar, as_tensor, map_element
 from ..datasets import Dataset
 from .shapes import TensorSpec
 from .texts import StringTensor, is_string_like, string, text_of
@@ -15,14 +15,7 @@ from .texts import StringTensor, is_string_like, string, text_of
 
 def _tensors(value):
     """An element with its texts and lists as tensors."""
-    if isinstance(value, dict):
-        return {key: _tensors(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        made = [_tensors(each) for each in value]
-        return value._make(made) if hasattr(value, "_fields") else tuple(made)
-    if is_string_like(value):
-        return StringTensor(value)
-    return value if isinstance(value, _native.Tensor) else constant(value)
+    return map_element(lambda leaf: StringTensor(leaf) if is_string_like(leaf) else as_tensor(leaf), value)
 
 
 def _has_strings(element):
