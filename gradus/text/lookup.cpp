@@ -65,10 +65,10 @@ template <class T> Tensor vector_of(const std::vector<T>& values) {
 
 /// Its vocabulary is not one of the options: adapt() may take another.
 template <class Lookup, class Options> Lookup lookup_from(const TextLayerConfig& config) {
-  return made_from(config, [&] { return with_vocabulary<Lookup>(options_from<Options>(config)); });
+  return made_from(config, [&] { return with_vocabulary<Lookup>(options_from<Options>(config), config); });
 }
 template <class Lookup, class Options> Lookup unset_lookup_from(const TextLayerConfig& config) {
-  return made_from(config, [&] { return without_vocabulary<Lookup>(options_from<Options>(config)); });
+  return made_from(config, [&] { return Lookup(options_from<Options>(config)); });
 }
 
 }  // namespace

@@ -188,14 +188,12 @@ TextVectorizationOptions options_in(const TextLayerConfig& config, const TextVec
           .output_mode = lookup.output_mode,
           .output_sequence_length = config.optional<std::int64_t>("output_sequence_length"),
           .pad_to_max_tokens = lookup.pad_to_max_tokens,
-          .vocabulary = lookup.vocabulary,
-          .idf_weights = lookup.idf_weights,
           .standardize_by = is_function("standardize") ? like.standardize_by : nullptr,
           .split_by = is_function("split") ? like.split_by : nullptr};
 }
 
 TextVectorization vectorization_from(const TextLayerConfig& config, const TextVectorizationOptions& like) {
-  return made_from(config, [&] { return with_vocabulary<TextVectorization>(options_in(config, like)); });
+  return made_from(config, [&] { return with_vocabulary<TextVectorization>(options_in(config, like), config); });
 }
 
 }  // namespace
@@ -215,8 +213,7 @@ std::string TextVectorization::saved_text() const {
 }
 SavedText::Loading TextVectorization::loading(std::string_view saved, const std::string& source) {
   const TextLayerConfig found(saved, source, layer_name);
-  const TextVectorization unset =
-      made_from(found, [&] { return without_vocabulary<TextVectorization>(options_in(found, options_)); });
+  const TextVectorization unset = made_from(found, [&] { return TextVectorization(options_in(found, options_)); });
   return loading_of(*this, config_with(lookup_.table(), options_), config_with(unset.lookup_.table(), unset.options_),
                     [&] { return vectorization_from(found, options_); });
 }

@@ -80,7 +80,8 @@ template <class Key> nlohmann::ordered_json config_of(const IndexTable<Key>& tab
   return config;
 }
 
-/// The options that config_of() wrote, as Options: StringLookupOptions or IntegerLookupOptions.
+/// The options that config_of() wrote, as Options: StringLookupOptions or IntegerLookupOptions. The vocabulary is not
+/// among them.
 template <class Options> Options options_from(const TextLayerConfig& config) {
   Options options;
   using Key = decltype(options.oov_token);
@@ -88,27 +89,18 @@ template <class Options> Options options_from(const TextLayerConfig& config) {
   options.num_oov_indices = config.get<std::int64_t>("num_oov_indices", 1);
   options.mask_token = config.optional<Key>("mask_token");
   options.oov_token = config.get<Key>("oov_token", options.oov_token);
-  options.vocabulary = config.get<std::vector<Key>>("vocabulary", {});
-  options.idf_weights = config.get<std::vector<double>>("idf_weights", {});
   options.invert = config.get<bool>("invert", false);
   options.output_mode = output_mode_of(config.get<std::string>("output_mode", "int"), config.source());
   options.pad_to_max_tokens = config.get<bool>("pad_to_max_tokens", false);
   return options;
 }
 
-/// A Layer with these options alone.
-template <class Layer, class Options> Layer without_vocabulary(Options options) {
-  options.vocabulary.clear();
-  options.idf_weights.clear();
-  return Layer(std::move(options));
-}
-/// A Layer with these options, to which the vocabulary among them is given as adapt() does.
-template <class Layer, class Options> Layer with_vocabulary(const Options& options) {
-  const auto& vocabulary = options.vocabulary;
-  const auto& weights = options.idf_weights;
-  Layer layer = without_vocabulary<Layer>(options);
-  if (vocabulary.empty() && weights.empty()) return layer;
-  layer.set_vocabulary(vocabulary, weights);
+/// A Layer with these options and the vocabulary of the file, which it takes as adapt() does.
+template <class Layer, class Options> Layer with_vocabulary(Options options, const TextLayerConfig& config) {
+  const auto vocabulary = config.get<decltype(Options::vocabulary)>("vocabulary", {});
+  const auto weights = config.get<std::vector<double>>("idf_weights", {});
+  Layer layer(std::move(options));
+  if (!vocabulary.empty() || !weights.empty()) layer.set_vocabulary(vocabulary, weights);
   return layer;
 }
 
