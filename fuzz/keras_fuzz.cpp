@@ -1,5 +1,5 @@
 /// Any bytes are a file of Keras or a DataError: never a crash, never memory that the bytes do not pay for. The first
-/// byte says what the others are: an archive, its config.json alone, or its weights.
+/// byte says what the others are: an archive, its config.json alone, that of a graph, or its weights.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,6 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const std::string_view json(reinterpret_cast<const char*>(contents.data()), contents.size());
       gradus::ConfiguredModel read = gradus::model_of_config(json, "fuzzed", {});
       read.model.build(read.input);
+    } else if (data[0] == 'g') {
+      const std::string_view json(reinterpret_cast<const char*>(contents.data()), contents.size());
+      const gradus::ConfiguredGraph read = gradus::graph_model_of_config(json, "fuzzed", {});
+      read.layer->ensure_built(read.layer->graph().input_specs);
     } else {
       gradus::parse_hdf5(std::as_bytes(contents), "fuzzed");
     }

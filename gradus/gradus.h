@@ -107,6 +107,7 @@
 #include "gradus/nn/generation.h"
 #include "gradus/nn/key_value_cache.h"
 #include "gradus/nn/feature_normalization.h"
+#include "gradus/nn/functional.h"
 #include "gradus/nn/field_kinds.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/keras_names.h"

@@ -6,6 +6,7 @@
 #include <vector>
 #include "gradus/base/rooms.h"
 #include "gradus/nn/activation.h"
+#include "gradus/nn/functional_layer.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/regularizers.h"
 #include "gradus/train/keras_files.h"
@@ -18,8 +19,16 @@ struct ConfiguredModel {
   std::vector<Layer*> frozen;  // layers within that are not trained
 };
 
+struct ConfiguredGraph {
+  std::shared_ptr<detail::FunctionalLayer> layer;  // not built
+  bool is_sequential = false;                      // the config is that of its only layer
+  std::vector<Layer*> frozen;                      // layers within that are not trained
+};
+
 /// The model of a config. DataError, opened by `file`, lists everything that is not known.
 ConfiguredModel model_of_config(std::string_view json, const std::string& file, const LoadModelOptions& options);
+/// The model of a config as a Functional. DataError as of model_of_config.
+ConfiguredGraph graph_model_of_config(std::string_view json, const std::string& file, const LoadModelOptions& options);
 /// The config of a model. InvalidArgument lists everything that Keras does not have.
 std::string config_of_model(const Module& model);
 

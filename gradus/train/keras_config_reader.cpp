@@ -5,6 +5,7 @@
 #include "gradus/nn/layer.h"
 #include "gradus/nn/recurrent.h"
 #include "gradus/train/keras_config.h"
+#include "gradus/train/keras_graph.h"
 #include "gradus/train/keras_layers.h"
 #include "gradus/train/keras_options.h"
 
@@ -16,6 +17,7 @@ using Json = nlohmann::json;
 constexpr int deepest = 32;        // layers within layers
 constexpr int most_layers = 1000;  // in all: the time to make them grows with the cube of their number
 constexpr std::string_view as_model = "write it as a Model, whose weights load_weights reads";
+constexpr std::string_view as_graph = "load_functional reads it";
 
 class ConfigReader {
  public:
@@ -35,9 +37,83 @@ class ConfigReader {
     read.frozen = std::move(frozen_);
     return read;
   }
+  /// A Functional with any graph, or a Sequential as the only layer of one.
+  ConfiguredGraph graph(const Json& written) {
+    const Json kind = written.is_object() ? written.value("class_name", Json()) : Json();
+    LayerGraph graph;
+    if (kind == "Functional") {
+      graph = functional(config_of(written), 0);
+    } else if (kind == "Sequential") {
+      const Json& config = config_of(written);
+      const std::string name = name_in(config, "sequential");
+      graph.layers.emplace_back(name, sequential(config, 0));
+      graph.steps.push_back(
+          {.run = [](const GraphLayer* model, In in) { return Tensors{std::get<Module>(*model)(in[0])}; },
+           .layer = 0,
+           .inputs = {0}});
+      graph.input_names = {name_in_first(config, "input")};
+      graph.input_specs = {input_of(written, config)};
+      graph.output_names = {name};
+      graph.outputs = {1};
+    } else {
+      problems_.push_back(text("the model is ", kind.is_null() ? "nothing" : shown(kind),
+                               ", expected a Functional or a Sequential; ", as_model));
+    }
+    if (!problems_.empty()) return {};
+    ConfiguredGraph read{.layer = std::make_shared<FunctionalLayer>(std::move(graph))};
+    read.is_sequential = kind == "Sequential";
+    read.frozen = std::move(frozen_);
+    return read;
+  }
   std::vector<std::string>& problems() { return problems_; }
 
  private:
+  static std::string name_in_first(const Json& config, const std::string& otherwise) {
+    const auto layers = config.find("layers");
+    const bool any = layers != config.end() && layers->is_array() && !layers->empty() && (*layers)[0].is_object();
+    return any ? name_in((*layers)[0].value("config", Json::object()), otherwise) : otherwise;
+  }
+  LayerGraph functional(const Json& config, int depth) {
+    return graph_of_config(
+        config, [&](const Json& written, bool causal) { return graph_layer(written, causal, depth + 1); },
+        inference_only_, problems_);
+  }
+  std::optional<GraphLayer> graph_layer(const Json& written, bool causal, int depth) {
+    const auto maker = [&](const std::string& class_name, const Json& config, KerasOptions& options,
+                           const Policy& policy) -> std::optional<GraphLayer> {
+      if (class_name == "SimpleRNN" || class_name == "GRU" || class_name == "LSTM") {
+        options.flag("return_state", false);
+        return keras_recurrent(class_name, options);
+      }
+      if (auto attention = keras_attention(class_name, options)) return *std::move(attention);
+      if (class_name == "Attention" || class_name == "AdditiveAttention")
+        return keras_dot_attention(class_name, options, causal);
+      if (class_name == "Functional") return nested(config, options, depth);
+      auto made = make(class_name, config, options, policy, depth);
+      return made ? std::optional<GraphLayer>(*std::move(made)) : std::nullopt;
+    };
+    auto read = named<GraphLayer>("layer", written, depth, maker);
+    if (!read) return {};
+    std::visit(
+        [&](auto& module) {
+          if (!module.layer_behind().policy() && read->second != float32) module.set_policy(read->second);
+        },
+        read->first);
+    return std::move(read->first);
+  }
+  std::optional<Functional> nested(const Json& config, KerasOptions& options, int depth) {
+    for (const char* known : {"layers", "input_layers", "output_layers"}) options.raw(known);
+    const std::size_t before = problems_.size();
+    LayerGraph graph = functional(config, depth);
+    if (problems_.size() > before) return {};
+    return Functional(std::make_shared<FunctionalLayer>(std::move(graph)));
+  }
+  static Module& module_in(Module& module) { return module; }
+  static RecurrentCell& module_in(RecurrentCell& cell) { return cell; }
+  static Module& module_in(GraphLayer& layer) {
+    return std::visit([](Module& module) -> Module& { return module; }, layer);
+  }
+
   static std::string shown(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
   const Json& config_of(const Json& written) {
     static const Json none = Json::object();
@@ -68,7 +144,7 @@ class ConfigReader {
                                                        : "expected an InputLayer first";
       if (!wrong.empty()) {
         problems_.push_back(text(name, " (", kind.is_string() ? kind.get<std::string>() : "no class", "): ", wrong,
-                                 ": this Functional is no chain of layers; ", as_model));
+                                 ": this Functional is no chain of layers; ", as_graph));
         return false;
       }
       before = name;
@@ -77,7 +153,7 @@ class ConfigReader {
     const Json last = Json::array({before, 0, 0});
     if (outputs == last || outputs == Json::array({last})) return true;
     problems_.push_back(
-        text("the Functional gives ", shown(outputs), ", expected what its last layer ", before, " gives; ", as_model));
+        text("the Functional gives ", shown(outputs), ", expected what its last layer ", before, " gives; ", as_graph));
     return false;
   }
   /// The reason why a layer of a Functional cannot stand after `before` in a chain; empty: it can.
@@ -144,8 +220,8 @@ class ConfigReader {
       std::optional<M> made = maker(class_name, config, options, policy);
       if (!made) return {};
       options.finish();
-      made->set_name(name);
-      if (!options.flag("trainable", true)) frozen_.push_back(&made->layer_behind());
+      module_in(*made).set_name(name);
+      if (!options.flag("trainable", true)) frozen_.push_back(&module_in(*made).layer_behind());
       return std::pair(std::move(*made), policy);
     } catch (const InvalidArgument& error) { options.problem(error.what()); }
     return {};
@@ -172,8 +248,12 @@ class ConfigReader {
     if (class_name == "RNN") return recurrent_network(options, policy, depth);
     const auto found = keras_layers().find(class_name);
     if (found != keras_layers().end()) return found->second(options);
-    if (class_name == "Functional") options.problem("a Functional within a model is not known; ", as_model);
-    else options.problem("there is no such layer");
+    if (class_name == "Functional") {
+      auto model = nested(config, options, depth);
+      return model ? std::optional<Module>(*std::move(model)) : std::nullopt;
+    }
+    options.problem(class_name == "Lambda" ? "a Lambda is code of Python, which is not run; " + std::string(as_model)
+                                           : "there is no such layer");
     return {};
   }
 
@@ -238,50 +318,21 @@ class ConfigReader {
   }
 
   Spec input_of(const Json& written, const Json& config) {
-    const Json none = Json::array();
-    DType dtype = f32;
-    Json shape;
+    Json shape, dtype;
     const auto layers = config.find("layers");
     const bool any = layers != config.end() && layers->is_array() && !layers->empty() && (*layers)[0].is_object();
-    const std::string first = any && (*layers)[0].value("class_name", Json()).is_string()
-                                  ? (*layers)[0]["class_name"].get<std::string>()
-                                  : "";
+    const Json first = any ? (*layers)[0].value("class_name", Json()) : Json();
     if (first == "InputLayer") {
       const Json& input = config_of((*layers)[0]);
       shape = input.value("batch_shape", Json());
-      dtype = dtype_named(input.value("dtype", Json()));
+      dtype = input.value("dtype", Json());
     } else {
       shape = config.value("build_input_shape", Json());
       const auto build = written.find("build_config");
       if (shape.is_null() && build != written.end() && build->is_object()) shape = build->value("input_shape", Json());
-      if (first == "Embedding") dtype = i32;
+      if (first == "Embedding") dtype = "int32";
     }
-    return {dtype, shape_named(shape)};
-  }
-  DType dtype_named(const Json& name) {
-    const std::map<std::string, DType> known{{"float64", f64}, {"float32", f32}, {"float16", f16}, {"bfloat16", bf16},
-                                             {"int64", i64},   {"int32", i32},   {"int16", i16},   {"int8", i8},
-                                             {"uint64", u64},  {"uint32", u32},  {"uint16", u16},  {"uint8", u8},
-                                             {"bool", boolean}};
-    const auto found = known.find(name.is_string() ? name.get<std::string>() : "float32");
-    if (found != known.end()) return found->second;
-    problems_.push_back("the input is of type " + shown(name) + "; expected a number type");
-    return f32;
-  }
-  Shape shape_named(const Json& sizes) {
-    Shape shape;
-    if (!sizes.is_array() || sizes.empty() || sizes.size() > Shape::max_rank) {
-      problems_.push_back("the shape of the input is " + shown(sizes) +
-                          "; expected a list of sizes: build the model in Keras before it is saved");
-      return {any_size};
-    }
-    for (const Json& size : sizes) {
-      const bool known = size.is_number_unsigned() && size.get<std::uint64_t>() < std::uint64_t{1} << 40;
-      if (!known && !size.is_null()) problems_.push_back("the shape of the input is " + shown(sizes));
-      shape.push_back(known ? size.get<std::int64_t>() : any_size);
-    }
-    shape.set(0, any_size);
-    return shape;
+    return keras_input_spec(shape, dtype, problems_);
   }
 
   bool inference_only_;
@@ -292,14 +343,30 @@ class ConfigReader {
 
 }  // namespace
 
-ConfiguredModel model_of_config(std::string_view json, const std::string& file, const LoadModelOptions& options) {
+namespace {
+
+/// What `read` makes of a config; DataError with all problems.
+template <class Read>
+auto read_config(std::string_view json, const std::string& file, const LoadModelOptions& options, Read read) {
   const Json written = parse_json(json, file + ": config.json");
   ConfigReader reader(options);
-  ConfiguredModel read = reader.model(written);
+  auto made = read(reader, written);
   std::string all;
   for (const std::string& problem : reader.problems()) all += "\n  " + problem;
   require<DataError>(all.empty(), file, ": this model cannot be made:", all);
-  return read;
+  return made;
+}
+
+}  // namespace
+
+ConfiguredModel model_of_config(std::string_view json, const std::string& file, const LoadModelOptions& options) {
+  return read_config(json, file, options,
+                     [](ConfigReader& reader, const Json& written) { return reader.model(written); });
+}
+
+ConfiguredGraph graph_model_of_config(std::string_view json, const std::string& file, const LoadModelOptions& options) {
+  return read_config(json, file, options,
+                     [](ConfigReader& reader, const Json& written) { return reader.graph(written); });
 }
 
 }  // namespace gradus

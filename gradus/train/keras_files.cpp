@@ -123,24 +123,56 @@ void save_model(const std::filesystem::path& file, const Module& model) {
 
 namespace {
 
+struct KerasFile {
+  std::string config;
+  std::vector<NamedArray> arrays;
+  KerasFile(const ZipReader& zip, const std::string& name) {
+    const std::vector<std::byte> bytes = config_in(zip, name);
+    config.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    arrays = weights_in(zip, name);
+  }
+};
+
 Sequential model_in(const ZipReader& zip, const std::string& name, const LoadModelOptions& options) {
   const HostFloats floats;
   const Untraced outside;
-  const std::vector<std::byte> config = config_in(zip, name);
-  ConfiguredModel read = model_of_config({reinterpret_cast<const char*>(config.data()), config.size()}, name, options);
-  const std::vector<NamedArray> arrays = weights_in(zip, name);
+  const KerasFile file(zip, name);
+  ConfiguredModel read = model_of_config(file.config, name, options);
   by_the_file(name, [&] {
     read.model.build(read.input);
-    assign_keras_arrays(read.model, arrays, "load_model", name);
+    assign_keras_arrays(read.model, file.arrays, "load_model", name);
     for (Layer* layer : read.frozen) layer->set_trainable(false);
   });
   return std::move(read.model);
+}
+
+Functional functional_in(const ZipReader& zip, const std::string& name, const LoadModelOptions& options) {
+  const HostFloats floats;
+  const Untraced outside;
+  const KerasFile file(zip, name);
+  const ConfiguredGraph read = graph_model_of_config(file.config, name, options);
+  Functional model(read.layer);
+  by_the_file(name, [&] {
+    read.layer->ensure_built(read.layer->graph().input_specs);
+    const Module& whole = read.is_sequential ? std::get<Module>(read.layer->graph().layers[0].second) : model;
+    assign_keras_arrays(whole, file.arrays, "load_functional", name);
+    for (Layer* layer : read.frozen) layer->set_trainable(false);
+  });
+  return model;
 }
 
 }  // namespace
 
 Sequential parse_model(std::span<const std::byte> bytes, const std::string& name, LoadModelOptions options) {
   return model_in(ZipReader(bytes, name, kind), name, options);
+}
+
+Functional parse_functional(std::span<const std::byte> bytes, const std::string& name, LoadModelOptions options) {
+  return functional_in(ZipReader(bytes, name, kind), name, options);
+}
+
+Functional load_functional(const std::filesystem::path& file, LoadModelOptions options) {
+  return functional_in(ZipReader(placed_bytes(file), kind), file.string(), options);
 }
 
 Sequential load_model(const std::filesystem::path& file, LoadModelOptions options) {

@@ -1,4 +1,4 @@
-/// Keras 3's files: `.weights.h5` for any model's weights, and `.keras` for a chain of layers.
+/// Keras 3's files: `.weights.h5` for any model's weights, and `.keras` for whole models.
 ///
 ///   keras:   model.save("net.keras")                    gradus:  Sequential model = load_model("net.keras");
 ///   gradus:  save_weights("net.weights.h5", model);     keras:   model.load_weights("net.weights.h5")
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include "gradus/nn/functional.h"
 #include "gradus/nn/layers.h"
 
 namespace gradus {
@@ -37,9 +38,18 @@ struct LoadModelOptions {
 void save_model(const std::filesystem::path& file, const Module& model);
 /// Reads a built Sequential, from a Sequential or from a Functional whose layers are a chain, each called once with the
 /// result of the one before. Optimizer, loss and metrics are ignored. DataError lists every layer and every option of
-/// the file that this library does not have. Another model has to be written as a Model, whose weights load_weights
-/// reads.
+/// the file that this library does not have. load_functional reads every other Functional; a model that is neither has
+/// to be written as a Model, whose weights load_weights reads.
 Sequential load_model(const std::filesystem::path& file, LoadModelOptions options = {});
+/// Reads a built Functional: layers in any graph, shared layers, several inputs and outputs, ops of keras.ops, models
+/// within the model. A Sequential is read as a Functional of one layer. DataError as of load_model. A Lambda is code of
+/// Python, which is never run: it is an error.
+///
+///   Functional model = load_functional("net.keras");
+///   Tensors scores = model({words, numbers});
+Functional load_functional(const std::filesystem::path& file, LoadModelOptions options = {});
+/// load_functional for bytes in memory; `name` stands for the file in messages.
+Functional parse_functional(std::span<const std::byte> bytes, const std::string& name, LoadModelOptions options = {});
 /// load_model for bytes in memory; `name` stands for the file in messages.
 Sequential parse_model(std::span<const std::byte> bytes, const std::string& name, LoadModelOptions options = {});
 

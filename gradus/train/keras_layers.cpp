@@ -99,21 +99,6 @@ template <class L> Make of_nothing() {
   return [](KerasOptions&) { return L(); };
 }
 
-std::vector<int> axes(KerasOptions& o, const char* name, const std::vector<std::int64_t>& otherwise) {
-  std::vector<int> all;
-  for (const std::int64_t axis : o.integers(name, otherwise)) {
-    if (axis < -Shape::max_rank || axis > Shape::max_rank)
-      o.problem("option `", name, "` is ", axis, ", which is no axis");
-    else all.push_back(static_cast<int>(axis));
-  }
-  return all;
-}
-int axis(KerasOptions& o, int otherwise) {
-  const std::vector<int> all = axes(o, "axis", {otherwise});
-  if (all.size() != 1) o.problem("option `axis`: expected one");
-  return all.size() == 1 ? all[0] : otherwise;
-}
-
 ResizeMethod interpolation(KerasOptions& o, const std::string& otherwise) {
   const std::string said = o.word("interpolation", otherwise);
   for (const ResizeMethod method : {ResizeMethod::bilinear, ResizeMethod::nearest, ResizeMethod::bicubic,
@@ -133,7 +118,7 @@ Module embedding(KerasOptions& o) {
 }
 
 Module batch_normalization(KerasOptions& o) {
-  if (axis(o, -1) != -1) o.problem("option `axis`: expected -1, the last");
+  if (o.axis("axis", -1) != -1) o.problem("option `axis`: expected -1, the last");
   return BatchNormalization({.momentum = o.number("momentum", 0.99),
                              .epsilon = o.number("epsilon", 1e-3),
                              .center = o.flag("center", true),
@@ -146,12 +131,12 @@ Module layer_normalization(KerasOptions& o) {
   return LayerNormalization({.epsilon = o.number("epsilon", 1e-3),
                              .center = o.flag("center", true),
                              .scale = o.flag("scale", true),
-                             .axis = axes(o, "axis", {-1}),
+                             .axis = o.axes("axis", {-1}),
                              .beta_regularizer = o.regularizer("beta_regularizer"),
                              .gamma_regularizer = o.regularizer("gamma_regularizer")});
 }
 Module group_normalization(KerasOptions& o) {
-  return GroupNormalization(o.integer("groups", 32), {.axis = axis(o, -1),
+  return GroupNormalization(o.integer("groups", 32), {.axis = o.axis("axis", -1),
                                                       .epsilon = o.number("epsilon", 1e-3),
                                                       .center = o.flag("center", true),
                                                       .scale = o.flag("scale", true),
@@ -169,7 +154,7 @@ std::vector<double> statistics(KerasOptions& o, const char* name) {
   return {1};
 }
 Module normalization(KerasOptions& o) {
-  const int along = axis(o, -1);
+  const int along = o.axis("axis", -1);
   if (!o.has("mean") || !o.has("variance")) return Normalization(along);
   if (along != -1) o.problem("option `axis`: expected -1, since mean and variance are given");
   return Normalization(statistics(o, "mean"), statistics(o, "variance"));
@@ -180,26 +165,24 @@ void no_dropout(KerasOptions& o, const char* name) {
   if (o.number(name, 0) != 0 && !o.inference_only()) o.problem("there is no ", name);
 }
 
-template <class L> Make recurrent_of() {
-  return [](KerasOptions& o) {
-    const auto units = o.integer("units");
-    no_dropout(o, "recurrent_dropout");
-    return L(units, {.return_sequences = o.flag("return_sequences", false),
-                     .dropout = o.number("dropout", 0),
-                     .go_backwards = o.flag("go_backwards", false),
-                     .use_bias = o.flag("use_bias", true),
-                     .unit_forget_bias = o.flag("unit_forget_bias", true),
-                     .reset_after = o.flag("reset_after", true),
-                     .activation = o.activation("activation", "tanh"),
-                     .recurrent_activation = o.activation("recurrent_activation", "sigmoid"),
-                     .kernel_initializer = no_draw,
-                     .recurrent_initializer = no_draw,
-                     .kernel_regularizer = o.regularizer("kernel_regularizer"),
-                     .recurrent_regularizer = o.regularizer("recurrent_regularizer"),
-                     .bias_regularizer = o.regularizer("bias_regularizer"),
-                     .activity_regularizer = o.regularizer("activity_regularizer"),
-                     .zero_output_for_mask = o.flag("zero_output_for_mask", false)});
-  };
+template <class L> L recurrent(KerasOptions& o) {
+  const auto units = o.integer("units");
+  no_dropout(o, "recurrent_dropout");
+  return L(units, {.return_sequences = o.flag("return_sequences", false),
+                   .dropout = o.number("dropout", 0),
+                   .go_backwards = o.flag("go_backwards", false),
+                   .use_bias = o.flag("use_bias", true),
+                   .unit_forget_bias = o.flag("unit_forget_bias", true),
+                   .reset_after = o.flag("reset_after", true),
+                   .activation = o.activation("activation", "tanh"),
+                   .recurrent_activation = o.activation("recurrent_activation", "sigmoid"),
+                   .kernel_initializer = no_draw,
+                   .recurrent_initializer = no_draw,
+                   .kernel_regularizer = o.regularizer("kernel_regularizer"),
+                   .recurrent_regularizer = o.regularizer("recurrent_regularizer"),
+                   .bias_regularizer = o.regularizer("bias_regularizer"),
+                   .activity_regularizer = o.regularizer("activity_regularizer"),
+                   .zero_output_for_mask = o.flag("zero_output_for_mask", false)});
 }
 
 Module relu_layer(KerasOptions& o) {
@@ -362,14 +345,14 @@ const std::map<std::string, MakeKerasLayer>& keras_layers() {
       {"LayerNormalization", layer_normalization},
       {"RMSNormalization",
        [](KerasOptions& o) {
-         return RMSNormalization({.epsilon = o.number("epsilon", 1e-6), .axis = axes(o, "axis", {-1})});
+         return RMSNormalization({.epsilon = o.number("epsilon", 1e-6), .axis = o.axes("axis", {-1})});
        }},
       {"GroupNormalization", group_normalization},
-      {"UnitNormalization", [](KerasOptions& o) { return UnitNormalization(axes(o, "axis", {-1})); }},
+      {"UnitNormalization", [](KerasOptions& o) { return UnitNormalization(o.axes("axis", {-1})); }},
       {"Normalization", normalization},
-      {"SimpleRNN", recurrent_of<SimpleRNN>()},
-      {"GRU", recurrent_of<GRU>()},
-      {"LSTM", recurrent_of<LSTM>()},
+      {"SimpleRNN", recurrent<SimpleRNN>},
+      {"GRU", recurrent<GRU>},
+      {"LSTM", recurrent<LSTM>},
       {"SpatialDropout1D", of_rate<SpatialDropout1D>("rate")},
       {"SpatialDropout2D", of_rate<SpatialDropout2D>("rate")},
       {"SpatialDropout3D", of_rate<SpatialDropout3D>("rate")},
@@ -377,13 +360,13 @@ const std::map<std::string, MakeKerasLayer>& keras_layers() {
       {"GaussianDropout", of_rate<GaussianDropout>("rate")},
       {"AlphaDropout", of_rate<AlphaDropout>("rate")},
       {"Reshape", reshape_layer},
-      {"Permute", [](KerasOptions& o) { return Permute(axes(o, "dims", {})); }},
+      {"Permute", [](KerasOptions& o) { return Permute(o.axes("dims", {})); }},
       {"RepeatVector", [](KerasOptions& o) { return RepeatVector(o.integer("n")); }},
       {"ReLU", relu_layer},
       {"LeakyReLU", [](KerasOptions& o) { return LeakyReLU(o.number("negative_slope", 0.3)); }},
       {"ELU", [](KerasOptions& o) { return ELU(o.number("alpha", 1)); }},
-      {"PReLU", [](KerasOptions& o) { return PReLU(axes(o, "shared_axes", {})); }},
-      {"Softmax", [](KerasOptions& o) { return Softmax(axis(o, -1)); }},
+      {"PReLU", [](KerasOptions& o) { return PReLU(o.axes("shared_axes", {})); }},
+      {"Softmax", [](KerasOptions& o) { return Softmax(o.axis("axis", -1)); }},
       {"Activation", [](KerasOptions& o) { return ActivationLayer(o.activation("activation", "linear")); }},
       {"Identity", of_nothing<Identity>()},
       {"Rescaling", [](KerasOptions& o) { return Rescaling(o.number("scale", 1), o.number("offset", 0)); }},
@@ -418,6 +401,55 @@ const std::map<std::string, MakeKerasLayer>& keras_layers() {
       {"RandomContrast", random_contrast},
   };
   return classes;
+}
+
+std::optional<RecurrentModule> keras_recurrent(const std::string& class_name, KerasOptions& options) {
+  if (class_name == "SimpleRNN") return recurrent<SimpleRNN>(options);
+  if (class_name == "GRU") return recurrent<GRU>(options);
+  if (class_name == "LSTM") return recurrent<LSTM>(options);
+  return {};
+}
+
+namespace {
+
+AttentionOptions attention_options(KerasOptions& o, bool grouped) {
+  o.flag("flash_attention", false);
+  if (o.has("attention_axes") && o.integers("attention_axes", {}) != std::vector<std::int64_t>{1})
+    o.problem("option `attention_axes`: expected [1]");
+  AttentionOptions options{.dropout = o.number("dropout", 0),
+                           .use_bias = o.flag("use_bias", true),
+                           .kernel_regularizer = o.regularizer("kernel_regularizer"),
+                           .bias_regularizer = o.regularizer("bias_regularizer"),
+                           .activity_regularizer = o.regularizer("activity_regularizer")};
+  if (!grouped && o.has("value_dim")) options.value_dim = o.integer("value_dim");
+  return options;
+}
+
+}  // namespace
+
+std::optional<MultiHeadAttention> keras_attention(const std::string& class_name, KerasOptions& o) {
+  if (class_name == "MultiHeadAttention") {
+    const auto heads = o.integer("num_heads"), width = o.integer("key_dim");
+    return MultiHeadAttention(heads, width, attention_options(o, false));
+  }
+  if (class_name != "GroupedQueryAttention" && class_name != "GroupQueryAttention") return {};
+  const auto width = o.integer("head_dim"), queries = o.integer("num_query_heads");
+  const auto keys = o.integer("num_key_value_heads");
+  return GroupedQueryAttention(width, queries, keys, attention_options(o, true));
+}
+
+std::optional<AttentionModule> keras_dot_attention(const std::string& class_name, KerasOptions& o, bool causal) {
+  const bool scaled = o.flag("use_scale", class_name == "AdditiveAttention");
+  const double dropout = o.number("dropout", 0);
+  if (class_name == "AdditiveAttention")
+    return AdditiveAttention({.use_scale = scaled, .dropout = dropout, .causal = causal});
+  if (class_name != "Attention") return {};
+  const std::string mode = o.word("score_mode", "dot");
+  if (mode != "dot" && mode != "concat") o.problem("option `score_mode` is ", mode, "; expected dot or concat");
+  return Attention({.use_scale = scaled,
+                    .score_mode = mode == "concat" ? ScoreMode::concat : ScoreMode::dot,
+                    .dropout = dropout,
+                    .causal = causal});
 }
 
 std::optional<RecurrentCell> keras_cell(const std::string& class_name, KerasOptions& o) {

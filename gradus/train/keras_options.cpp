@@ -1,6 +1,7 @@
 /// Allowed values of options, and options that make no difference.
 #include "gradus/train/keras_options.h"
 #include <algorithm>
+#include <map>
 #include "gradus/train/keras_config.h"
 
 namespace gradus {
@@ -89,6 +90,28 @@ std::vector<std::int64_t> KerasOptions::integers(const char* name, const std::ve
   if (are_sizes(value)) return value.get<std::vector<std::int64_t>>();
   if (!value.is_null()) unexpected(name, "integers");
   return otherwise;
+}
+
+std::vector<int> KerasOptions::axes(const char* name, const std::vector<std::int64_t>& otherwise) {
+  std::vector<int> all;
+  for (const std::int64_t axis : integers(name, otherwise)) {
+    if (axis < -Shape::max_rank || axis > Shape::max_rank)
+      problem("option `", name, "` is ", axis, ", which is no axis");
+    else all.push_back(static_cast<int>(axis));
+  }
+  return all;
+}
+
+int KerasOptions::axis(const char* name, int otherwise) {
+  const std::vector<int> all = axes(name, {otherwise});
+  if (all.size() != 1) problem("option `", name, "`: expected one");
+  return all.size() == 1 ? all[0] : otherwise;
+}
+
+DType KerasOptions::dtype(const char* name) {
+  if (const auto known = keras_dtype(raw(name))) return *known;
+  unexpected(name, "a number type");
+  return f32;
 }
 
 std::vector<std::int64_t> KerasOptions::open_sizes(const char* name) {
@@ -186,6 +209,15 @@ void KerasOptions::finish() {
             acts_in_training(name) ? ", which acts in training; load it with {.inference_only = true}, or leave it out"
                                    : "; there is none");
   }
+}
+
+std::optional<DType> keras_dtype(const nlohmann::json& name) {
+  static const std::map<std::string, DType> known{
+      {"float64", f64}, {"float32", f32}, {"float16", f16}, {"bfloat16", bf16}, {"int64", i64},
+      {"int32", i32},   {"int16", i16},   {"int8", i8},     {"uint64", u64},    {"uint32", u32},
+      {"uint16", u16},  {"uint8", u8},    {"bool", boolean}};
+  const auto found = known.find(name.is_string() ? name.get<std::string>() : "");
+  return found == known.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace gradus

@@ -26,6 +26,12 @@ class KerasOptions {
   Sizes sizes(const char* name, std::size_t n, std::int64_t otherwise);
   /// A list of numbers, or one.
   std::vector<std::int64_t> integers(const char* name, const std::vector<std::int64_t>& otherwise);
+  /// A list of axes, or one.
+  std::vector<int> axes(const char* name, const std::vector<std::int64_t>& otherwise);
+  /// One axis.
+  int axis(const char* name, int otherwise);
+  /// A dtype by Keras's name.
+  DType dtype(const char* name);
   /// A list of numbers and null, or one; -1 for null. A problem, and empty, if there is none.
   std::vector<std::int64_t> open_sizes(const char* name);
   /// A list of `n` numbers.
@@ -54,5 +60,8 @@ class KerasOptions {
   std::vector<std::string>& problems_;
   std::set<std::string> asked_;
 };
+
+/// The dtype of Keras's name; empty if there is none.
+std::optional<DType> keras_dtype(const nlohmann::json& name);
 
 }  // namespace gradus

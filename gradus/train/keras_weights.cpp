@@ -19,8 +19,9 @@ class Places {
     if (!added_.insert(&layer).second) return;
     const std::string_view kind = layer.kind();
     const auto children = layer.children();
-    if (const auto* net = dynamic_cast<const NetLayer*>(&layer)) add_net(*net, path);
-    else if (kind == "sequential") add_list(children, path + "layers/");
+    const auto* net = dynamic_cast<const NetLayer*>(&layer);
+    if (net && kind != "functional") add_net(*net, path);
+    else if (kind == "sequential" || kind == "functional") add_list(children, path + "layers/");
     else if (kind == "rnn") add(*children[0], path + "cell/");
     else if (kind == "stacked_rnn_cells") add_list(children, path + "cells/");
     else if (kind == "bidirectional") {

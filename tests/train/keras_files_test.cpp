@@ -9,6 +9,8 @@
 #include "gradus/formats/npz.h"
 #include "gradus/base/input_file.h"
 #include "gradus/formats/zip.h"
+#include "gradus/function/function.h"
+#include "gradus/gradients/tape.h"
 #include "gradus/nn/attention.h"
 #include "gradus/nn/augmentation.h"
 #include "gradus/nn/cells.h"
@@ -156,7 +158,7 @@ TEST_F(KerasFiles, PenaltiesOfCellsAndActivities) {
 TEST_F(KerasFiles, OnlyChainsOfAFunctional) {
   const std::string message = error_of<DataError>([&] { load_model(stored / "branches.keras"); });
   expect_says(message, "joined (Concatenate): ");
-  expect_says(message, "this Functional is no chain of layers; write it as a Model");
+  expect_says(message, "this Functional is no chain of layers; load_functional reads it");
   const auto chain = [](const std::string& call, const std::string& outputs) {
     return R"({"class_name": "Functional", "config": {"layers": [
       {"class_name": "InputLayer", "name": "in", "config": {"batch_shape": [null, 4]}, "inbound_nodes": []},
@@ -176,6 +178,137 @@ TEST_F(KerasFiles, OnlyChainsOfAFunctional) {
       {chain("[" + from("in", "") + "]", R"([["in", 0, 0], ["d", 0, 0]])"), "the Functional gives"}};
   for (const auto& [config, problem] : refused)
     expect_says(error_of<DataError>([&] { model_of_config(config, "it", {}); }), problem);
+}
+
+std::vector<Tensor> arrays(const std::string& name, const std::string& letter) {
+  std::map<std::string, Tensor> all;
+  for (auto& [key, value] : load_npz(stored / (name + ".npz"))) all.emplace(key, value);
+  std::vector<Tensor> found;
+  while (all.contains(letter + std::to_string(found.size())))
+    found.push_back(all[letter + std::to_string(found.size())]);
+  return found;
+}
+void expect_outputs(const Functional& model, const std::string& name) {
+  const std::vector<Tensor> wanted = arrays(name, "y"), given = model(arrays(name, "x"), inference);
+  ASSERT_EQ(given.size(), wanted.size()) << name;
+  ASSERT_EQ(model.output_names().size(), wanted.size()) << name;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    ASSERT_EQ(given[i].shape(), wanted[i].shape()) << name << ' ' << i << ' ' << model.output_names()[i];
+    EXPECT_LE(max_abs_difference(cast(given[i], f32), cast(wanted[i], f32)), 1e-5)
+        << name << ' ' << i << ' ' << model.output_names()[i];
+  }
+}
+
+TEST_F(KerasFiles, GraphsOfKerasGiveItsOutputs) {
+  for (const char* name : {"branches", "residual", "translation", "formulas"})
+    expect_outputs(load_functional(stored / (std::string(name) + ".keras")), name);
+  const Functional model = load_functional(stored / "translation.keras");
+  EXPECT_EQ(model.input_names(), (std::vector<std::string>{"words", "other", "number"}));
+  EXPECT_EQ(model.output_names(), (std::vector<std::string>{"angle", "joint", "words"})) << "keys in their order";
+  EXPECT_EQ(model.input_specs()[0], (Spec{i32, {any_size, 6}}));
+  const Functional residual = load_functional(stored / "residual.keras");
+  EXPECT_EQ(residual.variables().size() - residual.trainable_variables().size(), 4u + 4u * 1u)
+      << "statistics of three normalizations, and two more of the frozen one";
+}
+
+TEST_F(KerasFiles, AGraphIsAModel) {
+  Functional model = load_functional(stored / "residual.keras");
+  const Tensor x = arrays("residual", "x")[0], y = arrays("residual", "y")[0];
+  EXPECT_LE(max_abs_difference(model(x, inference), y), 1e-5) << "one input, one output";
+  const auto compiled = function([&](const Tensor& images) { return model(images, inference); });
+  EXPECT_EQ(max_abs_difference(compiled(x), model(x, inference)), 0);
+  Functional copy = model;
+  for (Variable variable : copy.trainable_variables()) variable.assign(zeros_like(variable.value()));
+  expect_outputs(model, "residual");
+  EXPECT_GT(max_abs_difference(copy(x, inference), y), 1e-3) << "a copy has variables of its own";
+  save_weights(directory / "graph.weights.h5", model);
+  load_weights(directory / "graph.weights.h5", copy);
+  EXPECT_EQ(max_abs_difference(copy(x, inference), model(x, inference)), 0);
+  GradientTape tape;
+  const Tensor loss = reduce_sum(square(model(x, training)));
+  const Gradients gradients = tape.gradient(loss, model.trainable_variables());
+  for (std::size_t i = 0; i < gradients.size(); ++i) EXPECT_TRUE(gradients[i].defined()) << i;
+  expect_says(error_of<InvalidArgument>([&] { model(std::vector<Tensor>{x, x}); }), "2 inputs were given, expected 1");
+  expect_says(error_of<InvalidArgument>([&] { model(std::vector<Tensor>{zeros({2, 8, 7, 3})}); }),
+              "is f32[2,8,7,3], expected");
+  const Functional several = load_functional(stored / "translation.keras");
+  expect_says(error_of<InvalidArgument>([&] { several(arrays("translation", "x")[0]); }),
+              "it does not make one tensor of one tensor");
+  expect_output(load_functional(stored / "images.keras"), "images");
+  expect_output(load_functional(stored / "chain.keras"), "chain");
+}
+
+/// A graph of `layers` behind an input "in" of 4 numbers.
+std::string graph_with(const std::string& layers, const std::string& outputs = R"(["d", 0, 0])") {
+  return R"({"class_name": "Functional", "config": {"name": "f", "layers": [
+    {"class_name": "InputLayer", "name": "in", "config": {"batch_shape": [null, 4]}, "inbound_nodes": []},)" +
+         layers + R"(], "input_layers": [["in", 0, 0]], "output_layers": )" + outputs + "}}";
+}
+/// A call with these tensors, numbers and lists.
+std::string called_with(const std::string& arguments, const std::string& options = "") {
+  return R"("inbound_nodes": [{"args": [)" + arguments + R"(], "kwargs": {)" + options + "}}]";
+}
+std::string tensor_of(const std::string& layer, int result = 0) {
+  return R"({"class_name": "__keras_tensor__", "config": {"keras_history": [")" + layer + R"(", 0, )" +
+         std::to_string(result) + "]}}";
+}
+std::string dense_named(const std::string& name, const std::string& call) {
+  return R"({"class_name": "Dense", "name": ")" + name + R"(", "config": {"name": ")" + name + R"(", "units": 2}, )" +
+         call + "}";
+}
+std::string op_named(const std::string& kind, const std::string& config, const std::string& call) {
+  return R"({"module": "keras.src.ops.numpy", "class_name": ")" + kind + R"(", "name": "d", "config": {"name": "d")" +
+         config + "}, " + call + "}";
+}
+
+TEST_F(KerasFiles, GraphsListAllThatIsNotKnown) {
+  const std::string in = tensor_of("in");
+  const auto message = [](const std::string& config) {
+    return error_of<DataError>([&] { graph_model_of_config(config, "it", {}); });
+  };
+  EXPECT_NO_THROW(graph_model_of_config(graph_with(dense_named("d", called_with(in, R"("mask": null)"))), "it", {}));
+  const std::vector<std::pair<std::string, std::string>> refused{
+      {graph_with(dense_named("d", called_with(tensor_of("other")))),
+       "d (Dense): it takes a tensor that no layer gives"},
+      {graph_with(dense_named("d", called_with(tensor_of("e"))) + "," + dense_named("e", called_with(tensor_of("d")))),
+       "(Dense): it takes a tensor that no layer gives"},
+      {graph_with(dense_named("d", called_with(in)) + "," + dense_named("d", called_with(in))),
+       "two layers have the name d"},
+      {graph_with(dense_named("d", called_with(in + "," + in))), "d (Dense): it takes 2 inputs, expected one"},
+      {graph_with(dense_named("d", called_with(in, R"("wild": 3)"))), "d (Dense): it is called with `wild`"},
+      {graph_with(dense_named("d", called_with(in, R"("training": "yes")"))), "it is called with `training` " yes ""},
+      {graph_with(dense_named("d", R"("inbound_nodes": [])")), "d (Dense): it is never called"},
+      {graph_with(dense_named("d", called_with(in)), R"([["d", 1, 0]])"),
+       "output d is ["d
+       ",1,0], which no layer gives"},
+      {graph_with(dense_named("d", called_with(in)), "[]"), "a Functional without outputs"},
+      {graph_with(R"({"class_name": "Lambda", "name": "d", "config": {"name": "d", "function": "code"}, )" +
+                  called_with(in) + "}"),
+       "d (Lambda): a Lambda is code of Python, which is not run"},
+      {graph_with(op_named("Hologram", "", called_with(in))), "d (Hologram): there is no such op"},
+      {graph_with(op_named("Add", "", called_with(in + R"(, "word")"))),
+       "d (Add): it is called with other arguments than two tensors"},
+      {graph_with(op_named("Mean", R"(, "axis": 99)", called_with(in))), "option `axis` is 99, which is no axis"},
+      {graph_with(op_named("Mean", R"(, "wild": 3)", called_with(in))), "option `wild` is 3; there is none"},
+      {graph_with(
+           op_named("GetItem", "", called_with(in + R"(, [{"class_name": "__slice__", "config": {"step": 0}}])"))),
+       "a slice whose step is no integer"},
+      {graph_with(op_named(
+           "Add", "",
+           called_with(in +
+                       R"(, {"class_name": "__tensor__", "config": {"value": [[1], [2, 3]], "dtype": "float32"}})"))),
+       "d (Add): its constant is no array of numbers of one dtype"},
+      {graph_with(
+           R"({"class_name": "MultiHeadAttention", "name": "d", "config": {"name": "d", "num_heads": 2, "key_dim": 2}, )" +
+           called_with(in) + "}"),
+       "d (MultiHeadAttention): expected a query and a value"},
+      {R"({"class_name": "Functional", "config": {"layers": []}})", "a Functional without layers"},
+      {R"({"class_name": "Net", "config": {}})", "the model is " Net ", expected a Functional or a Sequential"}};
+  for (const auto& [config, problem] : refused) expect_says(message(config), problem);
+  std::string calls;
+  for (int i = 0; i < 6000; ++i) calls += R"({"args": [)" + in + R"(], "kwargs": {}},)";
+  calls.pop_back();
+  expect_says(message(graph_with(dense_named("d", R"("inbound_nodes": [)" + calls + "]"))), "more than 5000 calls");
 }
 
 struct Scores {
@@ -317,8 +450,7 @@ TEST_F(KerasFiles, ListsAllThatIsNotKnown) {
        {"it: this model cannot be made", "d (Dense): option `units` is \"many\"; expected an integer",
         "d (Dense): option `lora_rank` is 4; there is none", "e (Dense): option `kernel_regularizer`", "inference_only",
         "e (Dense): option `activation` is \"wavy\"", "h (Hologram): there is no such layer",
-        "o (OddCell): there is no such cell", "g (GRUCell): there is no dropout",
-        "f (Functional): a Functional within a model is not known",
+        "o (OddCell): there is no such cell", "g (GRUCell): there is no dropout", "a Functional without layers",
         "z (RandomZoom): option `height_factor` is [1]; expected two numbers",
         "z (RandomZoom): option `fill_mode` is wrap", "p (Dropout): Dropout: the rate must be",
         "c (Conv2D): option `data_format` is \"channels_first\""})

@@ -189,7 +189,90 @@ def branches():
     """A Functional that is no chain."""
     given = keras.Input((3,))
     h = layers.Dense(4)(given)
-    return keras.Model(given, layers.Concatenate(name="joined")([h, layers.Dense(2)(h)]))
+    return keras.Model(given, layers.Concatenate(name="joined")([h, layers.Dense(2)(h)])), [
+        random.normal(size=(2, 3)).astype("float32")]
+
+
+def residual():
+    """Images: residual blocks, a gate of channels, a layer that is called twice, a frozen one."""
+    given = keras.Input((8, 8, 3))
+    h = layers.Conv2D(4, 3, padding="same", use_bias=False)(given)
+    h = layers.ReLU()(layers.BatchNormalization(trainable=False)(h))
+    again = layers.Conv2D(4, 3, padding="same", name="twice")
+    for _ in range(2):
+        h = layers.add([h, layers.BatchNormalization()(again(h))])
+    gate = layers.GlobalAveragePooling2D(keepdims=True)(h)
+    h = layers.multiply([h, layers.Dense(4, activation="sigmoid")(layers.Dense(2, activation="relu")(gate))])
+    parts = [layers.SeparableConv2D(3, 3, padding="same")(h), layers.MaxPooling2D(3, 1, padding="same")(h), h]
+    h = layers.AveragePooling2D(2)(layers.Concatenate()(parts))
+    return keras.Model(given, layers.Dense(5, activation="softmax")(layers.Flatten()(h))), [
+        random.normal(size=(3, 8, 8, 3)).astype("float32")]
+
+
+def translation():
+    """Words with a mask: an encoder whose state a decoder takes, attentions, models within, several outputs by name."""
+    words = keras.Input((6,), dtype="int32", name="words")
+    other = keras.Input((5,), dtype="int32", name="other")
+    number = keras.Input((1,), name="number")
+    embed = layers.Embedding(11, 8, mask_zero=True)
+    encoded, h, c = layers.LSTM(8, return_sequences=True, return_state=True)(embed(words))
+    decoded = layers.LSTM(8, return_sequences=True)(embed(other), initial_state=[h, c])
+    seen = layers.Attention(use_scale=True)([decoded, encoded])
+    heads = layers.MultiHeadAttention(2, 4)
+    h = layers.LayerNormalization()(decoded + heads(decoded, encoded) + seen)
+    h = layers.Add()([h, heads(h, h, use_causal_mask=True)])
+    a, b = keras.Input((5, 8)), keras.Input((1,))
+    inner = keras.Model([a, b], [layers.Dense(4, activation="gelu")(a), layers.Dense(3)(b)], name="inner")
+    block = keras.Sequential([keras.Input((5, 4)), layers.Dense(6, activation="tanh"), layers.Dense(4)], name="block")
+    first, second = inner([h, number])
+    h = layers.GRU(3)(block(first))
+    outputs = {"words": layers.TimeDistributed(layers.Dense(11))(first), "joint": layers.Concatenate()([h, second]),
+               "angle": layers.Dot(axes=1, normalize=True)([h, second])}
+    x = [random.integers(1, 11, (3, 6)).astype("int32"), random.integers(1, 11, (3, 5)).astype("int32"),
+         random.normal(size=(3, 1)).astype("float32")]
+    x[0][0, 4:], x[1][1, 2:] = 0, 0
+    return keras.Model([words, other, number], outputs), x
+
+
+def formulas():
+    """Ops of keras.ops between the layers."""
+    ops = keras.ops
+    x, i = keras.Input((6, 4), name="x"), keras.Input((6,), dtype="int32", name="i")
+    h = layers.Dense(4)(x)
+    results = [
+        h * 2.0 + 1, 1 - h, h / 3, h ** 2, -h, ops.maximum(h, 0.5), ops.minimum(h, x), ops.abs(h), ops.square(h),
+        ops.exp(h), ops.log1p(ops.abs(h)), ops.rsqrt(ops.abs(h) + 1.0), ops.sqrt(ops.abs(h)), ops.sin(h), ops.tanh(h),
+        ops.sigmoid(h), ops.relu(h), ops.relu6(h), ops.silu(h), ops.gelu(h), ops.gelu(h, approximate=False),
+        ops.elu(h, 0.5), ops.leaky_relu(h, 0.1), ops.softplus(h), ops.softmax(h, axis=1), ops.log_softmax(h),
+        ops.hard_sigmoid(h), ops.where(h > 0, h, 0.25), ops.clip(h, -0.5, 0.5), ops.mod(h, 0.7), ops.floor_divide(h, 0.3),
+        ops.normalize(h, axis=-1), ops.cast(ops.logical_and(h > 0, x < 0), "float32"),
+        ops.repeat(h[:, :, :1], 4, axis=2), ops.tile(h[..., 1:2], (1, 1, 4)), ops.flip(h, axis=1),
+        ops.swapaxes(ops.swapaxes(h, 1, 2), 1, 2), ops.transpose(ops.transpose(h, (0, 2, 1)), (0, 2, 1)),
+        ops.concatenate([h[:, :, :2], x[:, :, 2:]], axis=-1), ops.cumsum(h, axis=1), ops.pad(h[:, 1:], ((0, 0), (1, 0), (0, 0))),
+        ops.pad(h[:, 1:], ((0, 0), (1, 0), (0, 0)), mode="reflect"), ops.take(h, [1, 0, 3, 2], axis=2),
+        ops.einsum("bij,kj->bik", h, np.eye(4, dtype="float32") * 2), ops.matmul(h, np.ones((4, 4), "float32")),
+        ops.one_hot(i, 4), ops.expand_dims(ops.cast(i, "float32"), 2) * h, ops.stack([h[:, :, 0]] * 4, axis=2),
+        ops.reshape(ops.reshape(h, (-1, 24)), (-1, 6, 4)), ops.squeeze(ops.expand_dims(h, 1), axis=1),
+        h - ops.mean(h, axis=1, keepdims=True), h / ops.std(h, axis=(1, 2), keepdims=True),
+        h + ops.var(h, axis=1, keepdims=True), h - ops.max(h, axis=-1, keepdims=True), h * ops.sum(i, axis=1)[:, None, None],
+        h - ops.logsumexp(h, axis=2, keepdims=True), h - ops.norm(h, axis=-1, keepdims=True),
+        h * ops.cast(ops.argmax(h, axis=1, keepdims=True), "float32"), ops.repeat(ops.split(h, 2, axis=1)[1], 2, axis=1), ops.repeat(ops.top_k(h, 2)[0], 2, axis=2),
+        h[:, ::-1], ops.moveaxis(ops.moveaxis(h, 1, 2), 2, 1), ops.dot(h, np.ones((4, 4), "float32")),
+    ]
+    model = keras.Model([x, i], results)
+    return model, [random.normal(size=(2, 6, 4)).astype("float32"), random.integers(0, 4, (2, 6)).astype("int32")]
+
+
+def store_graph(name, model, inputs):
+    """The model, inputs x0, x1 ... and what Keras gives for them: y0, y1 ... in the order of gradus' output_names."""
+    disturb(model)
+    outputs = model(inputs if len(inputs) > 1 else inputs[0], training=False)
+    if isinstance(outputs, dict):
+        outputs = [outputs[key] for key in sorted(outputs)]
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    arrays = {f"x{k}": x for k, x in enumerate(inputs)} | {f"y{k}": np.array(y) for k, y in enumerate(outputs)}
+    model.save(place(name + ".keras"))
+    np.savez(place(name + ".npz"), **arrays)
 
 
 class Scores(keras.Model):
@@ -250,7 +333,9 @@ if __name__ == "__main__":
     store("masked", *masked())
     for name, made in (("cells", cells), ("augmented", augmented), ("chain", chain)):
         store(name, *made())
-    branches().save(place("branches.keras"))
+    for name, made in (("branches", branches), ("residual", residual), ("translation", translation),
+                       ("formulas", formulas)):
+        store_graph(name, *made())
     x = random.normal(size=(2, 5, 4)).astype("float32")
     scores = Scores()
     scores(x)
