@@ -19,13 +19,16 @@ inline constexpr int max_initializers = 200;
 inline constexpr int max_elements = 64;
 
 namespace detail {
+// Never called. They have bodies, since clang asks for them where T has no linkage.
 struct Anything {
-  template <class T> operator T() const;
+  template <class T> operator T() const { __builtin_unreachable(); }
 };
 template <class Derived> struct BaseOf {
   template <class T>
     requires(std::is_base_of_v<T, Derived> && !std::same_as<T, Derived>)
-  operator T() const;
+  operator T() const {
+    __builtin_unreachable();
+  }
 };
 
 template <class T, int n>

@@ -186,7 +186,7 @@ std::int64_t FailingAllocation::count() const {
   return ledger.counted;
 }
 
-namespace detail::rooms::memory {
+namespace detail::inline rooms::memory {
 
 std::int64_t live_bytes(int device) {
   Ledger& ledger = ledger_of(device);

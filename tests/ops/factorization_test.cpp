@@ -121,7 +121,7 @@ TEST_P(ManyRows, LogarithmsOfDeterminantsNeedNoDeterminant) {
 /// Exchanges alone: row i of the matrix is row (i + shift) of the identity, of which the sign is known.
 TEST_P(ManyRows, DeterminantsOfPermutationsAreSigns) {
   for (const std::int64_t shift : {std::int64_t{0}, std::int64_t{1}, n / 2}) {
-    const Tensor p = roll(eye(n, t), {shift}, {0});
+    const Tensor p = roll(eye(n, t), shift, 0);
     const double sign = (n - 1) * shift % 2 == 0 ? 1 : -1;
     EXPECT_EQ(det(p).item(), sign) << shift;
     EXPECT_TRUE(bitwise_equal(inverse(p) + 0, transpose(p)));

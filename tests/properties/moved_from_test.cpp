@@ -62,7 +62,7 @@ template <class Make> struct Object {
     all.push_back({name + "_" + what,
                    [make = make, question] {
                      T object = make();
-                     const T taken(std::move(object));
+                     [[maybe_unused]] const T taken(std::move(object));
                      question(object);
                    },
                    must_fail});

@@ -26,7 +26,9 @@ Dataset<2> sequences(std::int64_t shortest, std::int64_t longest) {
   return data::from_generator<2>(std::array{Spec{f32, {any_size, 2}}, Spec{f32, {1}}},
                                  [n = shortest, longest]() mutable -> std::optional<std::pair<Tensor, Tensor>> {
                                    if (n > longest) return std::nullopt;
-                                   const Tensor x = random::normal({n, 2}, {.seed = static_cast<std::uint64_t>(n++)});
+                                   const std::int64_t length = n++;
+                                   const Tensor x =
+                                       random::normal({length, 2}, {.seed = static_cast<std::uint64_t>(length)});
                                    return std::pair{x, reshape(reduce_mean(x), {1})};
                                  });
 }

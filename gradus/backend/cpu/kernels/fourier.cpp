@@ -41,8 +41,8 @@ std::vector<std::int64_t> radices_of(std::int64_t n) {
   if (twos >= 3 && twos % 2 == 1) take(8), twos -= 3;
   for (; twos >= 2; twos -= 2) take(4);
   if (twos == 1) take(2);
-  for (std::int64_t radix = 3; n > 1; radix += 2)
-    while (n % radix == 0) take(radix);
+  for (std::int64_t radix = 3, left = n; left > 1; radix += 2)
+    for (; left % radix == 0; left /= radix) take(radix);
   return radices;
 }
 
