@@ -233,13 +233,15 @@ class GatheredProduct {
   }
 
  private:
+  /// A place in the source, which has no memory where it has no elements.
+  const std::byte* source_at(std::int64_t offset) const { return x_ ? x_ + offset : nullptr; }
   void block(const Phase& phase, std::int64_t begin, std::int64_t end) {
     std::byte* c = g_.direct ? y_ + (begin * g_.target_channels + group_ * g_.columns) * size_ : sums_;
     const std::int64_t position = g_.source_channels * size_;
     const PieceCopier copier{g_.axes,
                              phase,
-                             x_ + group_ * g_.inner * size_,
-                             x_ + g_.examples * sources_of(g_.axes) * position,
+                             source_at(group_ * g_.inner * size_),
+                             source_at(g_.examples * sources_of(g_.axes) * position),
                              position,
                              g_.pitch(),
                              g_.inner * size_};
