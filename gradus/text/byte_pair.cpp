@@ -105,8 +105,8 @@ class BytePairModel final : public TokenModel {
   void add_merge(const TokenizerPart& part, std::int32_t rank) {
     const auto [left, right] = pair_of(part);
     if (!right.starts_with(prefix_) && right.size() < prefix_.size()) part.fail("`", right, "` lacks the prefix");
-    const std::string both = left + right.substr(prefix_.size());
-    merges_[key_of(id_in(part, left), id_in(part, right))] = {rank, id_in(part, both)};
+    const std::int32_t first = id_in(part, left), second = id_in(part, right);
+    merges_[key_of(first, second)] = {rank, id_in(part, left + right.substr(prefix_.size()))};
   }
   static std::pair<std::string, std::string> pair_of(const TokenizerPart& part) {
     if (part.json().is_array() && part.json().size() == 2)
