@@ -6,8 +6,9 @@ PEERS ?= jax tf torch
 FUZZ_RUNS ?= 1000000
 WORKLOADS ?=
 BENCH_FLAGS ?=
+PYTHON_PACKAGE ?= ON
 
-.PHONY: setup build run test test-full sanitize fuzz bench bench-peers docs format install wheel clean
+.PHONY: setup build run test test-full package sanitize fuzz bench bench-peers docs format install wheel clean
 .DEFAULT_GOAL := build
 .PRECIOUS: build/%/build.ninja
 
@@ -24,8 +25,15 @@ run: setup build/release/build.ninja
 	cmake --build build/release -j $(JOBS) --target gradus_command
 	$(if $(FASHION_MNIST_DIR),GRADUS_DATA_DIR=$(FASHION_MNIST_DIR)) build/release/bin/gradus train configs/fashion_mnist.toml
 
-test: xla-plugin build
+test: xla-plugin package
+	cmake --build build/release -j $(JOBS)
 	ctest --preset release
+
+# The build folder builds the Python package, too, which `make run` does without; PYTHON_PACKAGE=OFF leaves it out.
+package: setup
+	$(if $(filter ON,$(PYTHON_PACKAGE)),@tools/setup.sh binding)
+	@grep -qsx GRADUS_PYTHON:BOOL=$(PYTHON_PACKAGE) build/release/CMakeCache.txt || \
+	  cmake --preset release -DGRADUS_PYTHON=$(PYTHON_PACKAGE)
 
 # The processor's PJRT plugin, on which the tests of accelerators run; without it they are skipped.
 .PHONY: xla-plugin
@@ -33,7 +41,9 @@ xla-plugin:
 	@tools/xla_plugin.sh
 
 # What takes longer: the remaining tests, the sanitizers, the fuzz targets.
-test-full: setup-full build
+test-full: setup-full package
+	$(if $(filter ON,$(PYTHON_PACKAGE)),@tools/setup.sh python && cmake --preset release)
+	cmake --build build/release -j $(JOBS)
 	ctest --preset release-full
 	$(MAKE) sanitize fuzz
 
