@@ -104,5 +104,5 @@ NEW_WEIGHT = "-1.4000000953674316"  # 1 - 0.1 * 24 in float32
 
 if __name__ == "__main__":
     FOLDER, SCRATCH = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
-    PYTHON = sys.argv[3]
+    PYTHON = pathlib.Path(sys.argv[3]).absolute()  # a link is the environment that it stands in
     unittest.main(argv=sys.argv[:1] + sys.argv[4:])
