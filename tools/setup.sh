@@ -112,7 +112,7 @@ install_python_packages() {
   cmp -s python/requirements.txt "$stamp" && return 0
   echo "setup: installing the packages of python/requirements.txt into $environment"
   "${PYTHON:-python3}" -m venv "$environment"
-  "$environment/bin/pip" install --quiet --disable-pip-version-check -r python/requirements.txt
+  "$environment/bin/pip" install --quiet --disable-pip-version-check --no-compile -r python/requirements.txt
   cp python/requirements.txt "$stamp"
 }
 [ -z "${wants_binding-}" ] || install_python_packages
