@@ -64,7 +64,7 @@ fuzz: setup-full build/fuzz/build.ninja
 # each op and layer by itself: make bench WORKLOADS=ops; from Python: make bench WORKLOADS="py_op py_fit"
 bench: bench-peers $(if $(filter py_%,$(WORKLOADS)),package,build/release/build.ninja)
 	cmake --build build/release -j $(JOBS) --target gradus_bench --target gradus_command \
-	  $(if $(filter py_%,$(WORKLOADS)),--target gradus_python_package)
+	  $(if $(filter py_%,$(WORKLOADS)),--target gradus_python_package --target gradus_bundled)
 	python3 bench/run.py $(if $(WORKLOADS),--workloads $(WORKLOADS)) --peers $(PEERS) --json build/bench.json \
 	  --markdown build/bench.md $(BENCH_FLAGS)
 

@@ -82,8 +82,9 @@ def peer_programs(workload, peers, mkl):
 def python_programs(workload, peers, gradus_bench, inputs):
     """A workload in Python: our program, and those beside it."""
     row, script = PYTHON_WORKLOADS[workload], str(BENCH / "py_rows.py")
-    package = gradus_bench.parents[1] / "python"
-    ours = Program(report.GRADUS, [str(PACKAGES_PYTHON), script, "gradus", workload, ""], {"PYTHONPATH": str(package)})
+    build = gradus_bench.parents[1]  # the package with the library of the wheel, and compiled as an installed one is
+    environment = {"PYTHONPATH": str(build / "python"), "LD_LIBRARY_PATH": str(build / "bundled"), "PYTHONDONTWRITEBYTECODE": ""}
+    ours = Program(report.GRADUS, [str(PACKAGES_PYTHON), script, "gradus", workload, ""], environment)
     beside = [Program(f"{peer} {mode}", [str(python), str(BENCH / f"peer_{peer}.py"), row.peers, mode] if row.peers
                       else [str(python), script, peer, workload, mode])
               for peer, python in peers.items() for mode in row.modes.get(peer, [])]
@@ -387,8 +388,8 @@ def check_python_rows(arguments):
     if not set(arguments.workloads) & set(PYTHON_WORKLOADS):
         return
     build = arguments.gradus_bench.parents[1]
-    if not (build / "python/gradus").exists():
-        sys.exit(f"run.py: {build} has no Python package, which `make package build` makes")
+    if not (build / "python/gradus").exists() or not (build / "bundled").exists():
+        sys.exit(f"run.py: {build} has no Python package: make bench WORKLOADS=py_op makes it")
     if arguments.worth is not None or arguments.loaded is not None or arguments.profiles:
         sys.exit("run.py: workloads in Python are measured beside their peers alone, without --worth, --loaded and --profiles")
 

@@ -316,7 +316,7 @@ class Running(unittest.TestCase):
         peers = {"tf": "tf/python", "jax": "jax/python"}
         ours, beside = run.python_programs("py_mlp_step", peers, pathlib.Path("/build/bin/gradus_bench"), ["--inputs", "x.npz"])
         self.assertEqual(ours.command[1:], [str(run.BENCH / "py_rows.py"), "gradus", "py_mlp_step", ""])
-        self.assertEqual(ours.environment, {"PYTHONPATH": "/build/python"})
+        self.assertEqual((ours.environment["PYTHONPATH"], ours.environment["LD_LIBRARY_PATH"]), ("/build/python", "/build/bundled"))
         self.assertEqual([program.name for program in beside], ["tf function", "tf xla", "jax jit", "gradus in C++"])
         self.assertEqual(beside[2].command, ["jax/python", str(run.BENCH / "peer_jax.py"), "mlp_tiny", "jit"])
         self.assertEqual(beside[3].command[-2:], ["--inputs", "x.npz"])
