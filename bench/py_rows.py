@@ -103,7 +103,7 @@ def py_function():
 
 # ---------------------------------------------------------------- a generator of Python as data
 
-ELEMENTS, BATCH = 6400, 64
+ELEMENTS, BATCH = 3200, 64
 
 
 def elements():
