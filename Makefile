@@ -6,8 +6,9 @@ PEERS ?= jax tf torch
 FUZZ_RUNS ?= 1000000
 WORKLOADS ?=
 BENCH_FLAGS ?=
+PYTHON_PACKAGE ?= ON
 
-.PHONY: setup build run test test-full sanitize fuzz bench bench-peers docs format install wheel clean
+.PHONY: setup build run test test-full package sanitize fuzz bench bench-peers docs format install wheel clean
 .DEFAULT_GOAL := build
 .PRECIOUS: build/%/build.ninja
 
@@ -24,8 +25,15 @@ run: setup build/release/build.ninja
 	cmake --build build/release -j $(JOBS) --target gradus_command
 	$(if $(FASHION_MNIST_DIR),GRADUS_DATA_DIR=$(FASHION_MNIST_DIR)) build/release/bin/gradus train configs/fashion_mnist.toml
 
-test: xla-plugin build
+test: xla-plugin package
+	cmake --build build/release -j $(JOBS)
 	ctest --preset release
+
+# The build folder builds the Python package, too, which `make run` does without; PYTHON_PACKAGE=OFF leaves it out.
+package: setup
+	$(if $(filter ON,$(PYTHON_PACKAGE)),@tools/setup.sh binding)
+	@grep -qsx GRADUS_PYTHON:BOOL=$(PYTHON_PACKAGE) build/release/CMakeCache.txt || \
+	  cmake --preset release -DGRADUS_PYTHON=$(PYTHON_PACKAGE)
 
 # The processor's PJRT plugin, on which the tests of accelerators run; without it they are skipped.
 .PHONY: xla-plugin
@@ -33,7 +41,9 @@ xla-plugin:
 	@tools/xla_plugin.sh
 
 # What takes longer: the remaining tests, the sanitizers, the fuzz targets.
-test-full: setup-full build
+test-full: setup-full package
+	$(if $(filter ON,$(PYTHON_PACKAGE)),@tools/setup.sh python && cmake --preset release)
+	cmake --build build/release -j $(JOBS)
 	ctest --preset release-full
 	$(MAKE) sanitize fuzz
 
@@ -51,9 +61,10 @@ fuzz: setup-full build/fuzz/build.ninja
 	for target in build/fuzz/bin/*_fuzz; do fuzz/run.sh $$target $(FUZZ_RUNS) || exit 1; done
 
 # Against the peers, in turn; the report is build/bench.md and .json. A few: make bench WORKLOADS="gpt cnn" PEERS="jax tf";
-# each op and layer by itself: make bench WORKLOADS=ops
-bench: bench-peers build/release/build.ninja
-	cmake --build build/release -j $(JOBS) --target gradus_bench --target gradus_command
+# each op and layer by itself: make bench WORKLOADS=ops; from Python: make bench WORKLOADS="py_op py_fit"
+bench: bench-peers $(if $(filter py_%,$(WORKLOADS)),package,build/release/build.ninja)
+	cmake --build build/release -j $(JOBS) --target gradus_bench --target gradus_command \
+	  $(if $(filter py_%,$(WORKLOADS)),--target gradus_python_package --target gradus_bundled)
 	python3 bench/run.py $(if $(WORKLOADS),--workloads $(WORKLOADS)) --peers $(PEERS) --json build/bench.json \
 	  --markdown build/bench.md $(BENCH_FLAGS)
 

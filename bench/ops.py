@@ -4,6 +4,7 @@ that are farthest from what the machine can do.
 
 Each program runs all the time and answers requests (bench/ops/serve.cpp, ops_peer.py). Where PyTorch runs inside a function,
 it is its eager mode."""
+import contextlib
 import json
 import math
 import os
@@ -39,8 +40,9 @@ class Worker:
         if self.process is None:
             self.start()
         try:
-            self.process.stdin.write(json.dumps(request) + "\n")
-            self.process.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):  # answer() says how it ended
+                self.process.stdin.write(json.dumps(request) + "\n")
+                self.process.stdin.flush()
             return self.answer()
         except (OSError, ValueError) as problem:
             self.stop()

@@ -2,8 +2,9 @@
 results agree. `runs` are pairs (program, line) in the order in which they ran."""
 import statistics
 
-from workloads import WORKLOADS
+from workloads import PYTHON_WORKLOADS, WORKLOADS
 
+WORKLOADS = WORKLOADS | PYTHON_WORKLOADS
 GRADUS = "gradus"
 
 

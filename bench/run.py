@@ -21,13 +21,15 @@ import ops
 import ops_public
 import ranks
 import report
-from workloads import MODES, UNBOUND_MODES, WORKLOADS
+from report import WORKLOADS
+from workloads import CPP, MODES, PYTHON_WORKLOADS, UNBOUND_MODES
 
 BENCH = pathlib.Path(__file__).resolve().parent
 ROOT = BENCH.parent
 THREADS = 2
 OTHERS = 0.0  # cores that others kept busy as the run began
 QUIET = 0.1  # cores that others may keep busy on a machine that counts as quiet
+PACKAGES_PYTHON = ROOT / "build/python-venv/bin/python"  # for which the Python package is built
 OPS_SECONDS, OPS_ROUNDS = 0.02, 2  # of a measure of `ops`, after as much time without a look at the clock
 FAR_BEHIND = [1.5, 1.25]  # times the best, after one round and after more: such a peer runs no more
 
@@ -75,6 +77,20 @@ def peer_programs(workload, peers, mkl):
             yield Program(f"{peer} {mode}", command, compiles_anew=anew)
             if peer == "torch" and mkl and mode in UNBOUND_MODES:
                 yield Program(f"torch+ {mode}", command, {"LD_PRELOAD": str(mkl)})
+
+
+def python_programs(workload, peers, gradus_bench, inputs):
+    """A workload in Python: our program, and those beside it."""
+    row, script = PYTHON_WORKLOADS[workload], str(BENCH / "py_rows.py")
+    build = gradus_bench.parents[1]  # the package with the library of the wheel, and compiled as an installed one is
+    environment = {"PYTHONPATH": str(build / "python"), "LD_LIBRARY_PATH": str(build / "bundled"), "PYTHONDONTWRITEBYTECODE": ""}
+    ours = Program(report.GRADUS, [str(PACKAGES_PYTHON), script, "gradus", workload, ""], environment)
+    beside = [Program(f"{peer} {mode}", [str(python), str(BENCH / f"peer_{peer}.py"), row.peers, mode] if row.peers
+                      else [str(python), script, peer, workload, mode])
+              for peer, python in peers.items() for mode in row.modes.get(peer, [])]
+    if row.native:
+        beside.append(Program(CPP, gradus(gradus_bench, row.native, *inputs).command))
+    return ours, beside
 
 
 def last_json_line(output):
@@ -139,6 +155,9 @@ def run_workload(workload, ours, peers, rounds, seconds):
 def write_inputs(workload, peers, folder):
     """What the peers compute with, as a file for Gradus: by the Python of any of them, since it takes NumPy."""
     if not peers or WORKLOADS[workload].check is None:
+        return None
+    workload = PYTHON_WORKLOADS[workload].native if workload in PYTHON_WORKLOADS else workload
+    if not workload:
         return None
     file = pathlib.Path(folder, workload + ".npz")
     result = subprocess.run([str(next(iter(peers.values()))), str(BENCH / "inputs.py"), workload, str(file)],
@@ -215,10 +234,15 @@ def compare(arguments, workloads, folder):
             result["limit_runs"].append(limits["extra"])
             result["limits"] = report.machine_of(result["limit_runs"])
         file = write_inputs(workload, peers, folder)
-        given[workload] = file is not None
+        is_python = workload in PYTHON_WORKLOADS
+        given[workload] = file is not None or is_python  # the scripts make the same numbers
         options = ["--inputs", str(file)] if file else []
-        runs, failed = run_workload(workload, gradus(arguments.gradus_bench, workload, *options),
-                                    list(peer_programs(workload, peers, mkl)), arguments.rounds, arguments.seconds)
+        if is_python:
+            ours, beside = python_programs(workload, peers, arguments.gradus_bench, options)
+        else:
+            ours = gradus(arguments.gradus_bench, workload, *options)
+            beside = list(peer_programs(workload, peers, mkl))
+        runs, failed = run_workload(workload, ours, beside, arguments.rounds, arguments.seconds)
         result["runs"][workload] = runs
         result["absent"] += [f"{name} failed on {workload}" for name in failed]
         result["rows"] = [row for name, of_workload in result["runs"].items()
@@ -337,7 +361,7 @@ def print_profiles(arguments, workloads):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workloads", nargs="+", choices=[*WORKLOADS, *ranks.WORKLOADS, "ops"],
-                        default=list(WORKLOADS), metavar="NAME",
+                        default=[name for name in WORKLOADS if name not in PYTHON_WORKLOADS], metavar="NAME",
                         help="of " + " ".join(WORKLOADS) + "; by two processes, of " + " ".join(ranks.WORKLOADS)
                         + "; or ops: every op and layer by itself")
     parser.add_argument("--ops", nargs="+", default=[], metavar="NAME", help="of the workload ops, these rows alone")
@@ -360,6 +384,16 @@ def parse_arguments():
     return parser.parse_args()
 
 
+def check_python_rows(arguments):
+    if not set(arguments.workloads) & set(PYTHON_WORKLOADS):
+        return
+    build = arguments.gradus_bench.parents[1]
+    if not (build / "python/gradus").exists() or not (build / "bundled").exists():
+        sys.exit(f"run.py: {build} has no Python package: make bench WORKLOADS=py_op makes it")
+    if arguments.worth is not None or arguments.loaded is not None or arguments.profiles:
+        sys.exit("run.py: workloads in Python are measured beside their peers alone, without --worth, --loaded and --profiles")
+
+
 def main():
     global THREADS, OTHERS
     arguments = parse_arguments()
@@ -369,6 +403,7 @@ def main():
     THREADS = arguments.threads
     OTHERS = note_load()
     use_few_cores()
+    check_python_rows(arguments)
     if "ops" in arguments.workloads:
         if len(arguments.workloads) > 1:
             sys.exit("run.py: ops is measured apart from other workloads")

@@ -105,6 +105,7 @@ class Figure:
     goal: float | None = None    # ratio to the best peer
     per_us: float | None = None  # of its unit in a microsecond, if it is a step and so has a limit
     compiling: bool = False      # compiling is measured: peers that do count, and find nothing compiled before
+    beside: tuple = ()           # only programs with names that begin so count; else all but that in C++
 
     def of(self, line):
         """Nothing where the line has no such figure."""
@@ -114,7 +115,9 @@ class Figure:
             return None
 
     def counts(self, peer):
-        return not self.compiling or peer in COMPILING
+        if self.beside:
+            return peer.startswith(self.beside)
+        return peer != CPP and (not self.compiling or peer in COMPILING)
 
 
 def step_us(goal=None):
@@ -228,6 +231,42 @@ MODES = {
               "pipeline": ["eager"], "images": ["eager"], "fit": ["eager"], "generate_growing": ["eager"],
               "table_update": ["eager"], "cnn": ["eager", "channels_last", "compile"],
               "dwsep": ["eager", "channels_last", "compile"]},
+}
+# Programs in Python: py_rows.py runs ours and, where `peers` names no other workload of theirs, the peers'; `native` is the
+# workload of gradus_bench that does the same in C++.
+CPP = "gradus in C++"
+
+
+@dataclasses.dataclass
+class PythonWorkload(Workload):
+    modes: dict = dataclasses.field(default_factory=dict)
+    peers: str = ""
+    native: str = ""
+
+
+SAME_SUM = Check("sum of the result", ("sum",), 1e-5)
+OP_BY_OP = {"jax": ["nojit"], "tf": ["eager"], "torch": ["eager"]}
+COMPILED = {"jax": ["jit"], "tf": ["function", "xla"], "torch": ["compile"]}
+PYTHON_WORKLOADS = {
+    "py_import": PythonWorkload([Figure("import", "ms", lambda line: line["median_us"] / 1e3, .25),
+                                 Figure("memory after import", "MB", lambda line: line["extra"]["memory_mb"], .4)],
+                                modes=OP_BY_OP),
+    "py_op": PythonWorkload([Figure("recorded", "us", lambda line: line["median_us"], .25),
+                             Figure("with numpy()", "us", lambda line: line["extra"]["numpy_us"], .7)],
+                            check=SAME_SUM, modes=OP_BY_OP),
+    "py_chain": PythonWorkload([Figure("20 ops and numpy()", "us", lambda line: line["median_us"], .3)], check=SAME_SUM,
+                               modes=OP_BY_OP),
+    "py_function": PythonWorkload([Figure("call and numpy(), of JAX", "us", lambda line: line["median_us"], .6, beside=("jax",)),
+                                   Figure("of TensorFlow", "us", lambda line: line["median_us"], .05, beside=("tf",)),
+                                   Figure("of all", "us", lambda line: line["median_us"])],
+                                  check=SAME_SUM, modes=COMPILED),
+    "py_mlp_step": PythonWorkload([step_us(.6), Figure("of C++", "us", step_time, 1.2, beside=(CPP,))], check=LOSS,
+                                  modes=dict(COMPILED, torch=["eager", "compile"]), peers="mlp_tiny", native="mlp_tiny"),
+    "py_fit": PythonWorkload([Figure("epoch, of Keras", "s", lambda line: line["median_us"] / 1e6, .3, beside=("tf",)),
+                              Figure("of C++", "s", lambda line: line["median_us"] / 1e6, 1.1, beside=(CPP,))],
+                             modes={"tf": ["function"]}, peers="fit", native="fit"),
+    "py_generator": PythonWorkload([Figure("64 elements", "us", lambda line: line["median_us"], .7)], check=SAME_SUM,
+                                   modes=OP_BY_OP),
 }
 # Those that compile before a first step.
 COMPILING = ["jax jit", "tf function", "tf xla", "torch compile"]

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what Gradus is built from; what is there already is left alone, so that a second call takes no time.
-#   tools/setup.sh [build] [format] [docs] [full] [bench] [python]      what for: `build` where nothing is said
+#   tools/setup.sh [build] [format] [docs] [full] [bench] [binding] [python]      what for: `build`
+# where nothing is said; `binding` builds and tests the Python package, `python` makes its wheels, too
 set -eu
 
 build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
@@ -23,8 +24,9 @@ for purpose in "${@:-build}"; do
     docs) wanted="${wanted-} $docs" ;;
     full) wanted="${wanted-} $build $full" optional="$optional openmpi-bin" ;;
     bench) wanted="${wanted-} $build $bench" ;;
-    python) wanted="${wanted-} $build $python" wants_python=yes ;;
-    *) echo "setup: unknown purpose '$purpose': build, format, docs, full, bench or python" >&2; exit 2 ;;
+    binding) wanted="${wanted-} $build $python" wants_binding=yes ;;
+    python) wanted="${wanted-} $build $python" wants_binding=yes wants_wheels=yes ;;
+    *) echo "setup: unknown purpose '$purpose': build, format, docs, full, bench, binding or python" >&2; exit 2 ;;
   esac
 done
 
@@ -110,7 +112,8 @@ install_python_packages() {
   cmp -s python/requirements.txt "$stamp" && return 0
   echo "setup: installing the packages of python/requirements.txt into $environment"
   "${PYTHON:-python3}" -m venv "$environment"
-  "$environment/bin/pip" install --quiet --disable-pip-version-check -r python/requirements.txt
+  "$environment/bin/pip" install --quiet --disable-pip-version-check --no-compile -r python/requirements.txt
   cp python/requirements.txt "$stamp"
 }
-[ -z "${wants_python-}" ] || install_python_packages
+[ -z "${wants_binding-}" ] || install_python_packages
+[ -z "${wants_wheels-}" ] || tools/newer_python.sh

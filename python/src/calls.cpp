@@ -79,10 +79,15 @@ bool is_traced(nb::handle leaf) {
   return !nb::isinstance<Variable>(leaf) && is_array(leaf);
 }
 
+nb::handle method_class() {
+  static PyObject* const found = nb::object(nb::module_::import_("types").attr("MethodType")).release().ptr();
+  return found;
+}
+
 void Call::spell(nb::handle leaf) {
   if (nb::isinstance<Variable>(leaf)) {
     key += text('V', reinterpret_cast<std::uintptr_t>(nb::cast<Variable&>(leaf).cell().get()));
-  } else if (PyMethod_Check(leaf.ptr())) {  // made anew each time that it is named
+  } else if (leaf.type().is(method_class())) {  // made anew each time that it is named
     spell(leaf.attr("__func__"));
     key += '.';
     spell(leaf.attr("__self__"));

@@ -26,6 +26,8 @@ struct Call {
 Call call_of(nb::handle args, nb::handle kwargs);
 /// True for a tensor, an array or an object that has one: an argument of the program.
 bool is_traced(nb::handle leaf);
+/// The class of bound methods, which the stable ABI does not name.
+nb::handle method_class();
 /// The tensors of a result, and its nest without them.
 erased::Called called_with(nb::handle result);
 /// The nest that a program keeps of its results, with give(i) in the place of tensor i.

@@ -131,6 +131,7 @@ void bind_spec(nb::module_& module) {
 }  // namespace
 
 void bind_function(nb::module_& module) {
+  method_class();  // found while one thread is here
   bind_spec(module);
   nb::class_<PythonFunction>(module, "Function", nb::is_weak_referenceable(), nb::type_slots(function_slots))
       // It is called as the function within is, and has its text.
@@ -144,7 +145,7 @@ void bind_function(nb::module_& module) {
           "__get__",
           [](nb::handle self, nb::handle instance, nb::handle) -> nb::object {
             if (instance.is_none()) return nb::borrow(self);
-            return nb::steal(PyMethod_New(self.ptr(), instance.ptr()));
+            return method_class()(self, instance);
           },
           nb::arg().none(), nb::arg().none() = nb::none())
       .def(

@@ -7,6 +7,10 @@
 #include <vector>
 #include "gradus/base/long_work.h"
 
+#ifdef Py_LIMITED_API
+extern "C" [[gnu::weak]] int PyGILState_Check(void);  // Pythons have it, though the stable ABI does not promise it
+#endif
+
 namespace gradus::python {
 namespace {
 
@@ -55,11 +59,16 @@ template <class Take> auto taking_gil(const Take& take) {
   }
 }
 
+bool holds_gil() {
+#ifdef Py_LIMITED_API
+  if (!PyGILState_Check) return true;
+#endif
+  return PyGILState_Check() != 0;
+}
+
 void* give_up_for_work() {
   if (has_given_up || !PyGILState_GetThisThreadState()) return nullptr;
-#ifndef Py_LIMITED_API
-  if (!PyGILState_Check()) return nullptr;  // another module gave it up
-#endif
+  if (!holds_gil()) return nullptr;  // another module gave it up
   return new WithoutGil;
 }
 

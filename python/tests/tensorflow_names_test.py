@@ -3,11 +3,14 @@ import importlib
 import inspect
 import json
 import pathlib
+import subprocess
+import sys
 import unittest
 
 import gradus
 import gradus.tensorflow as tf
 import numpy as np
+from gradus.tensorflow._tables import own_order
 
 STORED = json.loads((pathlib.Path(__file__).resolve().parent / "data/tensorflow_parameters.json").read_text(encoding="utf-8"))
 MODULES = ("math", "nn", "linalg", "image", "signal", "random", "bitwise", "io", "strings", "debugging", "summary", "audio")
@@ -33,6 +36,20 @@ class Names(unittest.TestCase):
                     if ours[-1:] == ["name"]:  # the last one, taken and ignored, also where TensorFlow has others before it
                         ours.pop()
                     self.assertEqual(ours, theirs[:len(ours)])
+
+    def test_tables_read_signatures_as_python_does(self):
+        for room in (gradus.ops, gradus.random):
+            for name, function in vars(room).items():
+                if getattr(function, "__text_signature__", None):
+                    parameters = inspect.signature(function).parameters.values()
+                    self.assertEqual(own_order(function), [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD], name)
+
+    def test_the_import_brings_no_heavy_modules(self):
+        text = "import sys, ml_dtypes; before = set(sys.modules); import gradus.tensorflow; print(*(set(sys.modules) - before))"
+        new = set(subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True).stdout.split())
+        self.assertIn("gradus.tensorflow.math", new)
+        self.assertEqual(new & {"asyncio", "concurrent", "hmac", "http", "logging", "lzma", "multiprocessing", "pickle", "secrets",
+                                "shutil", "socket", "subprocess", "tempfile", "unittest", "zipfile"}, set())
 
     def test_most_of_math_is_there(self):
         self.assertGreater(len(functions("math")), 110)

@@ -312,6 +312,21 @@ class Running(unittest.TestCase):
             found = [run.run_program(run.Program("torch compile", says, compiles_anew=anew), 1) for anew in (True, False)]
         self.assertEqual(found, [{"found": []}, {"found": ["compiled"]}])
 
+    def test_rows_in_python_stand_beside_peers_and_the_same_in_cpp(self):
+        peers = {"tf": "tf/python", "jax": "jax/python"}
+        ours, beside = run.python_programs("py_mlp_step", peers, pathlib.Path("/build/bin/gradus_bench"), ["--inputs", "x.npz"])
+        self.assertEqual(ours.command[1:], [str(run.BENCH / "py_rows.py"), "gradus", "py_mlp_step", ""])
+        self.assertEqual((ours.environment["PYTHONPATH"], ours.environment["LD_LIBRARY_PATH"]), ("/build/python", "/build/bundled"))
+        self.assertEqual([program.name for program in beside], ["tf function", "tf xla", "jax jit", "gradus in C++"])
+        self.assertEqual(beside[2].command, ["jax/python", str(run.BENCH / "peer_jax.py"), "mlp_tiny", "jit"])
+        self.assertEqual(beside[3].command[-2:], ["--inputs", "x.npz"])
+        runs = [("gradus", step(10)), ("jax jit", step(20)), ("gradus", step(10)), ("gradus in C++", step(9))]
+        of_peers, of_cpp = run.report.summarize("py_mlp_step", runs)
+        self.assertEqual((of_peers["best_peer"], of_peers["ratio"]), ("jax jit", 0.5))
+        self.assertEqual(of_cpp["best_peer"], "gradus in C++")
+        self.assertAlmostEqual(of_cpp["ratio"], 10 / 9)
+        self.assertEqual([p.name for p in run.still_running("py_mlp_step", beside, runs)], ["jax jit", "gradus in C++"])
+
     def test_hardware_threads_of_one_core_come_last(self):
         siblings = {0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}
         self.assertEqual(run.few_of({0, 1, 2, 3}, siblings.get), [0, 2])

@@ -5,11 +5,11 @@
 The parameters stand for each other by their places; one more, `name=None`, is taken and ignored, as is `-`. A row without
 `=` has TensorFlow's names. Where both have the same first names, nothing is looked up.
 """
-import inspect
 import re
 
 from .. import _native
 
+NAME = re.compile(r"[(,] ?([A-Za-z_]\w*)(?=[=,)])")  # of a parameter in the text of a signature
 ROW = re.compile(r"(\w+)\((.*?)\)(?: = (?:(\w+)\.)?(\w+)\((.*)\))?$")
 
 
@@ -20,9 +20,9 @@ def names_of(parameters):
 
 
 def own_order(function):
-    """The names of a function's parameters that may be given by place."""
-    parameters = inspect.signature(function).parameters.values()
-    return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    """The names of a generated function's parameters that may be given by place: `(x, axis=None, *, keepdims=False)`. It is read
+    here, since inspect.signature compiles the text, which was half of the time of this package's import."""
+    return NAME.findall(re.split(r"(?:, |\()\*", function.__text_signature__)[0] + ")")
 
 
 def made(row, modules, module):

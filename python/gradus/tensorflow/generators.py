@@ -1,5 +1,5 @@
 """tf.random.Generator: random numbers by a state of one's own, a Variable, which programs advance, too."""
-import secrets
+import os
 
 from .. import Variable, int64, ops
 from .._native import random as _random
@@ -28,7 +28,7 @@ class Generator:
     @classmethod
     def from_non_deterministic_state(cls, alg=None):
         """A generator that the operating system seeds."""
-        return cls.from_seed(secrets.randbits(31))
+        return cls.from_seed(int.from_bytes(os.urandom(4), "little") >> 1)
 
     def reset_from_seed(self, seed):
         """Begins again, from this seed."""

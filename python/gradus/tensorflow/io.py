@@ -2,7 +2,6 @@
 import glob as _glob
 import io as _io
 import os
-import shutil
 
 import numpy as np
 
@@ -73,7 +72,13 @@ def _free(path, overwrite):
 def _copy(src, dst, overwrite=False):
     if not os.path.exists(text_of(src)):
         raise FileNotFoundError(f"there is no file {text_of(src)}")
+    import shutil  # here and below, since the import of the package is short
     shutil.copyfile(text_of(src), _free(dst, overwrite))
+
+
+def _remove_tree(path):
+    import shutil
+    shutil.rmtree(text_of(path))
 
 
 def _matching(pattern):
@@ -87,7 +92,7 @@ gfile = Names(
     exists=lambda path: os.path.exists(text_of(path)), isdir=lambda path: os.path.isdir(text_of(path)),
     glob=_matching, listdir=_not_found(lambda path: sorted(os.listdir(text_of(path)))),
     makedirs=lambda path: os.makedirs(text_of(path), exist_ok=True), mkdir=_not_found(lambda path: os.mkdir(text_of(path))),
-    remove=_not_found(lambda path: os.remove(text_of(path))), rmtree=_not_found(lambda path: shutil.rmtree(text_of(path))),
+    remove=_not_found(lambda path: os.remove(text_of(path))), rmtree=_not_found(_remove_tree),
     rename=_not_found(lambda src, dst, overwrite=False: os.rename(text_of(src), _free(dst, overwrite))),
     copy=_not_found(_copy),
     join=lambda path, *paths: os.path.join(text_of(path), *map(text_of, paths)),

@@ -1,7 +1,7 @@
 """The logger of programs of TensorFlow."""
-import logging
 
 
 def get_logger():
     """The logger of this name of Python's."""
+    import logging  # when it is asked for, since the import of the package is short
     return logging.getLogger("tensorflow")

@@ -6,9 +6,7 @@ numbers, so that a program goes on with the same bits.
 import json
 import os
 import re
-import tempfile
 import types
-import zipfile
 
 import numpy as np
 
@@ -109,6 +107,7 @@ def _as_array(variable):
 
 def _write(path, arrays):
     """Writes a file that appears whole or not at all."""
+    import tempfile  # here, since the import of the package is short
     folder = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".being-written-")
@@ -125,6 +124,7 @@ def _write(path, arrays):
 
 def _read(prefix):
     """The arrays of a checkpoint, and its notes."""
+    import zipfile
     path = prefix if str(prefix).endswith(".npz") else f"{prefix}.npz"
     try:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:

@@ -75,7 +75,7 @@ def installed_peers():
 
 def main(folder, scratch, *peers):
     for name, python in (peer.split("=") for peer in peers or installed_peers()):
-        try_beside(fresh.wheel_in(folder), pathlib.Path(scratch).resolve(), name, python)
+        try_beside(fresh.wheel_for(python, folder), pathlib.Path(scratch).resolve(), name, python)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,13 @@ import tempfile
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
 
-def wheel_in(folder):
-    wheels = list(pathlib.Path(folder).glob("*.whl"))
+def wheel_for(python, folder):
+    """The wheel that this Python takes: that of the stable ABI from 3.12 on, else that of its own version."""
+    version = run(python, "-c", "import sys; print('%d%d' % sys.version_info[:2])").strip()
+    abi = "abi3" if int(version) >= 312 else f"cp{version}"
+    wheels = list(pathlib.Path(folder).glob(f"*-{abi}-*.whl"))
     if len(wheels) != 1:
-        sys.exit(f"{folder} holds {len(wheels)} wheels, not one: run make wheel")
+        sys.exit(f"{folder} holds {len(wheels)} wheels for {abi}, not one: run make wheel")
     return wheels[0]
 
 
@@ -26,6 +29,6 @@ def run(*command, path="", **environment):
 
 
 def pip(python, *arguments):
-    """pip with this process's environment, which may name a proxy or a cache."""
-    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, arguments)],
-                   check=True, env={**os.environ, "PYTHONPATH": ""})
+    """This process's pip for that Python, with this process's environment, which may name a proxy or a cache."""
+    subprocess.run([sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check",
+                    *map(str, arguments)], check=True, env={**os.environ, "PYTHONPATH": ""})
