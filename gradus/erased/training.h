@@ -24,6 +24,9 @@ namespace gradus::erased {
 
 /// Model, loss and fields of a training.
 using detail::Task;
+/// A model with one output and its loss; `examine` runs a batch through them, as fit of gradus.h does.
+using detail::examine;
+using detail::OneOutput;
 /// The result of one batch through model and loss.
 using detail::Examined;
 /// A model's call and the rest of the step, in which the loss may run layers of its own.

@@ -259,7 +259,7 @@ def _dataset(x, y, sample_weight, batch_size, shuffle):
         return x
     element = (x,) if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
     rows = Dataset.from_tensor_slices(element)
-    return (rows.shuffle(len(rows)) if shuffle else rows).batch(32 if batch_size is None else batch_size)
+    return (rows.shuffle(len(rows)) if shuffle and len(rows) else rows).batch(32 if batch_size is None else batch_size)
 
 
 def _of_generator(x):

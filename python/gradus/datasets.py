@@ -1,6 +1,8 @@
 """Data sets over the engine's pipelines, with the methods of tf.data. Functions are traced once and run compiled; one that
 cannot be traced runs in Python for each element, which a warning says once."""
+import functools
 import itertools
+import operator
 import os
 import types
 
@@ -36,6 +38,15 @@ class Options:
 class AutoShardPolicy:
     """How replicas divide a data set: always by rows of batches."""
     OFF, AUTO, FILE, DATA = -1, 0, 1, 2
+
+
+def _packing(structure):
+    """The function from fields to elements of this structure."""
+    if structure is None:
+        return operator.itemgetter(0)
+    if type(structure) is tuple and all(part is None for part in structure):
+        return tuple
+    return functools.partial(nest.pack_sequence_as, structure)
 
 
 _told = set()
@@ -455,7 +466,10 @@ class Dataset:
 
     def _element(self, fields):
         """The element of these fields."""
-        return fields[0] if self._structure is None else nest.pack_sequence_as(self._structure, fields)
+        pack = self.__dict__.get("_pack")
+        if pack is None:
+            pack = self._pack = _packing(self._structure)
+        return pack(fields)
 
     def as_numpy_iterator(self):
         """The elements, with arrays of NumPy for tensors."""

@@ -65,6 +65,8 @@ class _WithSignature:
     __get__ = _as_method
 
     def __call__(self, *args, **kwargs):
+        if not kwargs and self._are_tensors(args):
+            return self._compiled(*args)
         try:
             bound = self._parameters.bind(*args, **kwargs)
         except TypeError as error:
@@ -74,6 +76,11 @@ class _WithSignature:
         for i, spec in enumerate(self.input_signature[:len(given) - before]):
             given[before + i] = _as_spec(spec, given[before + i])
         return self._compiled(*given, **bound.kwargs)
+
+    def _are_tensors(self, args):
+        """True if all arguments are tensors, but for the object of a method: then nothing is left to be done with them."""
+        first = len(args) - len(self.input_signature)
+        return first in (0, 1) and all(type(arg) is _native.Tensor for arg in args[first:])
 
     def get_concrete_function(self, *args, **kwargs):
         """The function for its signature, or for these specs."""
