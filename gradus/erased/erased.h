@@ -8,7 +8,6 @@
 ///   erased/model.h      a model is a NetLayer whose fields a visitor receives
 ///   erased/training.h   a training is a Task: a function of the fields of a batch
 ///   erased/data.h       a data set is a Pipeline of vectors of tensors
-///   erased/profile.h    a profile begins and ends where a program says
 ///   erased/strategy.h   a step on several devices is a StepIdentity and a Body
 ///
 /// All of them are in gradus::erased. A function that is given to the library may be called, copied and destroyed on
@@ -19,6 +18,5 @@
 #include "gradus/erased/gradients.h"
 #include "gradus/erased/memory.h"
 #include "gradus/erased/model.h"
-#include "gradus/erased/profile.h"
 #include "gradus/erased/strategy.h"
 #include "gradus/erased/training.h"

@@ -1,4 +1,5 @@
 // Profiles: they begin and end where Python says, on the thread that runs it.
+#include "gradus/profile/session.h"
 #include "python/src/binding.h"
 
 namespace gradus::python {

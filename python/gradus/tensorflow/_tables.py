@@ -5,7 +5,6 @@
 The parameters stand for each other by their places; one more, `name=None`, is taken and ignored, as is `-`. A row without
 `=` has TensorFlow's names. Where both have the same first names, nothing is looked up.
 """
-import inspect
 import re
 
 from .. import _native
@@ -15,14 +14,19 @@ ROW = re.compile(r"(\w+)\((.*?)\)(?: = (?:(\w+)\.)?(\w+)\((.*)\))?$")
 
 def names_of(parameters):
     """[(name, with its default)] of the text between brackets."""
-    parts = re.findall(r"[\w-]+(?:=(?:\([^)]*\)|[^,()]+))?", parameters)
+    parts = re.findall(r"[\w*-]+(?:=(?:\([^)]*\)|[^,()]+))?", parameters)
     return [(part.split("=")[0], part) for part in parts]
 
 
 def own_order(function):
-    """The names of a function's parameters that may be given by place."""
-    parameters = inspect.signature(function).parameters.values()
-    return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    """The names of a function's parameters that may be given by place, those before `*`. inspect.signature says the same, and
+    would take a third of the time of an import."""
+    names = []
+    for part, _ in names_of(function.__text_signature__[1:-1]):
+        if part == "*":
+            break
+        names.append(part)
+    return names
 
 
 def made(row, modules, module):
