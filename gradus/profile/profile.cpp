@@ -1,6 +1,8 @@
 /// Taking a profile of this thread.
 #include "gradus/profile/profile.h"
+#include <mutex>
 #include <optional>
+#include <vector>
 #include "gradus/base/error.h"
 #include "gradus/base/threads.h"
 #include "gradus/function/pending.h"
@@ -34,6 +36,18 @@ ProfileScope::~ProfileScope() {
       "local object");
 }
 
+namespace {
+
+/// Of a profile that was dropped by another thread: the one that began it records on, into what has to live.
+void keep_for_ever(const Ref<ProfileRecording>& recording) {
+  static std::mutex guard;
+  static auto* const kept = new std::vector<Ref<ProfileRecording>>;
+  const std::lock_guard lock(guard);
+  kept->push_back(recording);
+}
+
+}  // namespace
+
 struct ProfileSession::State {
   const Ref<ProfileRecording> recording{new ProfileRecording};
   std::optional<memory::PeakWatch> watch;
@@ -51,7 +65,7 @@ struct ProfileSession::State {
   bool is_here() const { return CallContext::here().log == &recording->main(); }
   ~State() {
     if (is_here()) CallContext::here().log = nullptr;
-    else new Ref<ProfileRecording>(recording);  // the thread that began it records on, into what has to live
+    else keep_for_ever(recording);
   }
   /// Ops that were recorded, and have not run.
   std::int64_t unobserved() const {

@@ -100,10 +100,13 @@ std::optional<DType> dtype_of_format(const char* format) {
   }
 }
 
+/// True for an array of NumPy of no class of its own.
+bool is_plain_array(nb::handle object) { return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == array_type; }
+
 /// A copy of a contiguous array of numbers, of no class of its own: nothing of it has to be asked by name, which takes
 /// five times as long. Empty for any other object.
 std::optional<Tensor> copy_of_plain_array(nb::handle object) {
-  if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) != array_type) return {};
+  if (!is_plain_array(object)) return {};
   const Memory memory(object, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
   if (!memory) return {};
   const std::optional<DType> dtype = dtype_of_format(memory.view().format);
@@ -132,6 +135,7 @@ Shape shape_of_array(nb::handle array) {
 
 /// A copy of an array of any strides and order of bytes.
 Tensor copy_of_array(nb::object array) {
+  if (std::optional<Tensor> copy = copy_of_plain_array(array)) return *std::move(copy);
   const DType dtype = dtype_of_array(array);
   const nb::object layout = array.attr("dtype");
   if (!nb::cast<bool>(layout.attr("isnative"))) array = array.attr("astype")(layout.attr("newbyteorder")("="));
@@ -281,7 +285,7 @@ Tensor copy_of(const Tensor& x) {
 }
 
 Tensor tensor_of_array_like(nb::handle object) {
-  if (std::optional<Tensor> copy = copy_of_plain_array(object)) return *std::move(copy);
+  if (is_plain_array(object)) return copy_of_array(nb::borrow(object));
   refuse_more_than_array(object);
   try {
     return copy_of_array(numpy().attr("asarray")(nb::borrow(object)));

@@ -79,6 +79,8 @@ class Cluster(unittest.TestCase):
             file.flush()
             done = subprocess.run([command(), "launch", "-n", "2", "--servers", "1", "--", sys.executable, file.name, *arguments],
                                   capture_output=True, text=True, timeout=200)
+        if "libgrpc++" in done.stderr + done.stdout:
+            self.skipTest("this build has no gRPC")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 

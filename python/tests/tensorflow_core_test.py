@@ -61,6 +61,25 @@ class ConcreteFunctions(unittest.TestCase):
         self.assertEqual(float(module.free(tf.constant(3.0))), 6)
         self.assertIn("free", repr(module.free.get_concrete_function(number)))
 
+    def test_a_method_as_an_argument_is_one_and_the_same(self):
+        traces = []
+
+        class Scales:
+            @tf.function
+            def twice(self, x):
+                return 2 * x
+
+        @tf.function
+        def applied(f, x):
+            traces.append(f)
+            return f(x)
+        scales = Scales()
+        for _ in range(3):
+            self.assertEqual(float(applied(scales.twice, tf.constant(1.0))), 2)
+        self.assertEqual(len(traces), 1)
+        applied(Scales().twice, tf.constant(1.0))
+        self.assertEqual(len(traces), 2)
+
     def test_errors(self):
         @tf.function
         def f(x):
