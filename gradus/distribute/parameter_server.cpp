@@ -12,8 +12,33 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns when the training has ended as it should.
-void serve(const Cluster& given, const ParameterServerOptions& options) {
+void check(const Cluster& cluster, const ParameterServerOptions& options) {
+  check_options("ParameterServerStrategy", options);
+  cluster.check();
+  require(cluster.servers() > 0,
+          "ParameterServerStrategy: the cluster has no parameter servers: name their addresses in `parameter_servers` "
+          "(`ps` in TF_CONFIG), or take MultiWorkerMirroredStrategy, which needs none");
+  require(cluster.task != TaskType::evaluator,
+          "ParameterServerStrategy: an evaluator stands beside the cluster: restore checkpoints in it, and evaluate "
+          "without the strategy");
+  if (!cluster.in_process) notice(text("gradus: ", cluster.describe(), "; values travel by gRPC\n"));
+}
+
+std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, const ParameterServerOptions& options) {
+  if (cluster.task == TaskType::parameter_server) {
+    ParameterServerStrategy::serve(cluster, options);
+    std::exit(0);
+  }
+  check(cluster, options);
+  return std::make_shared<detail::ParameterServerGroup>(cluster, options);
+}
+
+}  // namespace
+
+void ParameterServerStrategy::serve(const Cluster& given, const ParameterServerOptions& options) {
+  check(given, options);
+  require(given.task == TaskType::parameter_server,
+          "ParameterServerStrategy: serve is for the processes that are parameter servers; this one is none");
   const Cluster cluster = given.settled();
   ParameterStore store(detail::ParameterServerGroup::options_of_store(options, cluster.rank));
   const auto server = grpc_server(
@@ -32,25 +57,6 @@ void serve(const Cluster& given, const ParameterServerOptions& options) {
   }
   server->stop(1s);
 }
-
-std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, const ParameterServerOptions& options) {
-  check_options("ParameterServerStrategy", options);
-  cluster.check();
-  require(cluster.servers() > 0,
-          "ParameterServerStrategy: the cluster has no parameter servers: name their addresses in `parameter_servers` "
-          "(`ps` in TF_CONFIG), or take MultiWorkerMirroredStrategy, which needs none");
-  require(cluster.task != TaskType::evaluator,
-          "ParameterServerStrategy: an evaluator stands beside the cluster: restore checkpoints in it, and evaluate "
-          "without the strategy");
-  if (!cluster.in_process) notice(text("gradus: ", cluster.describe(), "; values travel by gRPC\n"));
-  if (cluster.task == TaskType::parameter_server) {
-    serve(cluster, options);
-    std::exit(0);
-  }
-  return std::make_shared<detail::ParameterServerGroup>(cluster, options);
-}
-
-}  // namespace
 
 ParameterServerStrategy::ParameterServerStrategy(const Cluster& cluster, ParameterServerOptions options)
     : ParameterServerStrategy(group_of(cluster, options)) {}

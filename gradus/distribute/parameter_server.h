@@ -65,6 +65,10 @@ struct ParameterServerStrategy : Strategy {
   /// Unavailable, which names the missing ones, after the cluster's timeout.
   explicit ParameterServerStrategy(const Cluster& cluster, ParameterServerOptions options = {});
 
+  /// Serves until the training ends, as the constructor does, and returns, for programs that end their process in a way
+  /// of their own. InvalidArgument in a process that is no parameter server; Unavailable where the training fails.
+  static void serve(const Cluster& cluster, const ParameterServerOptions& options = {});
+
   /// Some worker will run `step` with this batch, which is not divided. It returns at once, unless many steps wait. It
   /// is traced here if it is new. Unavailable if an earlier step has failed. InvalidArgument where C++ in it branches
   /// on a tensor, and inside of a function or a tape.
@@ -90,10 +94,13 @@ struct ParameterServerStrategy : Strategy {
   /// The rank of this process; 0 in a simulated cluster.
   int rank() const;
 
- private:
-  explicit ParameterServerStrategy(std::shared_ptr<detail::ParameterServerGroup> group);
+  // For the rooms of the library.
+  /// As schedule(), of a step whose body gives the sum and the weight of its loss, or nothing.
   void schedule_step(const detail::StepIdentity& identity, In batch, const detail::StaticArguments& statics,
                      const detail::Body& body) const;
+
+ private:
+  explicit ParameterServerStrategy(std::shared_ptr<detail::ParameterServerGroup> group);
   std::shared_ptr<detail::ParameterServerGroup> servers_;
 };
 

@@ -4,14 +4,9 @@
 /// training or of the validation:
 ///
 ///   erased::Task task{.fields = 2};
-///   task.examine = [&](erased::In fields) {
-///     const erased::StepScope step(model.layer_behind());
-///     erased::Examined batch{.y = fields[1]};
-///     batch.prediction = call(fields[0]);
-///     batch.loss = loss(batch.y, batch.prediction);
-///     erased::add_penalties(batch, model.layer_behind());
-///     return batch;
-///   };
+///   const erased::OneOutput parts{.inputs = 1, .call = [&](erased::In in) { return call(in[0]); },
+///                                 .loss = [&](auto& y, auto& prediction, auto&) { return loss(y, prediction); }};
+///   task.examine = [&](erased::In fields) { return erased::examine(model.layer_behind(), parts, fields); };
 ///   task.build = [&](const std::vector<Spec>& specs, CallMode mode) {
 ///     return erased::build_all(model.layer_behind(), std::span(specs).first(1), mode);
 ///   };
@@ -24,6 +19,9 @@ namespace gradus::erased {
 
 /// Model, loss and fields of a training.
 using detail::Task;
+/// A model with one output and its loss; `examine` runs a batch through them, as fit of gradus.h does.
+using detail::examine;
+using detail::OneOutput;
 /// The result of one batch through model and loss.
 using detail::Examined;
 /// A model's call and the rest of the step, in which the loss may run layers of its own.

@@ -1,5 +1,8 @@
 /// Taking a profile of this thread.
 #include "gradus/profile/profile.h"
+#include <mutex>
+#include <optional>
+#include <vector>
 #include "gradus/base/error.h"
 #include "gradus/base/threads.h"
 #include "gradus/function/pending.h"
@@ -7,6 +10,7 @@
 #include "gradus/graph/node.h"
 #include "gradus/profile/make_report.h"
 #include "gradus/profile/recording.h"
+#include "gradus/profile/session.h"
 #include "gradus/tensor/memory.h"
 
 namespace gradus {
@@ -32,38 +36,79 @@ ProfileScope::~ProfileScope() {
       "local object");
 }
 
-namespace detail {
+namespace {
 
-ProfileReport profile_of(const std::function<void()>& work) {
+/// Of a profile that was dropped by another thread: the one that began it records on, into what has to live.
+void keep_for_ever(const Ref<ProfileRecording>& recording) {
+  static std::mutex guard;
+  static auto* const kept = new std::vector<Ref<ProfileRecording>>;
+  const std::lock_guard lock(guard);
+  kept->push_back(recording);
+}
+
+}  // namespace
+
+struct ProfileSession::State {
+  const Ref<ProfileRecording> recording{new ProfileRecording};
+  std::optional<memory::PeakWatch> watch;
+  std::uint64_t youngest = 0;
+  std::int64_t recorded = 0, started = 0;
+
+  State() {
+    recording->main().prepare(num_threads());  // each thread of the pool has a track
+    watch.emplace();
+    Pending& queue = Pending::mine();
+    youngest = new_sequence();
+    recorded = queue.recorded(), started = queue.dispatches();
+    CallContext::here().log = &recording->main();
+  }
+  bool is_here() const { return CallContext::here().log == &recording->main(); }
+  ~State() {
+    if (is_here()) CallContext::here().log = nullptr;
+    else keep_for_ever(recording);
+  }
+  /// Ops that were recorded, and have not run.
+  std::int64_t unobserved() const {
+    Pending& queue = Pending::mine();
+    const bool none_ran = queue.dispatches() == started;  // in that case nodes that have died since have not run either
+    return none_ran ? queue.recorded() - recorded : Pending::waiting_since(youngest);
+  }
+};
+
+ProfileSession::ProfileSession() {
   require(CallContext::here().log == nullptr,
           "profile: a profile of this thread is being taken already; give parts of the work rows of their own by "
           "ProfileScope, or take the inner profile on a thread of its own");
   require(CallContext::here().context == nullptr,
           "profile: called while a function is traced, when nothing is computed; call it around the function");
-  const Ref<ProfileRecording> recording(new ProfileRecording);
-  recording->main().prepare(num_threads());  // each thread of the pool has a track
-  std::size_t peak = 0;
-  std::int64_t unobserved = 0;
-  {
-    const memory::PeakWatch watch;
-    const FieldScope<&CallContext::log> scope(&recording->main());
-    Pending& queue = Pending::mine();
-    const std::uint64_t youngest = new_sequence();
-    const std::int64_t recorded = queue.recorded(), started = queue.dispatches();
-    work();
-    recording->main().settle();
-    const bool none_ran = queue.dispatches() == started;  // in that case nodes that have died since have not run either
-    unobserved = none_ran ? queue.recorded() - recorded : Pending::waiting_since(youngest);
-    peak = static_cast<std::size_t>(watch.bytes());
-  }
-  require(recording->main().depth() == 0,
+  state_ = std::make_unique<State>();
+}
+
+ProfileSession::~ProfileSession() = default;
+
+ProfileReport ProfileSession::finish() {
+  require(state_ != nullptr, "profile: it has ended already");
+  require(state_->is_here(), "profile: it began on another thread, which has to end it");
+  const std::unique_ptr<State> state = std::move(state_);
+  ProfileRecording& recording = *state->recording;
+  recording.main().settle();
+  const std::int64_t unobserved = state->unobserved();
+  const auto peak = static_cast<std::size_t>(state->watch->bytes());
+  state->watch.reset();
+  CallContext::here().log = nullptr;
+  require(recording.main().depth() == 0,
           "profile: a ProfileScope that began within the work has not ended by its end; make it a local object");
-  const std::string problem = recording->problem();
+  const std::string problem = recording.problem();
   require(problem.empty(), problem);
-  ProfileReport report = make_report(recording->finish(), peak, num_threads());
+  ProfileReport report = make_report(recording.finish(), peak, num_threads());
   report.unobserved = unobserved;
   return report;
 }
 
-}  // namespace detail
+ProfileReport detail::profile_of(const std::function<void()>& work) {
+  ProfileSession session;
+  work();
+  return session.finish();
+}
+
 }  // namespace gradus

@@ -64,6 +64,30 @@ void add_penalties(Examined& examined, const Layer& model) {
   if (examined.activity_penalty.defined()) model.forget_call_losses();
 }
 
+Tensors inputs_of(In fields, std::size_t inputs, bool is_weighted) {
+  Tensors given(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(inputs));
+  if (is_weighted)
+    for (Tensor& x : given) x = without_left_out(x, fields[inputs + 1]);
+  return given;
+}
+
+Examined examine(const Layer& model, const OneOutput& parts, In fields) {
+  const StepScope step(model);
+  Examined result{.y = fields[parts.inputs],
+                  .prediction = parts.call(inputs_of(fields, parts.inputs, parts.is_weighted))};
+  const DType dtype = result.prediction.dtype();
+  auto weights = ExampleWeights::of(parts.is_weighted ? fields[parts.inputs + 1] : Tensor(),
+                                    SequenceMask::of(result.prediction), dtype);
+  result.sample_weight = weights.joint;
+  if (!parts.class_weights.empty() && is_training())
+    weights = ExampleWeights::of(weights_of_examples(parts.class_weights, result.y, result.prediction, weights.mask),
+                                 weights.mask, dtype);
+  result.loss_weight = weights.joint;
+  result.loss = parts.loss(result.y, result.prediction, weights);
+  add_penalties(result, model);
+  return result;
+}
+
 std::size_t inputs_beside_outputs(std::size_t fields, std::size_t outputs, bool sample_weight,
                                   const std::vector<std::size_t>& taken) {
   const auto fits = [&](std::size_t inputs) {

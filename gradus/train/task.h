@@ -136,30 +136,40 @@ Tensor without_left_out(const Tensor& x, const Tensor& weight);
 /// Adds the penalties that the model's layers ask for, and clears them.
 void add_penalties(Examined& examined, const Layer& model);
 
+/// A model with one output and its loss, as a batch goes through them.
+struct OneOutput {
+  std::size_t inputs = 1;                      // the first fields of an element, the model's; y follows
+  bool is_weighted = false;                    // the field behind y is the weight of an example
+  ClassWeights class_weights = {};             // for training
+  std::function<Tensor(In inputs)> call = {};  // the model
+  std::function<Loss(const Tensor& y, const Tensor& prediction, const ExampleWeights& weights)> loss = {};
+};
+/// A batch through model and loss.
+Examined examine(const Layer& model, const OneOutput& parts, In fields);
+/// The model's fields of an element; values of examples of weight 0 that are not finite are 0.
+Tensors inputs_of(In fields, std::size_t inputs, bool is_weighted);
+
+/// As above, of a model of C++, whose prediction may be a struct of tensors that its loss takes.
 template <std::size_t inputs, std::size_t N, class M, class L>
 Examined examine(const M& model, const L& loss, const ClassWeights& class_weights, In fields) {
-  const StepScope call(model.layer_behind());
-  Tensors given(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(inputs));
-  if constexpr (inputs + 2 == N)
-    for (Tensor& x : given) x = without_left_out(x, fields[inputs + 1]);
-  auto prediction = call_with<inputs>(model, given);
-  Examined result{.y = fields[inputs]};
-  ExampleWeights weights;
-  if constexpr (inputs + 2 == N) weights.own = weights.joint = fields[inputs + 1];
-  if constexpr (std::same_as<decltype(prediction), Tensor>) {
-    weights = ExampleWeights::of(weights.own, SequenceMask::of(prediction), prediction.dtype());
-    result.sample_weight = weights.joint;
-    if (!class_weights.empty() && is_training())
-      weights = ExampleWeights::of(weights_of_examples(class_weights, result.y, prediction, weights.mask), weights.mask,
-                                   prediction.dtype());
-  } else if (!class_weights.empty()) {
-    fail_class_weights();
+  constexpr bool is_weighted = inputs + 2 == N;
+  const auto loss_of = [&](const Tensor& y, const auto& prediction, const ExampleWeights& weights) {
+    return weighed_loss(loss, y, prediction, weights);
+  };
+  if constexpr (std::same_as<decltype(call_with<inputs>(model, fields)), Tensor>) {
+    const auto call = [&](In in) { return call_with<inputs>(model, in); };
+    return examine(model.layer_behind(), {inputs, is_weighted, class_weights, call, loss_of}, fields);
+  } else {
+    if (!class_weights.empty()) fail_class_weights();
+    const StepScope step(model.layer_behind());
+    const auto prediction = call_with<inputs>(model, inputs_of(fields, inputs, is_weighted));
+    Examined result{.y = fields[inputs]};
+    ExampleWeights weights;
+    if constexpr (is_weighted) weights.own = weights.joint = result.loss_weight = fields[inputs + 1];
+    result.loss = loss_of(result.y, prediction, weights);
+    add_penalties(result, model.layer_behind());
+    return result;
   }
-  result.loss_weight = weights.joint;
-  result.loss = weighed_loss(loss, result.y, prediction, weights);
-  if constexpr (std::same_as<decltype(prediction), Tensor>) result.prediction = std::move(prediction);
-  add_penalties(result, model.layer_behind());
-  return result;
 }
 
 /// The outputs of a model for its inputs.

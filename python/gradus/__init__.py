@@ -21,6 +21,7 @@ from ._native import (DType, Device, Extent, Function, GradientTape, Gradients, 
 from ._functions import custom_gradient, explain, function, recompute_grad
 from ._names import attribute_error
 from ._sdk import cmake_prefix_path
+from .profiling import ProfileReport, ProfileScope, profile
 
 __version__ = version()
 newaxis = None

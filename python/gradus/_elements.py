@@ -54,7 +54,7 @@ class _Function:
 def _scalar(value, name):
     if is_tensor(value):
         value = value.item()
-    if isinstance(value, bool) or int(value) != value:
+    if isinstance(value, (bool, str, bytes)) or not hasattr(type(value), "__int__") or int(value) != value:
         raise ValueError(f"{name} is a whole number, not {value!r}")
     return int(value)
 

@@ -183,5 +183,5 @@ def reduce_layer(self):
     values = [v.numpy() for v in self.variables] if self.built else []
     if values and spec is None:
         raise TypeError(f"{self.name}: a layer that was built for several inputs is not pickled: save its weights")
-    attributes = {name: value for name, value in self.__dict__.items() if name not in ("_training", "_made_with")}
+    attributes = {name: value for name, value in self.__dict__.items() if name not in ("_training", "_made_with", "_functions")}
     return _rebuilt, (type(self), own, arguments, options, spec, values, self.trainable, attributes)

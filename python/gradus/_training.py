@@ -34,39 +34,100 @@ def _named(base):
 
 
 _SHORT = {"mse": "mean_squared_error", "mae": "mean_absolute_error", "mape": "mean_absolute_percentage_error",
-          "msle": "mean_squared_logarithmic_error", "kld": "kl_divergence"}
+          "msle": "mean_squared_logarithmic_error", "kld": "kl_divergence", "bce": "binary_crossentropy",
+          "logcosh": "log_cosh"}
 _OF_PROBABILITIES = {"from_logits": False}
 
 
+def _with_defaults(make, what):
+    """make() with the library's defaults; what asks for logits or probabilities takes the latter, as Keras does by a name.
+    ValueError where an argument is needed that no name says."""
+    try:
+        return make()
+    except TypeError as error:
+        try:
+            return make(**_OF_PROBABILITIES)
+        except TypeError:
+            raise ValueError(f"compile: {what} needs arguments: give the object: {error}") from None
+
+
+def _function(name):
+    """The library's function of (y, prediction) of this name, of probabilities; None if there is none."""
+    f = getattr(nn, name, None) if name in _FUNCTIONS else None
+    if f is None or not name.endswith("crossentropy"):
+        return f
+    of_probabilities = lambda y, prediction: f(y, prediction, **_OF_PROBABILITIES)  # noqa: E731
+    return f if name.endswith("cross_entropy") else of_probabilities
+
+
+# Losses of the library that are functions of one row; those of Keras's metrics are among them.
+_FUNCTIONS = frozenset("""binary_crossentropy binary_focal_crossentropy categorical_crossentropy categorical_focal_crossentropy
+categorical_generalized_cross_entropy categorical_hinge cosine_similarity hinge huber kl_divergence log_cosh
+mean_absolute_error mean_absolute_percentage_error mean_squared_error mean_squared_logarithmic_error poisson
+sparse_categorical_crossentropy squared_hinge""".split())
+
+
+def _unknown(kind, given, known):
+    near = difflib.get_close_matches(given.lower(), known, n=1)
+    return ValueError(f"compile: there is no {kind} {given!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
 def _made(kind, base, given):
-    """An object of the library, or that of a name."""
+    """An object of the library, or that of a name: a class's, in small letters or not, or that of a function."""
     if not isinstance(given, str):
         return given
     known = _named(base)
-    name = _SHORT.get(given, given)
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        raise ValueError(f"compile: there is no {kind} {given!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-    try:
-        return known[name]()
-    except TypeError:  # it asks for logits or probabilities: as in Keras, a name means probabilities
-        return known[name](**_OF_PROBABILITIES)
+    name = _SHORT.get(given.lower(), given.lower())
+    if name in known:
+        return _with_defaults(known[name], f"the {kind} {given!r}")
+    raise _unknown(kind, given, [*known, *(_FUNCTIONS if kind == "loss" else ())])
+
+
+def _loss(given):
+    """A loss: an object, a function, or the name of one. A metric that is a loss's mean stands for that loss."""
+    name = given if isinstance(given, str) else _in_words(type(given).__name__) if isinstance(given, nn.Metric) else None
+    if name is None:
+        return given
+    f = _function(_SHORT.get(name.lower(), name.lower())) or _function(_in_words(name))
+    if f is not None and (not isinstance(given, str) or _SHORT.get(name.lower(), name.lower()) not in _named(nn.LossFunction)):
+        return nn.PerExampleLoss(f)
+    if not isinstance(given, str):
+        raise TypeError(f"compile: the metric {type(given).__name__} is no loss")
+    return _made("loss", nn.LossFunction, given)
 
 
 _ACCURACIES = {"SparseCategoricalCrossentropy": "SparseCategoricalAccuracy", "CategoricalCrossentropy": "CategoricalAccuracy"}
 
 
-def _metric(given, loss):
-    """A metric; "accuracy" is that of the loss."""
-    if callable(given) and not isinstance(given, nn.Metric):
-        return nn.Metric(getattr(given, "__name__", "metric"), given)
-    if given not in ("accuracy", "acc"):
-        return _made("metric", nn.Metric, given)
+def _accuracy(loss, named):
+    """The accuracy of a loss, which was given as `named`."""
+    if type(loss).__name__ == "BinaryCrossentropy" and isinstance(named, str):
+        return nn.BinaryAccuracy(**_OF_PROBABILITIES)
     kind = _ACCURACIES.get(type(loss).__name__)
     if kind is None:
         raise ValueError(f"compile: the accuracy of {type(loss).__name__} is not determined: give a metric, such as "
                          "nn.BinaryAccuracy(from_logits=True)")
     return getattr(nn, kind)()
+
+
+def _metric(given, loss, named):
+    """A metric; "accuracy" is that of the loss, which was given as `named`."""
+    if callable(given) and not isinstance(given, nn.Metric):
+        return nn.Metric(getattr(given, "__name__", "metric"), given)
+    if not isinstance(given, str):
+        return given
+    name = _SHORT.get(given.lower(), given.lower())
+    if name in ("accuracy", "acc"):
+        return _accuracy(loss, named)
+    known = _named(nn.Metric)
+    if name in known:
+        return _with_defaults(known[name], f"the metric {given!r}")
+    f = _function(name) or _function(_in_words(given))
+    if f is None:
+        raise _unknown("metric", given, [*known, *_FUNCTIONS])
+    if name.replace("_", "") == "cosinesimilarity":  # as a metric it grows with the likeness, as a loss it falls
+        return nn.Metric("cosine_similarity", lambda y, prediction: -f(y, prediction))
+    return nn.Metric(_in_words(given) if given.lower() not in _SHORT else name, f)
 
 
 # ---- numbers of a training
@@ -198,7 +259,7 @@ def _dataset(x, y, sample_weight, batch_size, shuffle):
         return x
     element = (x,) if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
     rows = Dataset.from_tensor_slices(element)
-    return (rows.shuffle(len(rows)) if shuffle else rows).batch(32 if batch_size is None else batch_size)
+    return (rows.shuffle(len(rows)) if shuffle and len(rows) else rows).batch(32 if batch_size is None else batch_size)
 
 
 def _of_generator(x):
@@ -288,7 +349,7 @@ def _plan(model, structure, settings):
         raise ValueError("fit: the model has no loss: model.compile(optimizer, loss)")
     if nest.is_nested(y) or isinstance(loss, (dict, list, tuple)):
         names = _output_names(y) or list(loss)
-        losses = {name: _made("loss", nn.LossFunction, each) for name, each in _by_output(loss, names).items()}
+        losses = {name: _loss(each) for name, each in _by_output(loss, names).items()}
         factors = settings.loss_weights
         plan |= {"outputs": names, "losses": losses, "loss_weights": _by_output(factors, names) if factors else {}}
     else:
@@ -301,9 +362,9 @@ class _Settings:
 
     def __init__(self, optimizer, loss, metrics, loss_weights, weighted_metrics, strategy):
         self.optimizer = _made("optimizer", nn.Optimizer, optimizer)
-        self.loss = _made("loss", nn.LossFunction, loss)
-        self.metrics = [_metric(each, self.loss) for each in metrics or ()]
-        self.weighted_metrics = [_metric(each, self.loss) for each in weighted_metrics or ()]
+        self.loss = _loss(loss)
+        self.metrics = [_metric(each, self.loss, loss) for each in metrics or ()]
+        self.weighted_metrics = [_metric(each, self.loss, loss) for each in weighted_metrics or ()]
         self.loss_weights, self.strategy = loss_weights, strategy
 
     def options(self):

@@ -1,10 +1,14 @@
 """Data sets over the engine's pipelines, with the methods of tf.data. Functions are traced once and run compiled; one that
 cannot be traced runs in Python for each element, which a warning says once."""
+import functools
+import itertools
+import operator
+import os
 import types
 
 import numpy as np
 
-from . import _native, nest
+from . import _native, nest, saved
 from ._elements import _as_signature, _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
 from ._native import TensorSpec, constant, int64
 from ._warnings import warn
@@ -34,6 +38,15 @@ class Options:
 class AutoShardPolicy:
     """How replicas divide a data set: always by rows of batches."""
     OFF, AUTO, FILE, DATA = -1, 0, 1, 2
+
+
+def _packing(structure):
+    """The function from fields to elements of this structure."""
+    if structure is None:
+        return operator.itemgetter(0)
+    if type(structure) is tuple and all(part is None for part in structure):
+        return tuple
+    return functools.partial(nest.pack_sequence_as, structure)
 
 
 _told = set()
@@ -123,6 +136,27 @@ class Dataset:
         return Dataset._counted(None, start, step, dtype)
 
     @staticmethod
+    def random(seed=None, rerandomize_each_iteration=None, name=None):
+        """Random whole numbers from 0 to 2^32 - 1, int64, without end: the same ones in each pass, unless
+        rerandomize_each_iteration is true. Without a seed they follow from set_seed."""
+        key = [int(_native.random.integers([], high=1 << 31)) if seed is None else _scalar(seed, "seed") % (1 << 31)]
+        numbers = Dataset.counter()
+        if rerandomize_each_iteration:
+            passes = itertools.count()
+            of_pass = Dataset.from_generator(lambda: itertools.repeat(next(passes)), output_signature=TensorSpec([], int64))
+            numbers = Dataset.zip(numbers, of_pass).map(lambda i, n: _native.random.stateless_fold_in(
+                _native.ops.stack([constant(key[0], int64), n], 0), i))
+        else:
+            numbers = numbers.map(lambda i: _native.ops.stack([constant(key[0], int64), i], 0))
+        return numbers.map(lambda at: _native.random.stateless_integers([], at, high=1 << 32, dtype=int64))
+
+    @staticmethod
+    def load(path, element_spec=None, compression=None, reader_func=None):
+        """The data set that save() has written, whose files are read as elements are asked for. UnavailableError where there
+        is none, DataLossError for files that are not whole. A named tuple comes back as a tuple."""
+        return saved.load(Dataset, path, element_spec, compression, reader_func)
+
+    @staticmethod
     def from_generator(generator, output_types=None, output_shapes=None, args=None, output_signature=None, name=None):
         """The elements that generator(*args) yields, anew in each pass, as `output_signature`, a nest of TensorSpecs,
         describes them."""
@@ -154,6 +188,9 @@ class Dataset:
         texts = Dataset._zipped(parts)
         if texts is not None:
             return texts
+        if any("_get" in each.__dict__ for each in leaves):  # data sets of data sets
+            from .windows import zipped
+            return zipped(parts, leaves)
         return Dataset._deferred(lambda: (_native._Pipeline.zip([each._stages for each in leaves]),
                                           nest.pack_sequence_as(parts, [each._structure for each in leaves])))
 
@@ -346,8 +383,9 @@ class Dataset:
 
     def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
         """Windows of elements, as data sets in the nest of an element."""
-        windows = self._stages.windows(_scalar(size, "size"), shift, stride, bool(drop_remainder))
-        return WindowDataset(windows, self)
+        from .windows import windows_of
+        shift = None if shift is None else _scalar(shift, "shift")
+        return windows_of(self, _scalar(size, "size"), shift, _scalar(stride, "stride"), bool(drop_remainder))
 
     # ---- order
 
@@ -394,6 +432,17 @@ class Dataset:
         """Keeps the elements, in memory or in a file."""
         return self._then(lambda stages: stages.cache_in(str(filename)) if filename else self._stages.cache())
 
+    def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
+        """Writes all elements into a directory, from which load() reads them; a data set that was there is replaced once the
+        new one is whole."""
+        saved.save(self, path, compression, shard_func)
+
+    def snapshot(self, path, compression="AUTO", reader_func=None, shard_func=None, name=None):
+        """cache() in a file of this directory: the first pass writes it, and all passes of later runs read it."""
+        saved._require_plain("snapshot", compression, shard_func or reader_func)
+        os.makedirs(path, exist_ok=True)
+        return self.cache(os.path.join(path, "snapshot"))
+
     def prefetch(self, buffer_size=AUTOTUNE, name=None):
         """Makes elements ahead, on other threads."""
         return self._then(lambda stages: stages.prefetch(_scalar(buffer_size, "buffer_size")))
@@ -415,6 +464,13 @@ class Dataset:
     def __iter__(self):
         return Iterator(self._stages.begin(), self)
 
+    def _element(self, fields):
+        """The element of these fields."""
+        pack = self.__dict__.get("_pack")
+        if pack is None:
+            pack = self._pack = _packing(self._structure)
+        return pack(fields)
+
     def as_numpy_iterator(self):
         """The elements, with arrays of NumPy for tensors."""
         for element in self:
@@ -422,7 +478,10 @@ class Dataset:
 
     def get_single_element(self, name=None):
         """The one element. InvalidArgumentError if there are none or several."""
-        found = list(self.take(2))
+        return self._single(list(self.take(2)))
+
+    @staticmethod
+    def _single(found):
         if len(found) != 1:
             raise _native.InvalidArgumentError(f"get_single_element: the data set has {'no' if not found else 'several'} "
                                                "elements, one is needed")
@@ -494,8 +553,7 @@ class Iterator:
     """One pass over a data set."""
 
     def __init__(self, reading, dataset):
-        self._reading, self._dataset = reading, dataset
-        self._structure, self._has_ended = dataset._structure, False
+        self._reading, self._dataset, self._has_ended = reading, dataset, False
 
     element_spec = property(lambda self: self._dataset.element_spec, doc="As Dataset.element_spec.")
 
@@ -510,7 +568,7 @@ class Iterator:
         except StopIteration:
             self._has_ended = True
             raise
-        return fields[0] if self._structure is None else nest.pack_sequence_as(self._structure, fields)
+        return self._dataset._element(fields)
 
     def _position(self):
         """The place in the data set, for checkpoints; empty behind its end."""
@@ -534,41 +592,3 @@ class Iterator:
         except StopIteration:
             raise _native.OutOfRangeError("get_next: the data set has ended") from None
 
-
-class WindowDataset:
-    """Windows, each as data sets in the nest of an element."""
-
-    def __init__(self, windows, source):
-        self._windows, self._source = windows, source
-
-    def _window(self, fields):
-        whole = Dataset(self._source._stages.holding(fields), self._source._structure)
-        if self._source._structure is None:
-            return whole
-        count = len(nest.flatten(self._source._structure))
-        parts = []
-        for i in range(count):
-            stages = whole._stages.map(lambda row, i=i: [row[i]], AUTOTUNE, False)
-            parts.append(Dataset(stages, None))
-        return nest.pack_sequence_as(self._source._structure, parts)
-
-    def flat_map(self, map_func, name=None):
-        """The elements of the data sets that map_func of each window gives."""
-        def make():
-            found = []
-
-            def stages_of(fields):
-                window = self._window(fields)
-                made = map_func(*window) if isinstance(window, tuple) else map_func(window)
-                found[:] = [made._structure]
-                return made._stages
-            stages = self._windows.interleave(stages_of, 1, 1, "window")
-            return stages, found[0]
-        return Dataset._deferred(make)
-
-    def __iter__(self):
-        for fields in self._windows.begin():
-            yield self._window(fields)
-
-    def __len__(self):
-        return self._windows.cardinality()

@@ -11,6 +11,7 @@ constexpr std::int64_t large_copy = 1 << 20;
 
 /// NumPy and the bfloat16 that it lacks, imported with this module and kept for ever.
 PyObject* numpy_module = nullptr;
+PyObject* array_type = nullptr;
 PyObject* bfloat16_of_ml_dtypes = nullptr;
 nb::handle numpy() { return numpy_module; }
 
@@ -24,7 +25,10 @@ void refuse_more_than_array(nb::handle object) {
     refuse(object,
            ", a variable of another library: neither gradients nor assignments would reach a constant. Make a "
            "gradus.Variable of its value, or pass the value, such as x.numpy()");
-  if (class_of(object) == "MaskedArray") refuse(object, ", whose mask a tensor would lose: pass array.filled(value)");
+  const std::string name = class_of(object);
+  if (name == "MaskedArray") refuse(object, ", whose mask a tensor would lose: pass array.filled(value)");
+  if (name == "StringTensor")
+    refuse(object, ": strings are values of the host, in no traced function and in no op on numbers");
 }
 
 /// Visits the leaves of nested lists in order.
@@ -53,21 +57,64 @@ Tensor copy_of_bytes(const void* data, const Spec& spec) {
   return Tensor::of_buffer(spec, std::move(buffer));
 }
 
-/// The bytes of an object, row-major, while it is looked at.
-class Bytes {
+/// The memory of an object, row-major, while it is looked at.
+class Memory {
  public:
-  explicit Bytes(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  /// Without memory of this kind it is empty.
+  Memory(nb::handle object, int flags) : is_there_(PyObject_GetBuffer(object.ptr(), &view_, flags) == 0) {
+    if (!is_there_) PyErr_Clear();
   }
-  Bytes(const Bytes&) = delete;
-  ~Bytes() { PyBuffer_Release(&view_); }
-  const void* data() const { return view_.buf; }
+  Memory(const Memory&) = delete;
+  ~Memory() {
+    if (is_there_) PyBuffer_Release(&view_);
+  }
+  explicit operator bool() const { return is_there_; }
+  const Py_buffer& view() const { return view_; }
 
  private:
   Py_buffer view_{};
+  const bool is_there_;
 };
 
 // ---- arrays of NumPy
+
+/// The dtype of a buffer's elements in the processor's own order of bytes; empty for others.
+std::optional<DType> dtype_of_format(const char* format) {
+  if (!format || !format[0] || format[1]) return {};
+  switch (format[0]) {
+    case 'f': return f32;
+    case 'd': return f64;
+    case 'e': return f16;
+    case 'l': return i64;
+    case 'q': return i64;
+    case 'i': return i32;
+    case 'h': return i16;
+    case 'b': return i8;
+    case 'B': return u8;
+    case 'H': return u16;
+    case 'I': return u32;
+    case 'L': return u64;
+    case 'Q': return u64;
+    case '?': return boolean;
+    default: return {};
+  }
+}
+
+/// True for an array of NumPy of no class of its own.
+bool is_plain_array(nb::handle object) { return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == array_type; }
+
+/// A copy of a contiguous array of numbers, of no class of its own: nothing of it has to be asked by name, which takes
+/// five times as long. Empty for any other object.
+std::optional<Tensor> copy_of_plain_array(nb::handle object) {
+  if (!is_plain_array(object)) return {};
+  const Memory memory(object, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+  if (!memory) return {};
+  const std::optional<DType> dtype = dtype_of_format(memory.view().format);
+  if (!dtype) return {};
+  Shape shape;
+  for (int i = 0; i < memory.view().ndim; ++i) shape.push_back(memory.view().shape[i]);
+  return copy_of_bytes(memory.view().buf, {*dtype, shape});
+}
 
 /// The dtype of an array; TypeError for elements that no tensor has.
 DType dtype_of_array(nb::handle array) {
@@ -88,13 +135,16 @@ Shape shape_of_array(nb::handle array) {
 
 /// A copy of an array of any strides and order of bytes.
 Tensor copy_of_array(nb::object array) {
+  if (std::optional<Tensor> copy = copy_of_plain_array(array)) return *std::move(copy);
   const DType dtype = dtype_of_array(array);
   const nb::object layout = array.attr("dtype");
   if (!nb::cast<bool>(layout.attr("isnative"))) array = array.attr("astype")(layout.attr("newbyteorder")("="));
   const Shape shape = shape_of_array(array);
   array = numpy().attr("asarray")(array, "order"_a = "C");
   if (dtype == bf16) array = array.attr("view")("uint16");  // buffers know no bfloat16
-  return copy_of_bytes(Bytes(array).data(), {dtype, shape});
+  const Memory memory(array, PyBUF_SIMPLE);
+  if (!memory) throw nb::type_error(text("no tensor: the memory of a ", class_of(array), " cannot be read").c_str());
+  return copy_of_bytes(memory.view().buf, {dtype, shape});
 }
 
 /// numpy.asarray(list); of a ragged one a ValueError that says so.
@@ -235,6 +285,7 @@ Tensor copy_of(const Tensor& x) {
 }
 
 Tensor tensor_of_array_like(nb::handle object) {
+  if (is_plain_array(object)) return copy_of_array(nb::borrow(object));
   refuse_more_than_array(object);
   try {
     return copy_of_array(numpy().attr("asarray")(nb::borrow(object)));
@@ -376,9 +427,10 @@ nb::object to_capsule(const Tensor& x, nb::handle max_version, nb::handle copy) 
 
 void bind_arrays(nb::module_& module) {
   numpy_module = nb::module_::import_("numpy").release().ptr();
+  array_type = nb::object(numpy().attr("ndarray")).release().ptr();
   bfloat16_of_ml_dtypes = nb::object(nb::module_::import_("ml_dtypes").attr("bfloat16")).release().ptr();
   module.def(
-      "constant", constant_of, "value"_a, "dtype"_a = nb::none(), "shape"_a = nb::none(),
+      "constant", constant_of, "value"_a.none(), "dtype"_a = nb::none(), "shape"_a = nb::none(),
       "A tensor with a copy of numbers, lists of them or an array.\n\nNumbers and lists are float32, int32 or bool "
       "unless `dtype` says otherwise; arrays keep their type. With `shape` one number fills it.");
   module.def(

@@ -26,6 +26,7 @@ void bind_training(nb::module_& module);
 void bind_strategies(nb::module_& module);
 void bind_summaries(nb::module_& module);
 void bind_files(nb::module_& module);
+void bind_profiles(nb::module_& module);
 /// Adds every public op, layer, loss, optimizer and metric. Its sources are generated.
 void bind_generated(nb::module_& module);
 

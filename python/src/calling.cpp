@@ -8,6 +8,7 @@
 #include <vector>
 #include "gradus/base/nearest.h"
 #include "python/src/casters.h"
+#include "python/src/held_functions.h"
 
 namespace gradus::python {
 namespace {
@@ -231,8 +232,10 @@ int construct(const Callable& callable, PyObject* self, PyObject* arguments, PyO
         all.push_back(value);
       }
     }
+    const HeldObjects held;
     nb::steal(call_best(callable, self, {all.data(), static_cast<std::size_t>(count), names.ptr()}));
     note_arguments(self, arguments, named);
+    show_functions(self, held);
     return 0;
   } catch (...) {
     set_python_error();

@@ -66,6 +66,13 @@ bool is_by_value(nb::handle leaf) {
          nb::isinstance<Extent>(leaf);
 }
 
+/// True for a functools.partial without keywords.
+bool is_partial(nb::handle leaf) {
+  static PyObject* const type = nb::object(nb::module_::import_("functools").attr("partial")).release().ptr();
+  return PyObject_TypeCheck(leaf.ptr(), reinterpret_cast<PyTypeObject*>(type)) &&
+         nb::len(nb::object(leaf.attr("keywords"))) == 0;
+}
+
 std::string spelled(nb::handle object) {
   const nb::object shown = nb::steal(PyObject_Repr(object.ptr()));
   if (!shown.is_valid()) throw nb::python_error();
@@ -91,6 +98,13 @@ void Call::spell(nb::handle leaf) {
     spell(leaf.attr("__func__"));
     key += '.';
     spell(leaf.attr("__self__"));
+  } else if (is_partial(leaf)) {  // as a method: a tf.function of an object is one
+    spell(leaf.attr("func"));
+    const nb::object bound = leaf.attr("args");
+    for (const nb::handle each : bound) {
+      key += '.';
+      spell(each);
+    }
   } else if (is_by_value(leaf)) {
     const std::string value = spelled(leaf);
     key += value;

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 #include "gradus/base/long_work.h"
+#include "python/src/held_functions.h"
 
 #ifdef Py_LIMITED_API
 extern "C" [[gnu::weak]] int PyGILState_Check(void);  // Pythons have it, though the stable ABI does not promise it
@@ -138,6 +139,19 @@ void end_of_python() noexcept {
 Held::Held(nb::object object) {
   drop_left();
   object_ = {object.release().ptr(), drop_soon};
+  HeldObjects::note(object_);
+}
+
+namespace {
+thread_local HeldObjects* noting = nullptr;
+}
+
+HeldObjects::HeldObjects() : before_(noting) { noting = this; }
+
+HeldObjects::~HeldObjects() { noting = before_; }
+
+void HeldObjects::note(const std::shared_ptr<PyObject>& object) {
+  if (noting) noting->all_.push_back(object);
 }
 
 void PassedThroughPython::restore() const {

@@ -4,6 +4,7 @@
 // when Python has dropped the object. Python's collector sees the circle as long as no other model holds the layer.
 #include "python/src/binding.h"
 #include "python/src/generated.h"
+#include "python/src/held_functions.h"
 #include "python/src/pipeline.h"
 
 namespace gradus::python {
@@ -74,7 +75,7 @@ struct PythonModel : Module {
 /// The attributes of `from`, copied, but how it is trained.
 void copy_attributes(nb::handle from, nb::handle to) {
   const nb::object attributes = from.attr("__dict__").attr("copy")();
-  attributes.attr("pop")("_training", nb::none());
+  for (const char* const own : {"_training", "_functions"}) attributes.attr("pop")(own, nb::none());
   to.attr("__dict__").attr("update")(nb::module_::import_("copy").attr("deepcopy")(attributes));
 }
 
@@ -127,6 +128,39 @@ const PyType_Slot model_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visi
                                    {Py_tp_clear, reinterpret_cast<void*>(clear_model)},
                                    {0, nullptr}};
 
+/// The functions that a layer keeps, an attribute of its object. They are seen where nothing else has the layer or
+/// them.
+struct LayerFunctions {
+  struct One {
+    std::weak_ptr<PyObject> object;
+    long uses;  // by the layer
+  };
+  std::weak_ptr<Layer> layer;
+  std::vector<One> all;
+};
+
+int visit_functions(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const LayerFunctions& functions = *nb::inst_ptr<LayerFunctions>(self);
+  if (functions.layer.use_count() != 1) return 0;
+  for (const LayerFunctions::One& each : functions.all) {
+    if (each.object.use_count() != each.uses) continue;
+    PyObject* const object = each.object.lock().get();  // it lives by the layer
+    Py_VISIT(object);
+  }
+  return 0;
+}
+
+int clear_functions(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<LayerFunctions>(self)->all.clear();  // the layer ends with its object
+  return 0;
+}
+
+const PyType_Slot function_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_functions)},
+                                      {Py_tp_clear, reinterpret_cast<void*>(clear_functions)},
+                                      {0, nullptr}};
+
 // ---- layers
 
 /// A copy of a layer, with variables of its own and the attributes that Python gave it.
@@ -145,7 +179,19 @@ nb::object copied_model(const PythonModel& model) {
 
 }  // namespace
 
+void show_functions(PyObject* self, const HeldObjects& made) {
+  if (made.all().empty() || !nb::isinstance<Module>(self)) return;
+  struct ModuleOfPython : Module {
+    static std::weak_ptr<Layer> layer_of(const Module& module) { return (module.*&ModuleOfPython::shared_layer)(); }
+  };
+  LayerFunctions functions{.layer = ModuleOfPython::layer_of(*nb::inst_ptr<Module>(self)), .all = {}};
+  for (const std::weak_ptr<PyObject>& each : made.all())
+    if (each.use_count() > 0) functions.all.push_back({each, each.use_count()});
+  nb::setattr(self, "_functions", nb::cast(std::move(functions)));
+}
+
 void bind_models(nb::module_& module) {
+  nb::class_<LayerFunctions>(module, "_LayerFunctions", nb::type_slots(function_slots));
   nb::class_<Module> base = nb::borrow<nb::class_<Module>>(module.attr("nn").attr("Module"));
   base.def("__copy__", copied).def("__deepcopy__", [](nb::handle self, nb::handle) { return copied(self); });
   base.def_prop_rw(

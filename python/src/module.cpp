@@ -75,6 +75,7 @@ NB_MODULE(_native, module) {
   bind_strategies(module);
   bind_summaries(module);
   bind_files(module);
+  bind_profiles(module);
   module.def("version", [] { return std::string(gradus::version()); }, "The version of the library.");
   module.def("set_num_threads", gradus::set_num_threads, "n"_a,
              "Sets the number of threads that compute. It changes no result.");

@@ -20,27 +20,51 @@ Tensors fields_of(nb::handle given) {
   return all;
 }
 
+nb::object StageFunction::get() const {
+  require(function_ != nullptr, "a function of a data set has been collected by Python, with all that led to it");
+  return nb::borrow(function_);
+}
+
 namespace {
 
 using erased::ElementFunction;
 using erased::Pipeline;
 using erased::PipelineFunction;
 
-/// The pipeline that make() gives without the GIL.
-template <class Make> PythonPipeline made(const Make& make) { return PythonPipeline(without_gil(make)); }
+// ---- functions of stages
 
-ElementFunction traced(const FunctionArg& f) {
-  return [held = f.held](In in) { return in_python([&] { return fields_of(held.get()(list_of(in))); }); };
+StageFunctionPointer stage_function(const FunctionArg& f) { return std::make_shared<StageFunction>(f.held.get()); }
+
+/// The keepers of a stage: those of the stages before it, and of its own functions.
+Keepers with(Keepers keepers, std::initializer_list<StageFunctionPointer> own) {
+  for (const StageFunctionPointer& each : own) keepers.emplace_back(each);
+  return keepers;
 }
 
-ElementFunction compiled(const FunctionArg& f, const char* name) {
+/// The pipeline that make() gives without the GIL, and the keepers of its functions.
+template <class Make> PythonPipeline made(Keepers keepers, const Make& make) {
+  const Pipeline stages = without_gil(make);
+  return PythonPipeline(stages, std::move(keepers));
+}
+/// As made(), of a stage behind those of `self`.
+template <class Make>
+PythonPipeline behind(const PythonPipeline& self, const Make& make,
+                      std::initializer_list<StageFunctionPointer> own = {}) {
+  return made(with(self.keepers, own), make);
+}
+
+ElementFunction traced(const StageFunctionPointer& f) {
+  return [f](In in) { return in_python([&] { return fields_of(f->get()(list_of(in))); }); };
+}
+
+ElementFunction compiled(const StageFunctionPointer& f, const char* name) {
   const auto body = [run = traced(f)](const Tensors& fields) -> Tensors { return run(fields); };
   return [g = function(body, {.name = name})](In in) { return g(Tensors(in.begin(), in.end())); };
 }
 
 /// A function that runs in Python for each element. A trace of it takes a branch, which makes the engine run it for the
 /// first element, whose results tell the specs.
-ElementFunction untraced(const FunctionArg& f) {
+ElementFunction untraced(const StageFunctionPointer& f) {
   return [run = traced(f)](In in) {
     for (const Tensor& field : in)
       if (field.is_symbolic()) static_cast<void>(static_cast<bool>(reduce_all(equal(field, field))));
@@ -50,19 +74,21 @@ ElementFunction untraced(const FunctionArg& f) {
 
 /// The functions of a stage: compiled, or run in Python for each element.
 struct Both {
-  Both(const FunctionArg& f, const char* name, bool in_python)
+  Both(const StageFunctionPointer& f, const char* name, bool in_python)
       : trace(in_python ? untraced(f) : traced(f)), run(in_python ? traced(f) : compiled(f, name)) {}
   ElementFunction trace, run;
 };
 
 /// A function of Python that gives a data set, and is called for each element.
-PipelineFunction pipeline_function(const FunctionArg& f) {
-  return [held = f.held](In in) {
+PipelineFunction pipeline_function(const StageFunctionPointer& f) {
+  return [f](In in) {
     return in_python([&] {
-      const nb::object given = held.get()(list_of(in));
+      const nb::object given = f->get()(list_of(in));
       if (!nb::isinstance<PythonPipeline>(given))
         throw nb::type_error(text("the function gives a data set, not ", class_of(given)).c_str());
-      return Pipeline(*nb::cast<PythonPipeline&>(given).stages);
+      const PythonPipeline& pipeline = nb::cast<PythonPipeline&>(given);
+      for (const Keeper& each : pipeline.keepers) each.function().keep_by_stages();
+      return Pipeline(*pipeline.stages);
     });
   };
 }
@@ -70,6 +96,17 @@ PipelineFunction pipeline_function(const FunctionArg& f) {
 std::vector<Pipeline> all_of(const nb::sequence& parts) {
   std::vector<Pipeline> all;
   for (const nb::handle each : parts) all.push_back(*nb::cast<PythonPipeline&>(each).stages);
+  return all;
+}
+
+Keepers joined(Keepers all, const Keepers& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Keepers keepers_of(const nb::sequence& parts) {
+  Keepers all;
+  for (const nb::handle each : parts) all = joined(std::move(all), nb::cast<PythonPipeline&>(each).keepers);
   return all;
 }
 
@@ -115,9 +152,11 @@ std::set<std::shared_ptr<Pass>>& open_passes() {
 }
 
 struct PipelinePass {
+  Keepers keepers;
   std::shared_ptr<Pass> pass;
 
-  explicit PipelinePass(std::unique_ptr<erased::Reading> begun) : pass(std::make_shared<Pass>(std::move(begun))) {
+  PipelinePass(std::unique_ptr<erased::Reading> begun, Keepers kept)
+      : keepers(std::move(kept)), pass(std::make_shared<Pass>(std::move(begun))) {
     open_passes().insert(pass);
   }
   PipelinePass(PipelinePass&&) = default;
@@ -140,16 +179,33 @@ nb::list next_of(PipelinePass& self) {
   return list_of(*fields);
 }
 
+// ---- the collector's view
+
+template <class T> int visit_keepers(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  for (const Keeper& each : nb::inst_ptr<T>(self)->keepers) Py_VISIT(each.object().ptr());
+  return 0;
+}
+template <class T> int clear_keepers(PyObject* self) {
+  if (nb::inst_ready(self)) Keepers(std::move(nb::inst_ptr<T>(self)->keepers)).clear();
+  return 0;
+}
+template <class T>
+const PyType_Slot keeper_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_keepers<T>)},
+                                    {Py_tp_clear, reinterpret_cast<void*>(clear_keepers<T>)},
+                                    {0, nullptr}};
+
 // ---- sources
 
 /// The next element of an iterator of Python, which is made by the first call of each pass.
 struct Generated {
-  Held make;
+  StageFunctionPointer make;
   Held iterator = {};
 
   std::optional<Tensors> operator()() {
     return in_python([this]() -> std::optional<Tensors> {
-      if (!iterator) iterator = Held(nb::object(nb::iter(make.get()())));
+      if (!iterator) iterator = Held(nb::object(nb::iter(make->get()())));
       const nb::object item = nb::steal(PyIter_Next(iterator.get().ptr()));
       if (item.is_valid()) return fields_of(item);
       if (PyErr_Occurred()) throw nb::python_error();
@@ -163,19 +219,20 @@ void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
           "slices",
           [](const TensorsArg& tensors) {
             const Tensors all = tensors.tensors();
-            return made([&] { return data::slices(all); });
+            return made({}, [&] { return data::slices(all); });
           },
           "tensors"_a, "The rows of all tensors, side by side.")
       .def_static(
           "generate",
           [](std::vector<Spec> specs, const FunctionArg& make) {
-            return made([&] { return Pipeline::generate(std::move(specs), Generated{make.held}); });
+            const StageFunctionPointer own = stage_function(make);
+            return made(with({}, {own}), [&] { return Pipeline::generate(std::move(specs), Generated{own}); });
           },
           "specs"_a, "make"_a, "The elements of the iterator that make() gives, anew in each pass.")
       .def_static("zip",
                   [](const nb::sequence& parts) {
                     const std::vector<Pipeline> all = all_of(parts);
-                    return made([&] { return Pipeline::zip(all); });
+                    return made(keepers_of(parts), [&] { return Pipeline::zip(all); });
                   })
       .def_static(
           "sample",
@@ -184,14 +241,16 @@ void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
             const std::vector<Pipeline> all = all_of(parts);
             const SampleOptions options{
                 .seed = seed, .stop_on_empty_dataset = stop, .rerandomize_each_iteration = again};
-            return made([&] { return Pipeline::sample(all, weights, options); });
+            return made(keepers_of(parts), [&] { return Pipeline::sample(all, weights, options); });
           },
           "parts"_a, "weights"_a, "seed"_a.none(), "stop"_a, "again"_a)
       .def_static("choose", [](const nb::sequence& parts, const PythonPipeline& choices, bool stop) {
         const std::vector<Pipeline> all = all_of(parts);
-        return made([&] { return Pipeline::choose(all, *choices.stages, {.stop_on_empty_dataset = stop}); });
+        return made(joined(keepers_of(parts), choices.keepers),
+                    [&] { return Pipeline::choose(all, *choices.stages, {.stop_on_empty_dataset = stop}); });
       });
-  nb::class_<PipelinePass>(module, "_Pass", nb::is_weak_referenceable(), "One pass over a data set.")
+  nb::class_<PipelinePass>(module, "_Pass", nb::is_weak_referenceable(), nb::type_slots(keeper_slots<PipelinePass>),
+                           "One pass over a data set.")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", next_of)
       .def(
@@ -209,44 +268,56 @@ void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
 void bind_functions(nb::class_<PythonPipeline>& type) {
   type.def("map",
            [](const PythonPipeline& self, const FunctionArg& f, int calls, bool in_python) {
-             const Both both(f, "map", in_python);
-             return made([&] { return self.stages->map(both.trace, both.run, {.num_parallel_calls = calls}); });
+             const StageFunctionPointer own = stage_function(f);
+             const Both both(own, "map", in_python);
+             return behind(self, [&] { return self.stages->map(both.trace, both.run, {.num_parallel_calls = calls}); },
+                           {own});
            })
       .def("filter",
            [](const PythonPipeline& self, const FunctionArg& f, bool in_python) {
-             const Both both(f, "filter", in_python);
-             return made([&] { return self.stages->filter(both.trace, both.run); });
+             const StageFunctionPointer own = stage_function(f);
+             const Both both(own, "filter", in_python);
+             return behind(self, [&] { return self.stages->filter(both.trace, both.run); }, {own});
            })
       .def("take_while",
            [](const PythonPipeline& self, const FunctionArg& f, bool in_python) {
-             const Both both(f, "take_while", in_python);
-             return made([&] { return self.stages->take_while(both.trace, both.run); });
+             const StageFunctionPointer own = stage_function(f);
+             const Both both(own, "take_while", in_python);
+             return behind(self, [&] { return self.stages->take_while(both.trace, both.run); }, {own});
            })
       .def("scan",
            [](const PythonPipeline& self, const TensorsArg& state, const FunctionArg& f) {
              const Tensors first = state.tensors();
-             return made([&] { return self.stages->scan(first, traced(f), compiled(f, "scan")); });
+             const StageFunctionPointer own = stage_function(f);
+             return behind(self, [&] { return self.stages->scan(first, traced(own), compiled(own, "scan")); }, {own});
            })
       .def("reduce",
            [](const PythonPipeline& self, const TensorsArg& state, const FunctionArg& f) {
              const Tensors first = state.tensors();
-             return list_of(without_gil([&] { return self.stages->reduce(first, compiled(f, "reduce")); }));
+             const Keeper keeper(stage_function(f));
+             const StageFunctionPointer own = keeper.pointer();
+             return list_of(without_gil([&] { return self.stages->reduce(first, compiled(own, "reduce")); }));
            })
       .def("interleave",
            [](const PythonPipeline& self, const FunctionArg& f, int cycle_length, std::int64_t block_length,
               const std::string& name) {
              const InterleaveOptions options{.cycle_length = cycle_length, .block_length = block_length};
-             return made([&] { return self.stages->interleave(pipeline_function(f), options, name); });
+             const StageFunctionPointer own = stage_function(f);
+             return behind(self, [&] { return self.stages->interleave(pipeline_function(own), options, name); }, {own});
            })
       .def("group_by_window",
            [](const PythonPipeline& self, const FunctionArg& key, const FunctionArg& reduce, const FunctionArg& size) {
-             const GroupSize size_of_key = [held = size.held](std::int64_t at) {
-               return in_python([&] { return nb::cast<std::int64_t>(held.get()(at)); });
+             const StageFunctionPointer keys = stage_function(key), reduced = stage_function(reduce),
+                                        sizes = stage_function(size);
+             const GroupSize size_of_key = [sizes](std::int64_t at) {
+               return in_python([&] { return nb::cast<std::int64_t>(sizes->get()(at)); });
              };
-             return made([&] {
-               return self.stages->group_by_window(traced(key), compiled(key, "group_by_window"), size_of_key,
-                                                   pipeline_function(reduce));
-             });
+             return behind(self,
+                           [&] {
+                             return self.stages->group_by_window(traced(keys), compiled(keys, "group_by_window"),
+                                                                 size_of_key, pipeline_function(reduced));
+                           },
+                           {keys, reduced, sizes});
            })
       .def("bucket_by_sequence_length",
            [](const PythonPipeline& self, const FunctionArg& length, std::vector<std::int64_t> boundaries,
@@ -255,47 +326,55 @@ void bind_functions(nb::class_<PythonPipeline>& type) {
                  .bucket_boundaries = std::move(boundaries),
                  .bucket_batch_sizes = std::move(sizes),
                  .padding = {.padded_shapes = shapes, .padding_values = values, .drop_remainder = drop}};
-             return made([&] {
-               return self.stages->bucket_by_sequence_length(traced(length),
-                                                             compiled(length, "bucket_by_sequence_length"), options);
-             });
+             const StageFunctionPointer own = stage_function(length);
+             return behind(self,
+                           [&] {
+                             return self.stages->bucket_by_sequence_length(
+                                 traced(own), compiled(own, "bucket_by_sequence_length"), options);
+                           },
+                           {own});
            })
       .def("rejection_resample", [](const PythonPipeline& self, const FunctionArg& of_class, std::vector<double> target,
                                     std::vector<double> initial, std::optional<std::uint64_t> seed) {
         const RejectionOptions options{.initial_dist = std::move(initial), .seed = seed};
-        return made([&] {
-          return self.stages->rejection_resample(traced(of_class), compiled(of_class, "rejection_resample"), target,
-                                                 options);
-        });
+        const StageFunctionPointer own = stage_function(of_class);
+        return behind(self,
+                      [&] {
+                        return self.stages->rejection_resample(traced(own), compiled(own, "rejection_resample"), target,
+                                                               options);
+                      },
+                      {own});
       });
 }
 
 void bind_batches(nb::class_<PythonPipeline>& type) {
-  type.def("batch", [](const PythonPipeline& self, std::int64_t size,
-                       bool drop) { return made([&] { return self.stages->batch(size, {.drop_remainder = drop}); }); })
+  type.def("batch",
+           [](const PythonPipeline& self, std::int64_t size, bool drop) {
+             return behind(self, [&] { return self.stages->batch(size, {.drop_remainder = drop}); });
+           })
       .def("padded_batch",
            [](const PythonPipeline& self, std::int64_t size, std::vector<Shape> shapes, std::vector<double> values,
               bool drop) {
              const PaddedBatchOptions options{
                  .padded_shapes = std::move(shapes), .padding_values = std::move(values), .drop_remainder = drop};
-             return made([&] { return self.stages->padded_batch(size, options); });
+             return behind(self, [&] { return self.stages->padded_batch(size, options); });
            })
-      .def("unbatch", [](const PythonPipeline& self) { return made([&] { return self.stages->unbatch(); }); })
+      .def("unbatch", [](const PythonPipeline& self) { return behind(self, [&] { return self.stages->unbatch(); }); })
       .def("rebatch",
            [](const PythonPipeline& self, const std::vector<std::int64_t>& sizes, bool drop) {
-             return made([&] { return self.stages->rebatch(sizes, {.drop_remainder = drop}); });
+             return behind(self, [&] { return self.stages->rebatch(sizes, {.drop_remainder = drop}); });
            })
       .def("windows",
            [](const PythonPipeline& self, std::int64_t size, std::optional<std::int64_t> shift, std::int64_t stride,
               bool drop) {
              const WindowingOptions options{.shift = shift, .stride = stride, .drop_remainder = drop};
-             return made([&] { return self.stages->windows(size, options); });
+             return behind(self, [&] { return self.stages->windows(size, options); });
            })
       .def(
           "holding",
           [](const PythonPipeline& self, const TensorsArg& fields) {
             const Tensors all = fields.tensors();
-            return made([&] { return self.stages->holding(all); });
+            return made({}, [&] { return self.stages->holding(all); });  // it calls no function of a stage before
           },
           "The elements whose fields these are, one after the other.");
 }
@@ -305,33 +384,33 @@ void bind_order(nb::class_<PythonPipeline>& type) {
           "shuffle",
           [](const PythonPipeline& self, std::int64_t buffer, std::optional<std::uint64_t> seed, bool again) {
             const ShuffleOptions options{.seed = seed, .reshuffle_each_iteration = again};
-            return made([&] { return self.stages->shuffle(buffer, options); });
+            return behind(self, [&] { return self.stages->shuffle(buffer, options); });
           },
           "buffer"_a, "seed"_a.none(), "again"_a)
-      .def("repeat",
-           [](const PythonPipeline& self, std::int64_t n) { return made([&] { return self.stages->repeat(n); }); })
-      .def("take",
-           [](const PythonPipeline& self, std::int64_t n) { return made([&] { return self.stages->take(n); }); })
-      .def("skip",
-           [](const PythonPipeline& self, std::int64_t n) { return made([&] { return self.stages->skip(n); }); })
-      .def("shard",
-           [](const PythonPipeline& self, int n, int i) { return made([&] { return self.stages->shard(n, i); }); })
+      .def("repeat", [](const PythonPipeline& self,
+                        std::int64_t n) { return behind(self, [&] { return self.stages->repeat(n); }); })
+      .def("take", [](const PythonPipeline& self,
+                      std::int64_t n) { return behind(self, [&] { return self.stages->take(n); }); })
+      .def("skip", [](const PythonPipeline& self,
+                      std::int64_t n) { return behind(self, [&] { return self.stages->skip(n); }); })
+      .def("shard", [](const PythonPipeline& self, int n,
+                       int i) { return behind(self, [&] { return self.stages->shard(n, i); }); })
       .def("concatenate",
            [](const PythonPipeline& self, const PythonPipeline& other) {
-             return made([&] { return self.stages->concatenate(*other.stages); });
+             return made(joined(self.keepers, other.keepers), [&] { return self.stages->concatenate(*other.stages); });
            })
       .def("enumerate", [](const PythonPipeline& self,
-                           std::int64_t start) { return made([&] { return self.stages->enumerate(start); }); })
-      .def("unique", [](const PythonPipeline& self) { return made([&] { return self.stages->unique(); }); })
+                           std::int64_t start) { return behind(self, [&] { return self.stages->enumerate(start); }); })
+      .def("unique", [](const PythonPipeline& self) { return behind(self, [&] { return self.stages->unique(); }); })
       .def("ignore_errors",
            [](const PythonPipeline& self, bool log) {
-             return made([&] { return self.stages->ignore_errors({.log_warning = log}); });
+             return behind(self, [&] { return self.stages->ignore_errors({.log_warning = log}); });
            })
-      .def("cache", [](const PythonPipeline& self) { return made([&] { return self.stages->cache(); }); })
+      .def("cache", [](const PythonPipeline& self) { return behind(self, [&] { return self.stages->cache(); }); })
       .def("cache_in", [](const PythonPipeline& self,
-                          const std::string& file) { return made([&] { return self.stages->cache(file); }); })
+                          const std::string& file) { return behind(self, [&] { return self.stages->cache(file); }); })
       .def("prefetch", [](const PythonPipeline& self, int buffers) {
-        return made([&] { return self.stages->prefetch({.buffers = buffers}); });
+        return behind(self, [&] { return self.stages->prefetch({.buffers = buffers}); });
       });
 }
 
@@ -346,7 +425,8 @@ void close_readings() {
 }
 
 void bind_pipeline(nb::module_& module) {
-  nb::class_<PythonPipeline> type(module, "_Pipeline", "The stages of a data set.");
+  nb::class_<PythonPipeline> type(module, "_Pipeline", nb::type_slots(keeper_slots<PythonPipeline>),
+                                  "The stages of a data set.");
   bind_sources(module, type);
   bind_functions(type);
   bind_batches(type);
@@ -359,11 +439,13 @@ void bind_pipeline(nb::module_& module) {
       .def(
           "begin_at",
           [](const PythonPipeline& self, std::int64_t epoch, std::int64_t index) {
-            return PipelinePass(without_gil([&] { return self.stages->from(Position{epoch, index}).begin(); }));
+            return PipelinePass(without_gil([&] { return self.stages->from(Position{epoch, index}).begin(); }),
+                                self.keepers);
           },
           "epoch"_a, "index"_a)
-      .def("begin",
-           [](const PythonPipeline& self) { return PipelinePass(without_gil([&] { return self.stages->begin(); })); });
+      .def("begin", [](const PythonPipeline& self) {
+        return PipelinePass(without_gil([&] { return self.stages->begin(); }), self.keepers);
+      });
 }
 
 }  // namespace gradus::python

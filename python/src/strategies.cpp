@@ -2,6 +2,7 @@
 // other step each time, as Python runs it.
 #include "python/src/binding.h"
 #include "python/src/calls.h"
+#include "python/src/nest.h"
 #include "python/src/pipeline.h"
 
 namespace gradus::python {
@@ -67,6 +68,54 @@ Strategy multi_worker(int micro_shards, bool shard_optimizer, bool bf16_sums) {
   });
 }
 
+// ---- parameter servers
+
+/// The loss that a step gives: a Loss, or the mean of the elements of a tensor; of several the first.
+Loss first_loss(nb::handle result) {
+  Loss found;
+  for_each_leaf(result, nullptr, [&](nb::handle leaf) {
+    if (found.defined()) return;
+    if (nb::isinstance<Loss>(leaf)) found = nb::cast<const Loss&>(leaf);
+    else if (nb::isinstance<Tensor>(leaf) && is_floating(nb::cast<const Tensor&>(leaf).dtype()))
+      found = Loss::mean(nb::cast<const Tensor&>(leaf));
+  });
+  return found;
+}
+
+void schedule(const ParameterServerStrategy& strategy, const StepHandle* known, const nb::object& step,
+              const nb::tuple& args, const nb::dict& kwargs) {
+  Call call = call_of(args, kwargs);
+  erased::StepIdentity identity{.options = {.name = nb::cast<std::string>(step.attr("__name__"))}};
+  if (known) identity.step = known->step;
+  StaticArguments statics{.values = call.key, .types = &step_types};
+  const gradus::detail::MaskedArguments masked(call.tensors, statics);
+  const Body body = [&](In all) {
+    return in_python([&] {
+      const Loss loss = first_loss(call.apply(step, masked.take(all)));
+      return loss.defined() ? Called{{loss.sum(), loss.weight()}, nullptr} : Called{};
+    });
+  };
+  without_gil([&] { strategy.schedule_step(identity, call.tensors, statics, body); });
+}
+
+nb::object join(const ParameterServerStrategy& strategy) {
+  const Loss loss = without_gil([&] { return strategy.join(); });
+  return loss.defined() ? nb::cast(loss) : nb::none();
+}
+
+/// None in a process that is a parameter server, once it has served.
+std::optional<ParameterServerStrategy> parameter_servers(int max_staleness, const std::string& checkpoints,
+                                                         int checkpoint_steps) {
+  return without_gil([&]() -> std::optional<ParameterServerStrategy> {
+    const ParameterServerOptions options{
+        .max_staleness = max_staleness, .checkpoints = checkpoints, .checkpoint_steps = checkpoint_steps};
+    const Cluster cluster = Cluster::from_environment();
+    if (cluster.task != TaskType::parameter_server) return ParameterServerStrategy(cluster, options);
+    ParameterServerStrategy::serve(cluster, options);
+    return {};
+  });
+}
+
 }  // namespace
 
 void bind_strategies(nb::module_& module) {
@@ -82,9 +131,14 @@ void bind_strategies(nb::module_& module) {
       .def(
           "distribute",
           [](const Strategy& self, const PythonPipeline& data) {
-            return PythonPipeline(without_gil([&] { return self.distributed(*data.stages, true); }));
+            return PythonPipeline(without_gil([&] { return self.distributed(*data.stages, true); }), data.keepers);
           },
           "data"_a, "The rows of each element that this process computes with.");
+  nb::class_<ParameterServerStrategy, Strategy>(module, "_ParameterServers")
+      .def_static("make", parameter_servers, "max_staleness"_a, "checkpoints"_a, "checkpoint_steps"_a)
+      .def("schedule", schedule, "known"_a.none(), "step"_a, "args"_a, "kwargs"_a,
+           "Some worker runs the step with these tensors.")
+      .def("join", join, "Waits for all scheduled steps. The loss of their examples, or None.");
 }
 
 }  // namespace gradus::python

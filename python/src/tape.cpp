@@ -11,7 +11,7 @@ namespace {
 struct PythonTape {
   TapeOptions options;
   std::unique_ptr<GradientTape> tape = {};
-  bool is_used_up = false;
+  bool is_used_up = false, is_within = false;
 
   GradientTape& recording() {
     require(!is_used_up,
@@ -21,6 +21,9 @@ struct PythonTape {
     return *tape;
   }
   void enter() {
+    if (is_within)
+      throw nb::value_error("GradientTape: the tape is recording already: a `with` of it within its own `with`");
+    is_within = true;
     if (tape) return tape->reset();
     tape = std::make_unique<GradientTape>(
         TapeOptions{.persistent = true, .watch_accessed_variables = options.watch_accessed_variables});
@@ -215,6 +218,7 @@ void bind_tape_class(nb::module_& module) {
            })
       .def("__exit__",
            [](PythonTape& self, const nb::args&) {
+             self.is_within = false;
              if (self.tape) self.tape->stop();
            })
       .def("watch", watch, "tensor"_a,

@@ -8,7 +8,6 @@
 namespace gradus::python {
 namespace {
 
-using erased::Examined;
 using erased::Task;
 
 // ---- losses
@@ -56,25 +55,12 @@ Tensors outputs_of(const Plan& plan, In inputs) {
   });
 }
 
-/// As fit examines a batch of a model with one output.
-Examined examined(const Module& model, const Plan& plan, In fields) {
-  const erased::StepScope step(model.layer_behind());
-  Tensors given(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(plan.inputs));
-  if (plan.is_weighted)
-    for (Tensor& x : given) x = detail::without_left_out(x, fields[plan.inputs + 1]);
-  Examined result{.y = fields[plan.inputs], .prediction = outputs_of(plan, given).at(0)};
-  const Tensor own = plan.is_weighted ? fields[plan.inputs + 1] : Tensor();
-  const DType dtype = result.prediction.dtype();
-  auto weights = detail::ExampleWeights::of(own, SequenceMask::of(result.prediction), dtype);
-  result.sample_weight = weights.joint;
-  if (!plan.class_weights.empty() && is_training())
-    weights = detail::ExampleWeights::of(
-        detail::weights_of_examples(plan.class_weights, result.y, result.prediction, weights.mask), weights.mask,
-        dtype);
-  result.loss_weight = weights.joint;
-  result.loss = plan.loss->weighed(result.y, result.prediction, weights);
-  erased::add_penalties(result, model.layer_behind());
-  return result;
+/// A model with one output, and its loss.
+erased::OneOutput one_output(const Plan& plan) {
+  return {plan.inputs, plan.is_weighted, plan.class_weights, [&plan](In in) { return outputs_of(plan, in).at(0); },
+          [&plan](const Tensor& y, const Tensor& prediction, const auto& weights) {
+            return plan.loss->weighed(y, prediction, weights);
+          }};
 }
 
 Logs logs_of(const Held& step, In fields) {
@@ -109,7 +95,9 @@ Task task_of(const Module& model, const Plan& plan) {
     task = detail::task_of_outputs(model.layer_behind(), *plan.losses, plan.losses->outputs(plan.outputs), call,
                                    plan.inputs, plan.fields);
   } else {
-    task.examine = [&model, &plan](In fields) { return examined(model, plan, fields); };
+    task.examine = [&model, parts = one_output(plan)](In fields) {
+      return erased::examine(model.layer_behind(), parts, fields);
+    };
   }
   task.build = [&model, &plan](const std::vector<Spec>& specs, CallMode mode) {
     return erased::build_all(model.layer_behind(), std::span(specs).first(plan.inputs), mode);

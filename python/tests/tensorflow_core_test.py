@@ -29,6 +29,89 @@ class Tensors(unittest.TestCase):
             tf.reduce_summ
 
 
+class ConcreteFunctions(unittest.TestCase):
+    def test_of_functions_and_methods(self):
+        @tf.function
+        def scaled(x, k=2):
+            return x * k
+        class Scales(tf.Module):
+            def __init__(self):
+                super().__init__()
+                self.v = tf.Variable(2.0)
+
+            @tf.function
+            def free(self, x):
+                return self.v * x
+
+            @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+            def signed(self, x):
+                return self.v * x
+        rows, number = tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.float32)
+        module = Scales()
+        for made, given, wanted in (
+                (scaled.get_concrete_function(rows), [1.0, 2.0], [2, 4]),
+                (scaled.get_concrete_function(rows, 3), [1.0], [3]),
+                (scaled.get_concrete_function(rows, k=4), [1.0], [4]),
+                (scaled.get_concrete_function(tf.constant([1.0])), [5.0], [10]),
+                (module.free.get_concrete_function(number), 3.0, 6),
+                (module.signed.get_concrete_function(), 4.0, 8)):
+            self.assertEqual(made(tf.constant(given)).tolist(), wanted)
+            self.assertEqual(made(x=tf.constant(given)).tolist(), wanted)
+        self.assertIs(module.free.__self__, module)
+        self.assertEqual(float(module.free(tf.constant(3.0))), 6)
+        self.assertIn("free", repr(module.free.get_concrete_function(number)))
+
+    def test_a_method_as_an_argument_is_one_and_the_same(self):
+        traces = []
+
+        class Scales:
+            @tf.function
+            def twice(self, x):
+                return 2 * x
+
+        @tf.function
+        def applied(f, x):
+            traces.append(f)
+            return f(x)
+        scales = Scales()
+        for _ in range(3):
+            self.assertEqual(float(applied(scales.twice, tf.constant(1.0))), 2)
+        self.assertEqual(len(traces), 1)
+        applied(Scales().twice, tf.constant(1.0))
+        self.assertEqual(len(traces), 2)
+
+    def test_errors(self):
+        @tf.function
+        def f(x):
+            return x
+        made = f.get_concrete_function(tf.TensorSpec([None], tf.float32))
+        for given in (tf.constant([[1.0]]), tf.constant([1])):
+            with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "does not fit"):
+                made(given)
+        with self.assertRaisesRegex(TypeError, "f: get_concrete_function: missing a required argument: 'x'"):
+            f.get_concrete_function()
+        with self.assertRaisesRegex(AttributeError, "explain"):
+            made.graph
+
+
+class Errors(unittest.TestCase):
+    def test_a_class_of_tensorflow_catches_its_own_errors_alone(self):
+        for name in ("FailedPreconditionError", "UnimplementedError", "AbortedError", "CancelledError"):
+            made = getattr(tf.errors, name)
+            self.assertFalse(issubclass(tf.errors.InvalidArgumentError, made), name)
+            self.assertTrue(issubclass(made, tf.errors.OpError), name)
+        self.assertEqual(tf.errors.FailedPreconditionError.error_code, tf.errors.FAILED_PRECONDITION)
+
+    def test_parts_of_strings_beyond_the_end(self):
+        for pos in (4, -4):
+            with self.assertRaisesRegex(tf.errors.InvalidArgumentError, f"pos {pos} is out of range"):
+                tf.strings.substr("abc", pos, 2)
+        with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "3 characters"):
+            tf.strings.substr("h\u00e9\u00e9", 4, 1, unit="UTF8_CHAR")
+        parts = [tf.strings.substr("abc", *given).numpy() for given in ((3, 2), (-3, 2), (1, -1), (2, 9))]
+        self.assertEqual(parts, [b"", b"ab", b"bc", b"c"])
+
+
 class Gradients(unittest.TestCase):
     def test_of_nests_and_unconnected(self):
         v, w = tf.Variable([1.0, 2.0]), tf.Variable(1.0)

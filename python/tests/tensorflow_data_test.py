@@ -116,5 +116,129 @@ class Passes(tf.test.TestCase):
                 list(some.assert_cardinality(count))
 
 
+def batches(dataset):
+    return [x.tolist() for x in dataset]
+
+
+def sum_of(window):
+    return window.reduce(tf.constant(0, tf.int64), lambda a, b: a + b)
+
+
+class Windows(tf.test.TestCase):
+    numbers = D.range(7).window(3)
+    pairs = D.from_tensor_slices({"a": [1, 2, 3], "b": [4.0, 5.0, 6.0]}).window(2)
+
+    def test_windows_are_data_sets(self):
+        self.assertEqual(batches(self.numbers.flat_map(lambda w: w.batch(3))), [[0, 1, 2], [3, 4, 5], [6]])
+        self.assertEqual([batches(w.map(lambda x: 2 * x)) for w in self.numbers], [[0, 2, 4], [6, 8, 10], [12]])
+        self.assertEqual(len(self.numbers), 3)
+        self.assertIsInstance(self.numbers, D)
+        self.assertIsInstance(self.numbers.element_spec, tf.data.DatasetSpec)
+        self.assertEqual(self.numbers.element_spec.element_spec.dtype, tf.int64)
+        self.assertEqual(batches(iter(self.numbers).get_next()), [0, 1, 2])
+
+    def test_windows_of_nests_are_nests(self):
+        self.assertEqual(sorted(self.pairs.element_spec), ["a", "b"])
+        self.assertEqual([(batches(w["a"]), batches(w["b"])) for w in self.pairs], [([1, 2], [4, 5]), ([3], [6])])
+        both = D.from_tensor_slices(([1, 2, 3], [4, 5, 6])).window(2)
+        joined = both.flat_map(lambda x, y: D.zip((x.batch(2), y.batch(2))))
+        self.assertEqual([(x.tolist(), y.tolist()) for x, y in joined], [([1, 2], [4, 5]), ([3], [6])])
+
+    def test_methods_of_windows(self):
+        n = self.numbers
+        self.assertEqual([batches(w) for w in n.map(lambda w: w.batch(3))], [[[0, 1, 2]], [[3, 4, 5]], [[6]]])
+        self.assertEqual(batches(n.map(sum_of)), [3, 12, 6])
+        self.assertEqual(batches(n.map(lambda w: w.batch(2)).flat_map(lambda w: w.map(tf.reduce_sum))), [1, 2, 7, 5, 6])
+        self.assertEqual([batches(w) for w in n.filter(lambda w: w.cardinality() == 3)], [[0, 1, 2], [3, 4, 5]])
+        self.assertEqual([batches(w) for w in n.take_while(lambda w: sum_of(w) < 10)], [[0, 1, 2]])
+        self.assertEqual([(int(i), batches(w)) for i, w in n.enumerate(5).skip(1)], [(6, [3, 4, 5]), (7, [6])])
+        self.assertEqual(int(n.reduce(0, lambda s, w: s + sum_of(w))), 21)
+        self.assertEqual([batches(w) for w in n.skip(1).concatenate(n.take(1))], [[3, 4, 5], [6], [0, 1, 2]])
+        self.assertEqual(sorted(map(str, (batches(w) for w in n.shuffle(3, seed=1).repeat(2).prefetch(1)))),
+                         sorted(2 * ["[0, 1, 2]", "[3, 4, 5]", "[6]"]))
+        self.assertEqual(batches(n.interleave(lambda w: w, cycle_length=2)), [0, 3, 1, 4, 2, 5, 6])
+        beside = D.zip((n, D.range(10, 20), self.pairs.map(lambda w: 0)))
+        self.assertEqual([(batches(w), int(i), int(j)) for w, i, j in beside], [([0, 1, 2], 10, 0), ([3, 4, 5], 11, 0)])
+        with self.assertRaisesRegex(TypeError, "before window"):
+            D.zip((n, n))
+        self.assertEqual(list(D.range(0).window(2).flat_map(lambda w: w.batch(2))), [])
+
+    def test_methods_that_need_tensors_say_so(self):
+        for call in (lambda: self.numbers.batch(2), lambda: self.numbers.unbatch(), lambda: self.numbers.save("x"),
+                     lambda: self.numbers.as_numpy_iterator(), lambda: self.numbers.concatenate(self.pairs)):
+            with self.assertRaisesRegex(TypeError, "data sets"):
+                call()
+        with self.assertRaisesRegex(TypeError, "flat_map: map_func gives a Dataset, not a"):
+            list(self.numbers.flat_map(lambda w: 1))
+
+
+class Sources(tf.test.TestCase):
+    def test_random_numbers(self):
+        first = D.random(seed=4).take(5)
+        self.assertEqual(batches(first), batches(first))
+        self.assertEqual(batches(first), batches(D.random(seed=4).take(5)))
+        self.assertNotEqual(batches(first), batches(D.random(seed=5).take(5)))
+        self.assertEqual((first.element_spec.dtype, int(D.random().cardinality())), (tf.int64, -1))
+        self.assertTrue(all(0 <= x < 2**32 for x in batches(D.random(seed=1).take(100))))
+        again = D.random(seed=4, rerandomize_each_iteration=True).take(5)
+        self.assertNotEqual(batches(again), batches(again))
+        found = []
+        for _ in range(2):
+            tf.random.set_seed(3)
+            found.append(batches(D.random().take(3)))
+        self.assertEqual(*found)
+
+    def test_saved_and_loaded(self):
+        path = os.path.join(self.get_temp_dir(), "saved")
+        rows = D.from_tensor_slices({"x": tf.reshape(tf.range(6.0), [3, 2]), "y": (tf.constant([1, 2, 3], tf.int8), [True, False, True])})
+        rows.save(path)
+        loaded = D.load(path)
+        self.assertEqual((loaded.element_spec, len(loaded)), (rows.element_spec, 3))
+        for a, b in zip(rows, loaded):
+            self.assertAllEqual(a["x"], b["x"])
+            self.assertEqual([each.tolist() for each in a["y"]], [each.tolist() for each in b["y"]])
+        D.from_tensor_slices(tf.cast([1.5, 2.5], tf.bfloat16)).save(path)  # replaces it
+        self.assertEqual([(x.dtype, float(x)) for x in D.load(path)], [(tf.bfloat16, 1.5), (tf.bfloat16, 2.5)])
+        self.assertEqual(len(os.listdir(path)), 2)
+        D.range(5).batch(2).save(path)
+        self.assertEqual(batches(D.load(path, tf.TensorSpec([None], tf.int64))), [[0, 1], [2, 3], [4]])
+        with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "no end"):
+            D.random().save(path)
+        with self.assertRaises(tf.errors.InvalidArgumentError):
+            D.load(path, tf.TensorSpec([], tf.float32))
+        with self.assertRaisesRegex(tf.errors.NotFoundError, "no data set"):
+            D.load(path + "_")
+
+    def test_files_that_are_not_whole(self):
+        path = os.path.join(self.get_temp_dir(), "damaged")
+        D.range(3).save(path)
+        (folder,) = [name for name in os.listdir(path) if not name.endswith(".json")]
+        file = os.path.join(path, folder, "00000.tfrecord")
+        with open(file, "rb") as opened:
+            whole = opened.read()
+        for damaged in (whole[:-3], whole[:20] + b"x" + whole[21:], whole[: len(whole) // 3]):
+            with open(file, "wb") as opened:
+                opened.write(damaged)
+            with self.assertRaises(tf.errors.DataLossError):
+                list(D.load(path))
+        for text in ("", "[]", "{}", '{"version": 2}', '{"version": 1, "specs": [{"shape": "x", "dtype": "int8"}]}'):
+            with open(os.path.join(path, "elements.json"), "w") as opened:
+                opened.write(text)
+            with self.assertRaises(tf.errors.DataLossError):
+                D.load(path)
+
+    def test_snapshots(self):
+        runs = []
+
+        def make():
+            runs.append(1)
+            yield from range(3)
+        path = os.path.join(self.get_temp_dir(), "snapshot")
+        for _ in range(2):
+            made = D.from_generator(make, output_signature=tf.TensorSpec([], tf.int32)).snapshot(path)
+            self.assertEqual(batches(made), [0, 1, 2])
+        self.assertEqual(len(runs), 1)
+
+
 if __name__ == "__main__":
     tf.test.main()

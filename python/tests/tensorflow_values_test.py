@@ -19,6 +19,26 @@ class Numbers(tf.test.TestCase):
         self.assertEqual(tf.reduce_mean([1, 2, 4]).item(), 2)
         self.assertEqual(tf.reduce_mean([[1, 2], [4, 9]], axis=0).dtype, tf.int32)
 
+    def test_gather_and_confusion_have_the_defaults_of_tensorflow(self):
+        x = tf.reshape(tf.range(6), [2, 3])
+        self.assertEqual(tf.gather(x, [[0], [1]], batch_dims=1).tolist(), [[0], [4]])
+        self.assertEqual(tf.gather(x, [1]).tolist(), [[3, 4, 5]])
+        self.assertEqual(tf.gather(x, [1], axis=-1).tolist(), [[1], [4]])
+        self.assertEqual(tf.math.confusion_matrix([0, 1, 2], [1, 1, 0]).tolist(), [[0, 1, 0], [0, 1, 0], [1, 0, 0]])
+        weighted = tf.math.confusion_matrix([0, 1], [1, 1], weights=[0.5, 0.25], dtype=tf.float32)
+        self.assertEqual(weighted.tolist(), [[0, 0.5], [0, 0.25]])
+
+    def test_serialized_tensors_of_all_dtypes(self):
+        for dtype in (tf.bfloat16, tf.float16, tf.float64, tf.int8, tf.uint64, tf.bool):
+            x = tf.cast([0, 1, 1], dtype)
+            self.assertEqual(tf.io.parse_tensor(tf.io.serialize_tensor(x), dtype).tolist(), x.tolist())
+
+    def test_assertions_have_their_words(self):
+        with self.assertRaisesRegex(ValueError, "Assert: too many: 3"):
+            tf.debugging.Assert(False, ["too many", tf.constant(3)])
+        with self.assertRaisesRegex(ValueError, "no boolean holds"):
+            tf.case([(tf.constant(False), lambda: 1)])
+
     def test_norms_of_matrices(self):
         for axis in ((0, 1), (1, 0), [-2, -1]):
             for ord_, named in ((1, 1), (2, 2), (np.inf, np.inf), ("fro", "fro"), ("euclidean", "fro")):

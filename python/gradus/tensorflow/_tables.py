@@ -9,20 +9,24 @@ import re
 
 from .. import _native
 
-NAME = re.compile(r"[(,] ?([A-Za-z_]\w*)(?=[=,)])")  # of a parameter in the text of a signature
 ROW = re.compile(r"(\w+)\((.*?)\)(?: = (?:(\w+)\.)?(\w+)\((.*)\))?$")
 
 
 def names_of(parameters):
     """[(name, with its default)] of the text between brackets."""
-    parts = re.findall(r"[\w-]+(?:=(?:\([^)]*\)|[^,()]+))?", parameters)
+    parts = re.findall(r"[\w*-]+(?:=(?:\([^)]*\)|[^,()]+))?", parameters)
     return [(part.split("=")[0], part) for part in parts]
 
 
 def own_order(function):
-    """The names of a generated function's parameters that may be given by place: `(x, axis=None, *, keepdims=False)`. It is read
-    here, since inspect.signature compiles the text, which was half of the time of this package's import."""
-    return NAME.findall(re.split(r"(?:, |\()\*", function.__text_signature__)[0] + ")")
+    """The names of a function's parameters that may be given by place, those before `*`. inspect.signature says the same, and
+    would take a third of the time of an import."""
+    names = []
+    for part, _ in names_of(function.__text_signature__[1:-1]):
+        if part == "*":
+            break
+        names.append(part)
+    return names
 
 
 def made(row, modules, module):

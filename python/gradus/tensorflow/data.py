@@ -2,6 +2,7 @@
 from .. import nest
 from ..datasets import (AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, AutoShardPolicy, Dataset,  # noqa: F401
                         Iterator, Options)
+from ..windows import DatasetSpec  # noqa: F401
 from .left_out import Names
 from .shapes import TensorSpec
 from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_generator, of_text, of_texts, zipped

@@ -13,7 +13,7 @@ def _require(holds, name, message, summarize, *tensors):
     if holds:
         return
     shown = "; ".join("a value of the function" if t.is_symbolic else np.array2string(t.numpy(), threshold=10) for t in tensors)
-    raise InvalidArgumentError(f"{name}: {message + ': ' if message else ''}{shown}")
+    raise InvalidArgumentError(": ".join(part for part in (name, message, shown) if part))
 
 
 def _pair(x, y):
@@ -144,7 +144,8 @@ def assert_same_float_dtype(tensors=None, dtype=None):
 
 def Assert(condition, data, summarize=None, name=None):
     """InvalidArgumentError with the data unless the boolean holds."""
-    _require(ops.reduce_all(condition) if is_tensor(condition) else condition, "Assert", "", summarize,
+    words = " ".join(each for each in data if isinstance(each, str))
+    _require(ops.reduce_all(condition) if is_tensor(condition) else condition, "Assert", words, summarize,
              *[convert_to_tensor(each) for each in data if not isinstance(each, str)])
 
 

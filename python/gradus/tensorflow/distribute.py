@@ -10,6 +10,7 @@ import types
 import weakref
 
 from .. import _native, nest, ops
+from ..datasets import Iterator
 from ._devices import device_name as _device_name
 from .left_out import Names
 
@@ -245,6 +246,83 @@ class OneDeviceStrategy(Strategy):
         super().__init__(_native._Strategy.mirrored([_device_name(device)], 0, False, False))
 
 
+class ParameterServerStrategy(Strategy):
+    """Asynchronous training: Variables live at parameter servers, and workers take the steps that a ClusterCoordinator
+    schedules. Every process that `gradus launch --servers`, or TF_CONFIG, describes runs the same program with the same
+    batches; one that is a parameter server serves here until the training ends, and then ends by SystemExit.
+
+    max_staleness: how many updates a worker's values may lack; the results are the same whichever workers are slow.
+    checkpoints: a directory from which a server that is started again goes on; checkpoint_steps: how often it writes all.
+    """
+
+    def __init__(self, cluster_resolver=None, variable_partitioner=None, *, max_staleness=0, checkpoints="",
+                 checkpoint_steps=100):
+        if variable_partitioner is not None:
+            raise ValueError("ParameterServerStrategy: a Variable is on one server as a whole: variable_partitioner is None")
+        made = _native._ParameterServers.make(max_staleness, os.fspath(checkpoints), checkpoint_steps)
+        if made is None:
+            raise SystemExit(0)
+        super().__init__(made)
+        self.cluster_resolver = cluster_resolver or TFConfigClusterResolver()
+
+
+class RemoteValue:
+    """The result of a step that some worker computes."""
+
+    def fetch(self):
+        """Results of single steps stay where they are computed: UnimplementedError."""
+        from .errors import UnimplementedError
+        raise UnimplementedError("RemoteValue.fetch: results of single steps stay at their workers; coordinator.join() gives "
+                                 "the loss of all steps since the last join")
+
+    get = fetch
+
+
+class ClusterCoordinator:
+    """Hands out steps to the workers of a ParameterServerStrategy."""
+
+    def __init__(self, strategy):
+        if not isinstance(strategy, ParameterServerStrategy):
+            raise ValueError(f"ClusterCoordinator: takes a ParameterServerStrategy, not a {type(strategy).__name__}")
+        self.strategy = strategy
+
+    def schedule(self, fn, args=None, kwargs=None):
+        """Some worker will run fn of these tensors, which are not divided, once; in the place of an iterator it receives one
+        with the next element alone. A tf.function is traced once for each size of batches, any other function at each
+        call."""
+        args = tuple(args or ())
+        iterators = [isinstance(each, Iterator) for each in args]
+        given = tuple(next(each) if taken else each for each, taken in zip(args, iterators))
+
+        def step(*given, **kwargs):
+            _stack().append(self.strategy)
+            before, _here.replica = _here.replica, ReplicaContext(self.strategy)
+            try:
+                return fn(*(iter([each]) if taken else each for each, taken in zip(given, iterators)), **kwargs)
+            finally:
+                _here.replica = before
+                _stack().pop()
+        step.__name__ = getattr(fn, "__name__", "step")
+        self.strategy._strategy.schedule(_steps.of(fn), step, given, dict(kwargs or {}))
+        return RemoteValue()
+
+    def join(self):
+        """Waits for all scheduled steps; then Variables have the servers' values. Gives the loss of all examples since the
+        last join, None if no step gave one; raises the error of a step."""
+        return self.strategy._strategy.join()
+
+    def done(self):
+        """False: join() waits."""
+        return False
+
+    def create_per_worker_dataset(self, dataset):
+        """The data set, or that of a function: all processes read the same one, and schedule() takes its elements in turn."""
+        return dataset(InputContext(self.strategy)) if callable(dataset) else dataset
+
+
+coordinator = Names("gradus.tensorflow.distribute.coordinator", ClusterCoordinator=ClusterCoordinator, RemoteValue=RemoteValue)
+
+
 class TFConfigClusterResolver:
     """The cluster that the variable TF_CONFIG describes."""
 
@@ -304,4 +382,5 @@ def is_within_step():
 cluster_resolver = Names(
     "gradus.tensorflow.distribute.cluster_resolver", TFConfigClusterResolver=TFConfigClusterResolver)
 experimental = Names(
-    "gradus.tensorflow.distribute.experimental", MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy)
+    "gradus.tensorflow.distribute.experimental", MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy,
+    ParameterServerStrategy=ParameterServerStrategy, coordinator=coordinator)

@@ -4,8 +4,6 @@ from ..errors import (DataLossError, DivergedError, InternalError, InvalidArgume
                       ResourceExhaustedError, UnavailableError)
 
 NotFoundError = UnavailableError
-FailedPreconditionError = InvalidArgumentError
-UnimplementedError = InvalidArgumentError
 
 
 class AlreadyExistsError(OpError, FileExistsError):
@@ -22,6 +20,14 @@ class CancelledError(OpError):
 
 class DeadlineExceededError(OpError, TimeoutError):
     """A time is over: nothing of the library raises it."""
+
+
+class FailedPreconditionError(OpError):
+    """Something is not in the state that an operation needs: nothing of the library raises it; InvalidArgumentError says so."""
+
+
+class UnimplementedError(OpError, NotImplementedError):
+    """There is no such operation: nothing of the library raises it; InvalidArgumentError says so."""
 
 
 class PermissionDeniedError(OpError, PermissionError):
@@ -43,6 +49,7 @@ DATA_LOSS, UNAUTHENTICATED = 15, 16
 _CODES = {OpError: UNKNOWN, InternalError: INTERNAL, DataLossError: DATA_LOSS, InvalidArgumentError: INVALID_ARGUMENT,
           OutOfRangeError: OUT_OF_RANGE, ResourceExhaustedError: RESOURCE_EXHAUSTED, UnavailableError: NOT_FOUND,
           AlreadyExistsError: ALREADY_EXISTS, AbortedError: ABORTED, CancelledError: CANCELLED,
+          FailedPreconditionError: FAILED_PRECONDITION, UnimplementedError: UNIMPLEMENTED,
           DeadlineExceededError: DEADLINE_EXCEEDED, PermissionDeniedError: PERMISSION_DENIED,
           UnauthenticatedError: UNAUTHENTICATED, UnknownError: UNKNOWN}
 for _class, _code in _CODES.items():

@@ -22,6 +22,35 @@ __all__ = ["ConcreteFunction", "cond", "case", "control_dependencies", "timestam
 
 # ---- tf.function
 
+class _Method(functools.partial):
+    """A compiled function as a method of an object; a partial, which C calls."""
+
+    __self__ = property(lambda self: self.args[0], doc="The object.")
+    __func__ = property(lambda self: self.func, doc="The function of the class.")
+
+    def __getattr__(self, name):
+        return getattr(self.func, name)
+
+    def get_concrete_function(self, *args, **kwargs):
+        """The function for these TensorSpecs, or for the specs of these tensors, with the object before them."""
+        specs = args or getattr(self.func, "input_signature", None) or ()
+        return _concrete(_with_name(
+            self.func.python_function, functools.partial(self.func.python_function, self.args[0])), specs, kwargs)
+
+
+def _with_name(f, partial):
+    """The partial, called as f is in messages."""
+    partial.__name__, partial.__doc__ = getattr(f, "__name__", "function"), f.__doc__
+    return partial
+
+
+def _as_method(self, instance, owner=None):
+    return self if instance is None else _Method(self, instance)
+
+
+Function.__get__ = _as_method
+
+
 class _WithSignature:
     """A function that is compiled for one signature: what is no tensor in the place of a spec becomes one. As a method it
     leaves out the object that it belongs to."""
@@ -31,12 +60,13 @@ class _WithSignature:
         self.python_function, self.input_signature = f, tuple(input_signature)
         self._compiled = _function(f, input_signature=nest.flatten(list(self.input_signature)))
         self.explain = self._compiled.explain
-        self._parameters = inspect.signature(f)
+        self._parameters = inspect.signature(f, follow_wrapped=False)
 
-    def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
+    __get__ = _as_method
 
     def __call__(self, *args, **kwargs):
+        if not kwargs and self._are_tensors(args):
+            return self._compiled(*args)
         try:
             bound = self._parameters.bind(*args, **kwargs)
         except TypeError as error:
@@ -47,6 +77,11 @@ class _WithSignature:
             given[before + i] = _as_spec(spec, given[before + i])
         return self._compiled(*given, **bound.kwargs)
 
+    def _are_tensors(self, args):
+        """True if all arguments are tensors, but for the object of a method: then nothing is left to be done with them."""
+        first = len(args) - len(self.input_signature)
+        return first in (0, 1) and all(type(arg) is _native.Tensor for arg in args[first:])
+
     def get_concrete_function(self, *args, **kwargs):
         """The function for its signature, or for these specs."""
         return _concrete(self.python_function, args or self.input_signature, kwargs)
@@ -56,7 +91,7 @@ class ConcreteFunction:
     """A function for one signature."""
 
     def __init__(self, f, specs, options):
-        self._call = _WithSignature(functools.wraps(f)(functools.partial(f, **options)) if options else f, specs)
+        self._call = _WithSignature(_with_name(f, functools.partial(f, **options)) if options else f, specs)
         self.name = getattr(f, "__name__", "function")
         self.structured_input_signature = (tuple(specs), dict(options))
         self.inputs = nest.flatten(list(specs))
@@ -64,6 +99,13 @@ class ConcreteFunction:
 
     def __call__(self, *args, **kwargs):
         return self._call(*args, **kwargs)
+
+    def __getattr__(self, name):
+        if name in ("graph", "variables", "trainable_variables", "captured_inputs", "outputs", "structured_outputs",
+                    "output_shapes", "output_dtypes"):
+            raise AttributeError(f"'ConcreteFunction' object has no attribute {name!r}: it is traced when it is first called; "
+                                 "explain() shows the program", name=name, obj=self)
+        raise AttributeError(f"'ConcreteFunction' object has no attribute {name!r}", name=name, obj=self)
 
     def __repr__(self):
         return f"<ConcreteFunction {self.name}{tuple(self.inputs)}>"
@@ -75,8 +117,11 @@ def _concrete(f, args, kwargs):
         if isinstance(arg, _native.TensorSpec):
             return arg
         return TensorSpec.from_tensor(convert_to_tensor(arg))
-    parameters = inspect.signature(f)
-    bound = parameters.bind(*args, **kwargs)
+    parameters = inspect.signature(f, follow_wrapped=False)
+    try:
+        bound = parameters.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{getattr(f, '__name__', 'function')}: get_concrete_function: {error}") from None
     specs, options = [], {}
     for name, value in bound.arguments.items():
         leaves = nest.flatten(value)

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from .. import _native, constant
+from .. import _native, bfloat16, constant
 from .dtypes import as_dtype
 from .errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from .examples import Example
@@ -156,7 +156,10 @@ def serialize_tensor(tensor, name=None):
 def parse_tensor(serialized, out_type, name=None):
     """The tensor of serialize_tensor's bytes."""
     try:
-        found = constant(np.load(_io.BytesIO(_bytes(serialized)), allow_pickle=False))
+        array = np.load(_io.BytesIO(_bytes(serialized)), allow_pickle=False)
+        if array.dtype.kind == "V" and as_dtype(out_type) == bfloat16:  # NumPy's format has no name for it
+            array = array.view(bfloat16.numpy)
+        found = constant(array)
     except (ValueError, EOFError) as error:
         raise _native.DataLossError(f"parse_tensor: {error}") from None
     if found.dtype != as_dtype(out_type):

@@ -22,7 +22,6 @@ bessel_i1(x)
 bessel_i1e(x)
 betainc(a, b, x)
 ceil(x)
-confusion_matrix(labels, predictions, num_classes, weights=None)
 cos(x)
 cosh(x)
 count_nonzero(input, axis=None, keepdims=None) = count_nonzero(x, axis, keepdims)
@@ -169,6 +168,14 @@ def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", n
     if weights is not None or maxlength is not None:
         raise ValueError("bincount: weights and maxlength are not offered: use unsorted_segment_sum with the weights")
     return ops.bincount(arr, minlength=minlength, dtype=dtype)
+
+
+def confusion_matrix(labels, predictions, num_classes=None, weights=None, dtype="int32", name=None):
+    """How often each class, a row, was predicted as each, a column. Without num_classes there are as many as the largest label
+    says, which a traced function does not know."""
+    if num_classes is None:
+        num_classes = 1 + max(int(ops.reduce_max(labels)), int(ops.reduce_max(predictions)))
+    return ops.cast(ops.confusion_matrix(labels, predictions, num_classes, weights), dtype)
 
 
 def scalar_mul(scalar, x, name=None):

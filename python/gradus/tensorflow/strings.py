@@ -49,14 +49,20 @@ def length(input, unit="BYTE", name=None):
 
 
 def substr(input, pos, len, unit="BYTE", name=None):
-    """len bytes, or characters, from pos on."""
+    """len bytes, or characters, from pos on; a pos below 0 counts from the end, and of a len below 0 all are taken.
+    InvalidArgumentError for a pos beyond the end."""
     array = _strings(input)._array
     starts, counts = (np.broadcast_to(np.asarray(n), array.shape) for n in (pos, len))
     made = np.empty(array.shape, object)
     for place in np.ndindex(array.shape):
         text = array[place].decode("utf-8", "replace") if unit == "UTF8_CHAR" else array[place]
-        begin = int(starts[place]) + (0 if starts[place] >= 0 else text.__len__())
-        part = text[begin:begin + int(counts[place])]
+        begin, size, count = int(starts[place]), text.__len__(), int(counts[place])
+        if not -size <= begin <= size:
+            from .errors import InvalidArgumentError
+            raise InvalidArgumentError(f"substr: pos {begin} is out of range for the string {array[place]!r}, of {size} "
+                                       f"{'characters' if unit == 'UTF8_CHAR' else 'bytes'}")
+        begin += size if begin < 0 else 0
+        part = text[begin:size if count < 0 else begin + count]
         made[place] = part.encode() if unit == "UTF8_CHAR" else part
     return StringTensor(made)
 
