@@ -85,13 +85,15 @@ def _by_default(activation, recurrent_activation):
 
 
 def _fused(op, inputs, mask, return_sequences, go_backwards, time_major, options):
-    """(last output, outputs, result) of a fused op, whose outputs are [time, batch, units] in the order of time."""
-    x = convert_to_tensor(inputs)
-    options = {name: value for name, value in options.items() if value is not None}
+    """(last output, outputs, result) of a fused op, whose outputs are [time, batch, units] in the order of time.
+
+    NotImplementedError for a mask, whereupon Keras calls rnn(): layers do not say whether masked outputs are zeros.
+    """
     if mask is not None:
-        mask = convert_to_tensor(mask, dtype="bool")
-        mask = mask if mask.ndim == 2 else ops.reshape(mask, mask.shape[:2])
-        options["mask"] = mask if time_major else _swapped(mask)
+        raise NotImplementedError
+    options = {name: value for name, value in options.items() if value is not None}
+    x = convert_to_tensor(inputs)
+    x = x if x.dtype.is_floating else ops.cast(x, options["kernel"].dtype)
     result = op(x if time_major else _swapped(x), reverse=go_backwards, **options)
     outputs = ops.reverse(result.sequence, [0]) if go_backwards else result.sequence
     last_output = outputs[-1]

@@ -232,6 +232,10 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
     return vectorized_map(fn, elems)
 
 
+def einsum(equation, *inputs, **options):
+    return ops.einsum(equation, [_convert(x) for x in inputs])
+
+
 def _same(x, name=None):
     return _convert(x)
 
@@ -242,7 +246,7 @@ _no_complex = dict.fromkeys(["complex", "angle"], _without("complex dtypes"))
 tf = _Within(
     facade, **{name: _names[name] for name in (
         "SparseTensor", "RaggedTensor", "shape", "size", "rank", "broadcast_dynamic_shape", "get_static_value",
-        "convert_to_tensor", "matmul", "map_fn", "vectorized_map", "while_loop")},
+        "convert_to_tensor", "matmul", "einsum", "map_fn", "vectorized_map", "while_loop")},
     cond=smart_cond, complex=_without("complex dtypes"), experimental=_Experimental,
     math=_Within(facade.math, conj=_same, real=_same, imag=ops.zeros_like, **_no_complex),
     dtypes=_Within(facade.dtypes, **_no_complex), linalg=_Within(facade.linalg, eig=_without("complex dtypes")),
