@@ -111,13 +111,17 @@ def while_loop(cond, body, loop_vars, maximum_iterations=None):
 
 
 def fori_loop(lower, upper, body_fun, init_val):
-    """body_fun(i, value) for i from lower, until upper, with the value of the one before."""
-    count = upper - lower if isinstance(lower, int) and isinstance(upper, int) else None
-    return while_loop(lambda i, _: i < upper, lambda i, value: (i + 1, body_fun(i, value)), (_tensor(lower), init_val),
-                      maximum_iterations=None if count is None else max(count, 0))[1]
+    """body_fun(i, value) for i from lower, until upper, with the value of the one before. i is int32, or has the dtype of
+    the value if that is of integers, so that both can be added."""
+    count = max(upper - lower, 0) if isinstance(lower, int) and isinstance(upper, int) else None
+    dtypes = {_tensor(leaf).dtype for leaf in tree.flatten(init_val)}
+    dtype = dtypes.pop() if len(dtypes) == 1 and isinstance(lower, int) else None
+    first = _tensor(lower, dtype if dtype is not None and dtype.is_integer else None)
+    return while_loop(lambda i, _: i < _tensor(upper, i.dtype), lambda i, value: (i + 1, body_fun(i, value)),
+                      (first, init_val), maximum_iterations=count)[1]
 
 
-class _Packed:
+class Packed:
     """Nests of tensors as one vector, or one matrix with a row for each, since the engine's loops take one tensor."""
 
     def __init__(self, nest, axis):
@@ -162,7 +166,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
     if xs is None and length is None:
         raise ValueError("Got no `xs` to scan over and `length` not provided.")
     count = int(length) if xs is None else tree.flatten(xs)[0].shape[0]
-    packed = None if xs is None else _Packed(xs, 1)
+    packed = None if xs is None else Packed(xs, 1)
     rows = ops.range(count, dtype="int32") if xs is None else packed.tensor
     first = tuple(_tensor(leaf) for leaf in tree.flatten(init))
     results = []
@@ -171,7 +175,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
         with _Scope():
             carry, result = f(tree.pack_sequence_as(init, state), None if xs is None else packed.unpacked(row))
         following = tuple(_tensor(leaf, before.dtype) for leaf, before in zip(tree.flatten(carry), first, strict=True))
-        results[:] = [None if result is None else _Packed(result, 0)]
+        results[:] = [None if result is None else Packed(result, 0)]
         return following, _nothing() if result is None else results[0].tensor
     last, stacked = gradus.scan(step, first, ops.reverse(rows, [0]) if reverse else rows)
     carry = tree.pack_sequence_as(init, last)
@@ -187,10 +191,10 @@ def map(f, xs):
 
 def vectorized_map(function, elements):
     """The stacked results of function of each row, as one batched program."""
-    packed, results = _Packed(elements, 1), []
+    packed, results = Packed(elements, 1), []
 
     def of_row(row):
-        results[:] = [_Packed(function(packed.unpacked(row)), 0)]
+        results[:] = [Packed(function(packed.unpacked(row)), 0)]
         return results[0].tensor
     stacked = gradus.vectorized_map(of_row, packed.tensor)
     return results[0].unpacked(stacked, (packed.tensor.shape[0],))

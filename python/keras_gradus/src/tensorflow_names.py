@@ -5,6 +5,7 @@ import types
 
 import gradus
 import gradus.tensorflow as facade
+import ml_dtypes
 import numpy as np
 from gradus import ops
 
@@ -211,6 +212,10 @@ def select(condlist, choicelist, default=0):
     return result
 
 
+def finfo(dtype):
+    return ml_dtypes.finfo(facade.as_dtype(dtype).numpy)
+
+
 def smart_cond(pred, true_fn=None, false_fn=None, name=None):
     from keras_gradus.src.loops import cond
     return cond(pred, true_fn, false_fn)
@@ -240,7 +245,7 @@ def _same(x, name=None):
     return _convert(x)
 
 
-_Experimental = types.SimpleNamespace(numpy=types.SimpleNamespace(select=select, finfo=np.finfo, iinfo=np.iinfo))
+_Experimental = types.SimpleNamespace(numpy=types.SimpleNamespace(select=select, finfo=finfo, iinfo=np.iinfo))
 _names = {name: value for name, value in globals().items() if not name.startswith("_") and callable(value)}
 _no_complex = dict.fromkeys(["complex", "angle"], _without("complex dtypes"))
 tf = _Within(

@@ -16,6 +16,8 @@ from keras.src.utils.python_utils import pythonify_logs
 
 from keras_gradus.src.ops.core import convert_to_numpy, convert_to_tensor
 
+# A new batch size makes a program, which is no reason to warn.
+warnings.filterwarnings("ignore", r"gradus: function .*\.(train|test|predict)_step has been traced")
 MOST_PROGRAMS = 1000  # batch sizes and kinds of data that a step keeps a program for
 
 
@@ -289,7 +291,8 @@ class _DatasetAdapter(DataAdapter):
 
     @property
     def num_batches(self):
-        return None
+        count = int(self._dataset.cardinality())
+        return None if count < 0 else count
 
     @property
     def batch_size(self):
