@@ -67,10 +67,8 @@ class ResizeMethod:
 
 
 def extract_patches(images, sizes, strides, rates, padding, name=None):
-    """Windows of images [n, h, w, c], as [n, rows, columns, window]: sizes and strides as [1, rows, columns, 1]."""
-    if list(rates) != [1, 1, 1, 1]:
-        raise ValueError("extract_patches: rates are 1")
-    return ops.extract_patches(images, list(sizes)[1:3], strides=list(strides)[1:3], padding=padding)
+    """Windows of images [n, h, w, c], as [n, rows, columns, window]: sizes, strides and rates as [1, rows, columns, 1]."""
+    return ops.extract_patches(images, list(sizes)[1:3], strides=list(strides)[1:3], rates=list(rates)[1:3], padding=padding)
 
 
 # ---- drawn at random: by the global seed, or by a seed of two numbers

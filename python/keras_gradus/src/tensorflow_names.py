@@ -237,6 +237,12 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
     return vectorized_map(fn, elems)
 
 
+def transpose(a, perm=None, conjugate=False, name="transpose"):
+    """Axes in another order; a vector or number as it is."""
+    a = _convert(a)
+    return a if a.ndim < 2 else ops.transpose(a, [int(i) for i in (range(a.ndim)[::-1] if perm is None else perm)])
+
+
 def einsum(equation, *inputs, **options):
     return ops.einsum(equation, [_convert(x) for x in inputs])
 
@@ -251,7 +257,7 @@ _no_complex = dict.fromkeys(["complex", "angle"], _without("complex dtypes"))
 tf = _Within(
     facade, **{name: _names[name] for name in (
         "SparseTensor", "RaggedTensor", "shape", "size", "rank", "broadcast_dynamic_shape", "get_static_value",
-        "convert_to_tensor", "matmul", "einsum", "map_fn", "vectorized_map", "while_loop")},
+        "convert_to_tensor", "matmul", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
     cond=smart_cond, complex=_without("complex dtypes"), experimental=_Experimental,
     math=_Within(facade.math, conj=_same, real=_same, imag=ops.zeros_like, **_no_complex),
     dtypes=_Within(facade.dtypes, **_no_complex), linalg=_Within(facade.linalg, eig=_without("complex dtypes")),

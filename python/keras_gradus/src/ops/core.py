@@ -40,7 +40,7 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     if dtype is None:
         return gradus.constant(x)
     dtype = standardize_dtype(dtype)
-    if "float" in dtype and not hasattr(x, "dtype"):
+    if dtype == "float64" and not hasattr(x, "dtype"):
         return gradus.constant(x, dtype)
     return cast(_number(x) if isinstance(x, int) else gradus.constant(x), dtype)
 

@@ -1,29 +1,11 @@
 """keras.ops of neural networks: Keras's, and those that are ops of the engine."""
-from gradus import nn as _nn, ops as _ops
+from gradus import nn as _nn
 from keras.src.backend.common.dtypes import result_type as _result_type
 
 from keras_gradus.src import keras_text
 from keras_gradus.src.ops.core import cast as _cast, convert_to_tensor as _convert
 
 keras_text.run(globals())
-
-
-def _over_all(op, x, axis):
-    """op along the axis, or over all elements where it is None."""
-    x = _convert(x)
-    return op(x, axis=axis) if axis is not None else _ops.reshape(op(_ops.reshape(x, [-1]), axis=-1), x.shape)
-
-
-def softmax(x, axis=-1):
-    return _over_all(_ops.softmax, x, axis)
-
-
-def log_softmax(x, axis=-1):
-    return _over_all(_ops.log_softmax, x, axis)
-
-
-def sigmoid(x):
-    return _ops.sigmoid(_convert(x))
 
 
 def _with_lengths(*lengths):
