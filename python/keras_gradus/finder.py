@@ -51,14 +51,21 @@ def with_branches(source, path):
                 alias.name = twin_name(alias.name)
             return node
 
+    def chooses_model(node):
+        """True for a branch that imports the model, or that answers for it: no other branch is for us."""
+        test = ast.unparse(node.test)
+        answers = test == f"self._backend == '{MODEL}'"
+        imports = any(isinstance(each, ast.ImportFrom) and f"{each.module}.".startswith(f"keras.src.backend.{MODEL}.")
+                      for each in node.body)
+        return answers or (imports and test.endswith(f" == '{MODEL}'"))
+
     class Branches(ast.NodeTransformer):
         count = 0
 
         def visit_If(self, node):
             self.generic_visit(node)
             test = node.test
-            if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and "backend" in ast.dump(test.left) and \
-                    isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value == MODEL:
+            if chooses_model(node):
                 alone = ast.If(test=test, body=node.body, orelse=[])
                 twin = Twin().visit(ast.parse(ast.unparse(ast.fix_missing_locations(alone))).body[0])
                 twin.orelse = node.orelse

@@ -54,6 +54,10 @@ class Branches(unittest.TestCase):
         text = ast.unparse(finder.with_branches(LISTS, "lists.py")[0])
         self.assertIn("elif backend() == 'numpy':\n    from keras.src.backend.numpy import *", text)
 
+    def test_what_other_backends_lack_is_not_copied(self):
+        tree, count = finder.with_branches("if backend.backend() == 'numpy':\n    warnings.warn('masks are ignored')\n", "x.py")
+        self.assertEqual((count, ast.unparse(tree).count("if")), (0, 1))
+
     def test_a_module_that_lists_nothing_counts_nothing(self):
         self.assertEqual(finder.with_branches("x = ('numpy', 'list')\nif mode() == 'numpy':\n    pass\n", "other.py")[1], 0)
 
