@@ -32,6 +32,13 @@ def at(name):
     return _EVERYWHERE if name.startswith("tensorflow.python") else _Experimental if name == "tensorflow.experimental" else tf
 
 
+def _sized(f):
+    """f(x, shape) that takes the arrays that shape() gives."""
+    def with_sizes(x, sizes, name=None):
+        return f(_convert(x), [int(size) for size in np.asarray(sizes).reshape(-1)])
+    return with_sizes
+
+
 # ---- kinds of tensors that there are none of
 
 class SparseTensor:
@@ -255,7 +262,7 @@ _Experimental = types.SimpleNamespace(numpy=types.SimpleNamespace(select=select,
 _names = {name: value for name, value in globals().items() if not name.startswith("_") and callable(value)}
 _no_complex = dict.fromkeys(["complex", "angle"], _without("complex dtypes"))
 tf = _Within(
-    facade, **{name: _names[name] for name in (
+    facade, reshape=_sized(ops.reshape), broadcast_to=_sized(ops.broadcast_to), tile=_sized(ops.tile), **{name: _names[name] for name in (
         "SparseTensor", "RaggedTensor", "shape", "size", "rank", "broadcast_dynamic_shape", "get_static_value",
         "convert_to_tensor", "matmul", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
     cond=smart_cond, complex=_without("complex dtypes"), experimental=_Experimental,

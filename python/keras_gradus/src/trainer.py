@@ -1,5 +1,6 @@
 """Training: a step, with model, loss, metrics and update, is one compiled function, whose state stays in Variables."""
 import functools
+import itertools
 import warnings
 
 import gradus
@@ -7,6 +8,8 @@ import numpy as np
 from gradus.tensorflow import GradientTape as _Tape
 from keras.src import callbacks as callbacks_module, optimizers as optimizers_module, tree
 from keras.src.backend import config
+from keras.src.backend.common import standardize_dtype
+from keras.src.backend.common.keras_tensor import KerasTensor
 from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
@@ -14,7 +17,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
-from keras_gradus.src.ops.core import convert_to_numpy, convert_to_tensor
+from keras_gradus.src.ops.core import compute_output_spec, convert_to_numpy, convert_to_tensor
 
 # A new batch size makes a program, which is no reason to warn.
 warnings.filterwarnings("ignore", r"gradus: function .*\.(train|test|predict)_step has been traced")
@@ -154,7 +157,7 @@ class GradusTrainer(base_trainer.Trainer):
         callbacks.on_epoch_begin(epoch)
         logs = {}
         with batches.catch_stop_iteration():
-            for begin, end, data in _steps(batches):
+            for begin, end, data in batches.steps():
                 callbacks.on_train_batch_begin(begin)
                 logs = self.train_function(data)
                 callbacks.on_train_batch_end(end, logs)
@@ -178,7 +181,7 @@ class GradusTrainer(base_trainer.Trainer):
         callbacks.on_test_begin()
         self.reset_metrics()
         logs = {}
-        for begin, end, data in _steps(batches):
+        for begin, end, data in batches.steps():
             callbacks.on_test_batch_begin(begin)
             logs = self.test_function(data)
             callbacks.on_test_batch_end(end, logs)
@@ -192,11 +195,12 @@ class GradusTrainer(base_trainer.Trainer):
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
         batches = _batches(x, batch_size=batch_size, steps_per_epoch=steps, steps_per_execution=self.steps_per_execution)
         callbacks = self._callback_list(callbacks, verbose, 1, batches)
+        self._build_for(_first_batch(self, batches))
         self.make_predict_function()
         self.stop_predicting = False
         callbacks.on_predict_begin()
         found = []
-        for begin, end, data in _steps(batches):
+        for begin, end, data in batches.steps():
             callbacks.on_predict_batch_begin(begin)
             outputs = self.predict_function(data)
             found.append(outputs)
@@ -237,8 +241,18 @@ class GradusTrainer(base_trainer.Trainer):
         logs = pythonify_logs(run([data]))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
+    def _build_for(self, data):
+        """Makes the weights of layers that are not built, which a traced step cannot. None is no data."""
+        if data is not None and not all(layer.built for layer in self._flatten_layers()):
+            x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
+            like = tree.map_structure(lambda leaf: None if leaf is None else KerasTensor(
+                tuple(leaf.shape), standardize_dtype(leaf.dtype)), x)
+            compute_output_spec(self._predicted, like, training=False)
+
     def predict_on_batch(self, x):
-        outputs = self.make_predict_function()([(tree.map_structure(_as_tensor, x),)])
+        data = (tree.map_structure(_as_tensor, x),)
+        self._build_for(data)
+        outputs = self.make_predict_function()([data])
         return tree.map_structure(convert_to_numpy, outputs)
 
 
@@ -309,23 +323,29 @@ class _DatasetAdapter(DataAdapter):
 
 def _batches(x, *args, **options):
     """The batches of an epoch, again and again."""
-    return EpochIterator(_DatasetAdapter(x) if isinstance(x, gradus.Dataset) else x, *args, **options)
+    return _Batches(_DatasetAdapter(x) if isinstance(x, gradus.Dataset) else x, *args, **options)
 
 
-def _steps(batches):
-    """(first step, last step, batches) for each execution. Keras up to 3.11 gives the first step alone."""
-    for *places, data in batches.enumerate_epoch():
-        yield places[0], places[-1] + (len(data) - 1 if len(places) == 1 else 0), data
+class _Batches(EpochIterator):
+    """Keras's iterator, whose first batch can be looked at: generators give it once."""
+    _begun = None
+
+    def first(self):
+        epoch = self.enumerate_epoch()
+        item = next(epoch, None)
+        if item is None:
+            raise ValueError("the data have no batch")
+        self._begun = itertools.chain([item], epoch)
+        return item[-1][0]
+
+    def steps(self):
+        """(first step, last step, batches) for each execution. Keras up to 3.11 gives the first step alone."""
+        epoch, self._begun = self._begun or self.enumerate_epoch(), None
+        for *places, data in epoch:
+            yield places[0], places[-1] + (len(data) - 1 if len(places) == 1 else 0), data
 
 
 def _first_batch(model, batches):
-    """A batch for Keras to build what is not built yet; None where all is. The data begin again afterwards."""
+    """A batch for Keras to build what is not built yet; None where all is."""
     parts = [*model._flatten_layers(), model._compile_metrics, model._compile_loss]
-    if all(part is None or part.built for part in parts):
-        return None
-    for *_, data in batches.enumerate_epoch():
-        break
-    else:
-        raise ValueError("the data have no batch")
-    batches.reset()
-    return data[0]
+    return None if all(part is None or part.built for part in parts) else batches.first()

@@ -66,6 +66,21 @@ class Fit(unittest.TestCase):
             found = losses(classifier(), data, None, batch_size=None, **options)
             np.testing.assert_allclose(found, want, rtol=1e-6, err_msg=type(data).__name__)
 
+    def test_no_batch_of_a_generator_is_lost(self):
+        class First(keras.Model):  # which is built by the first batch
+            def build(self, shape):
+                self.scale = self.add_weight(shape=(), initializer="ones")
+
+            def call(self, x):
+                return x * self.scale
+        model = First()
+        model.compile("sgd", "mse", steps_per_execution=3)
+        rows = np.arange(8, dtype="float32").reshape(8, 1)
+        found = model.predict(((row[None],) for row in rows), verbose=0)
+        np.testing.assert_array_equal(found, rows)
+        found = First().predict(gradus.data.from_tensor_slices(rows).batch(3), verbose=0)
+        np.testing.assert_array_equal(found, rows)
+
     def test_a_step_is_traced_once_for_each_batch_size_of_any_number(self):
         traces = []
 

@@ -1,7 +1,5 @@
 """keras.ops of mathematics: Keras's, and transforms, whose complex numbers are pairs of tensors there and pairs in the
 last axis here."""
-import functools as _functools
-
 from gradus import ops as _ops
 
 from keras_gradus.src import keras_text
@@ -92,30 +90,42 @@ def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=
 
 
 def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="hann", center=True):
-    """The signal whose frames these are, weighted by the windows that cover each place."""
+    """The signal whose frames these are: windowed again, and divided by the sum of squares of all windows over a place."""
     from gradus.tensorflow import signal
     pair = _pair(x)
-    windowed = _window(window, sequence_length, fft_length, pair.dtype)
     frames = _ops.irfft(pair, fft_length)
-    add = _functools.partial(signal.overlap_and_add, frame_step=sequence_stride)
-    weight = _ops.broadcast_to(windowed * windowed, frames.shape[-2:]) if window is not None else None
-    summed = add(frames * windowed) if window is not None else add(frames)
-    if weight is not None:
-        weight = add(weight)
-        summed = summed / _ops.where(weight > 1e-10, weight, _ops.ones_like(weight))
+    if window is not None:
+        frames = frames * _inverse(_window(window, sequence_length, fft_length, pair.dtype), sequence_stride)
+    summed = signal.overlap_and_add(frames, sequence_stride)
     start = fft_length // 2 if center else 0
     end = start + length if length is not None else summed.shape[-1] - (fft_length // 2 if center else 0)
     return summed[..., start:end]
 
 
-def _with_count(segment):
-    """A segment's function whose number of segments may be left out: one more than the largest id."""
+def _inverse(window, stride):
+    """The window divided by the sum of squares of those that lie over each of its places, one every `stride` places."""
+    count = window.shape[0]
+    overlaps = -(-count // stride)
+    squares = _ops.pad(window * window, [(0, overlaps * stride - count)])
+    total = _ops.reduce_sum(_ops.reshape(squares, [overlaps, stride]), axis=0)
+    return window / _ops.tile(total, [overlaps])[:count]
+
+
+def _with_count(name, of_none=None):
+    """A segment's function whose number of segments may be left out: one more than the largest id. of_none is what a
+    segment of floats without elements has, if it is not the op's value."""
+    segment = getattr(_ops, f"unsorted_segment_{name}")
+
     def of_segments(data, segment_ids, num_segments=None, sorted=False):
-        ids = _cast(_convert(segment_ids), "int32")
+        data, ids = _convert(data), _cast(_convert(segment_ids), "int32")
         count = int(_ops.reduce_max(ids)) + 1 if num_segments is None else int(num_segments)
-        return segment(_convert(data), ids, count)
+        result = segment(data, ids, count)
+        if of_none is None or not data.dtype.is_floating:
+            return result
+        is_empty = _ops.equal(_ops.unsorted_segment_sum(_ops.ones_like(data), ids, count), 0)
+        return _ops.where(is_empty, _convert(of_none, dtype=data.dtype), result)
     return of_segments
 
 
-segment_sum, segment_max, segment_min, segment_prod = (
-    _with_count(getattr(_ops, f"unsorted_segment_{name}")) for name in ("sum", "max", "min", "prod"))
+segment_sum, segment_prod = _with_count("sum"), _with_count("prod")
+segment_max, segment_min = _with_count("max", -float("inf")), _with_count("min", float("inf"))
