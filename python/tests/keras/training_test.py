@@ -220,6 +220,14 @@ class Values(unittest.TestCase):
             y = gradus.ops.reduce_sum(gradus.ops.square(v))
         np.testing.assert_array_equal(tape.gradient(y, v._value), [0, 2, 4])
 
+    def test_sizes_and_axes_may_be_computed(self):
+        x = np.arange(6, dtype="float32").reshape(2, 3)
+        np.testing.assert_array_equal(ops.flip(x), np.flip(x))
+        np.testing.assert_allclose(ops.softmax(x, axis=None), np.exp(x) / np.exp(x).sum(), rtol=1e-5)
+        auc = keras.metrics.AUC()
+        auc.update_state([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        self.assertAlmostEqual(float(auc.result()), 0.75, places=2)
+
     def test_random_numbers_follow_from_their_seed(self):
         draws = [keras.random.normal((1000,), mean=1.0, stddev=2.0, seed=3).numpy() for _ in range(2)]
         np.testing.assert_array_equal(*draws)
