@@ -262,7 +262,8 @@ _Experimental = types.SimpleNamespace(numpy=types.SimpleNamespace(select=select,
 _names = {name: value for name, value in globals().items() if not name.startswith("_") and callable(value)}
 _no_complex = dict.fromkeys(["complex", "angle"], _without("complex dtypes"))
 tf = _Within(
-    facade, **{name: _sized(getattr(ops, name)) for name in ("reshape", "broadcast_to", "tile", "reverse")}, **{name: _names[name] for name in (
+    facade, **{name: _sized(getattr(ops, name)) for name in ("reshape", "broadcast_to", "tile", "reverse")},
+    **{name: _names[name] for name in (
         "SparseTensor", "RaggedTensor", "shape", "size", "rank", "broadcast_dynamic_shape", "get_static_value",
         "convert_to_tensor", "matmul", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
     cond=smart_cond, complex=_without("complex dtypes"), experimental=_Experimental,
