@@ -39,6 +39,13 @@ def _sized(f):
     return with_sizes
 
 
+def _windowed(f):
+    """A window of a length that is a number or a tensor of a known value."""
+    def of_length(window_length, *args, **kwargs):
+        return f(int(window_length), *args, **kwargs)
+    return of_length
+
+
 # ---- kinds of tensors that there are none of
 
 class SparseTensor:
@@ -266,6 +273,9 @@ tf = _Within(
     **{name: _names[name] for name in (
         "SparseTensor", "RaggedTensor", "shape", "size", "rank", "broadcast_dynamic_shape", "get_static_value",
         "convert_to_tensor", "matmul", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
+    signal=_Within(facade.signal, **{name: _windowed(getattr(facade.signal, name)) for name in (
+        "hamming_window", "hann_window", "kaiser_window")}),
+    slice=lambda x, begin, size, name=None: ops.slice(_convert(x), [int(i) for i in begin], [int(n) for n in size]),
     cond=smart_cond, complex=_without("complex dtypes"), experimental=_Experimental,
     math=_Within(facade.math, conj=_same, real=_same, imag=ops.zeros_like, **_no_complex),
     dtypes=_Within(facade.dtypes, **_no_complex), linalg=_Within(facade.linalg, eig=_without("complex dtypes")),
