@@ -42,11 +42,13 @@ def image_gradients(image):
 
 def resize(images, size, method="bilinear", preserve_aspect_ratio=False, antialias=False, name=None):
     """Images of another size."""
+    antialias = antialias and method not in ("nearest", "area")  # which look at no wider window
     return ops.resize(images, size, method=method, preserve_aspect_ratio=preserve_aspect_ratio, antialias=antialias)
 
 
 def resize_with_pad(image, target_height, target_width, method="bilinear", antialias=False):
     """Images of another size, whose sides keep their ratio, with zeros around them."""
+    antialias = antialias and method not in ("nearest", "area")
     return ops.resize_with_pad(image, target_height, target_width, method=method, antialias=antialias)
 
 

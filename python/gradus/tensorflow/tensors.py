@@ -21,7 +21,6 @@ broadcast_to(input, shape) = broadcast_to(x, shape)
 cast(x, dtype)
 concat(values, axis) = concat(parts, axis)
 expand_dims(input, axis) = expand_dims(x, axis)
-gather(params, indices, validate_indices=None, axis=None, batch_dims=0) = gather(x, indices, -, axis, batch_dims)
 gather_nd(params, indices, batch_dims=0) = gather_nd(x, indices, batch_dims)
 reshape(tensor, shape) = reshape(x, shape)
 reverse(tensor, axis) = reverse(x, axis)
@@ -123,6 +122,12 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
         except (TypeError, ValueError):
             pass  # a hint binds nothing
     return _constant(value, dtype)
+
+
+def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
+    """The slices of `params` at the indices along an axis, by default the first one behind the batch dimensions."""
+    batch_dims = batch_dims if batch_dims >= 0 else batch_dims + len(convert_to_tensor(indices).shape)
+    return ops.gather(params, indices, axis=batch_dims if axis is None else axis, batch_dims=batch_dims)
 
 
 def identity(input, name=None):

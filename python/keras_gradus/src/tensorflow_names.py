@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 from gradus import ops
 
+from keras_gradus.src.projections import projected
+
 
 def _convert(x):
     from keras_gradus.src.ops.core import convert_to_tensor
@@ -208,7 +210,6 @@ def matmul(a, b, transpose_a=False, transpose_b=False, output_type=None, **spars
     return ops.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
-
 def bucketize(input, boundaries, name=None):
     """The number of boundaries that are at most each element."""
     x = _convert(input)
@@ -283,7 +284,7 @@ tf = _Within(
         name: _names[name] for name in (
             "convolution", "conv1d", "depthwise_conv2d", "separable_conv2d", "conv_transpose", "max_pool", "avg_pool", "pool",
             "bias_add", "batch_normalization", "depth_to_space", "space_to_depth")}),
-    raw_ops=types.SimpleNamespace(Bucketize=bucketize), ragged=types.SimpleNamespace(), sparse=_Refusing("sparse tensors"),
+    raw_ops=types.SimpleNamespace(Bucketize=bucketize, ImageProjectiveTransformV3=projected), ragged=types.SimpleNamespace(), sparse=_Refusing("sparse tensors"),
     __internal__=types.SimpleNamespace(EagerTensor=gradus.Tensor, smart_cond=types.SimpleNamespace(smart_cond=smart_cond)))
 tf.nn.conv2d = tf.nn.conv3d = convolution
 # Modules within TensorFlow that Keras names: a function of tf.math, and a module that only sparse tensors need.
