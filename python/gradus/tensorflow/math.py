@@ -28,7 +28,6 @@ ceil(x)
 confusion_matrix(labels, predictions, num_classes, weights=None)
 cos(x)
 cosh(x)
-count_nonzero(input, axis=None, keepdims=None) = count_nonzero(x, axis, keepdims)
 cumprod(x, axis=0, exclusive=False, reverse=False)
 cumsum(x, axis=0, exclusive=False, reverse=False)
 cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False)
@@ -165,6 +164,11 @@ def argmax(input, axis=None, output_type=int64, name=None):
 def argmin(input, axis=None, output_type=int64, name=None):
     """The place of the smallest element along an axis, by default the first one."""
     return ops.argmin(input, axis=0 if axis is None else axis, output_type=output_type)
+
+
+def count_nonzero(input, axis=None, keepdims=False, dtype=int64, name=None):
+    """The number of elements that are not zero."""
+    return ops.cast(ops.count_nonzero(input, axis=axis, keepdims=bool(keepdims)), as_dtype(dtype))
 
 
 def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", name=None, axis=None, binary_output=False):

@@ -1,5 +1,4 @@
 """Training: a step, with model, loss, metrics and update, is one compiled function, whose state stays in Variables."""
-import functools
 import itertools
 import warnings
 
@@ -17,11 +16,11 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
+from keras_gradus.src.epochs import Step, all_of, first_rows, progress, whole_arrays
 from keras_gradus.src.ops.core import compute_output_spec, convert_to_numpy, convert_to_tensor
 
 # A new batch size makes a program, which is no reason to warn.
 warnings.filterwarnings("ignore", r"gradus: function .*\.(train|test|predict)_step has been traced")
-MOST_PROGRAMS = 1000  # batch sizes and kinds of data that a step keeps a program for
 
 
 def _value_and_gradients(loss_of, variables):
@@ -82,29 +81,19 @@ class GradusTrainer(base_trainer.Trainer):
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
         return self._predicted(x, training=False)
 
-    def _step(self, name):
-        """A step as a function of the data, compiled unless run_eagerly says otherwise."""
-        def step(data):
-            return getattr(self, name)(data)
-        step.__name__ = name
-        if self.run_eagerly:
-            return lambda data: step(tree.map_structure(_eager, data))
-        compiled = gradus.function(step, name=f"{self.name}.{name}", open_sizes=False, max_variants=MOST_PROGRAMS)
-        return lambda data: compiled(tree.map_structure(_taken, data))
-
     def make_train_function(self, force=False):
         if self.train_function is None or force:
-            self.train_function = functools.partial(_last_of, self._step("train_step"))
+            self.train_function = Step(self, "train_step")
         return self.train_function
 
     def make_test_function(self, force=False):
         if self.test_function is None or force:
-            self.test_function = functools.partial(_last_of, self._step("test_step"))
+            self.test_function = Step(self, "test_step")
         return self.test_function
 
     def make_predict_function(self, force=False):
         if self.predict_function is None or force:
-            self.predict_function = functools.partial(_all_of, self._step("predict_step"))
+            self.predict_function = Step(self, "predict_step", all_of)
         return self.predict_function
 
     # ---- loops
@@ -155,6 +144,15 @@ class GradusTrainer(base_trainer.Trainer):
         """The logs of an epoch."""
         self.reset_metrics()
         callbacks.on_epoch_begin(epoch)
+        whole = batches.whole(self.train_function, callbacks, "train")
+        if whole is not None:
+            logs = whole.logs(progress(callbacks, "train"), lambda: self.stop_training)
+        else:
+            logs = self._logs_of_batches(batches, callbacks)
+        return pythonify_logs(self._get_metrics_result_or_logs(logs))
+
+    def _logs_of_batches(self, batches, callbacks):
+        """The logs of the last step of an epoch, which calls callbacks for each batch."""
         logs = {}
         with batches.catch_stop_iteration():
             for begin, end, data in batches.steps():
@@ -163,7 +161,7 @@ class GradusTrainer(base_trainer.Trainer):
                 callbacks.on_train_batch_end(end, logs)
                 if self.stop_training:
                     break
-        return pythonify_logs(self._get_metrics_result_or_logs(logs))
+        return logs
 
     @traceback_utils.filter_traceback
     def evaluate(self, x=None, y=None, batch_size=None, verbose="auto", sample_weight=None, steps=None, callbacks=None,
@@ -180,6 +178,16 @@ class GradusTrainer(base_trainer.Trainer):
         self.stop_evaluating = False
         callbacks.on_test_begin()
         self.reset_metrics()
+        whole = batches.whole(self.test_function, callbacks, "test")
+        if whole is not None:
+            logs = whole.logs(progress(callbacks, "test"), lambda: self.stop_evaluating)
+        else:
+            logs = self._test_logs_of_batches(batches, callbacks)
+        logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
+        callbacks.on_test_end(logs)
+        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+    def _test_logs_of_batches(self, batches, callbacks):
         logs = {}
         for begin, end, data in batches.steps():
             callbacks.on_test_batch_begin(begin)
@@ -187,9 +195,7 @@ class GradusTrainer(base_trainer.Trainer):
             callbacks.on_test_batch_end(end, logs)
             if self.stop_evaluating:
                 break
-        logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
-        callbacks.on_test_end(logs)
-        return logs if return_dict else self._flatten_metrics_in_order(logs)
+        return logs
 
     @traceback_utils.filter_traceback
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
@@ -258,32 +264,8 @@ class GradusTrainer(base_trainer.Trainer):
 
 # ---- data
 
-def _taken(leaf):
-    """A leaf of the data as the compiled step takes it: what has no dtype is a tensor, too."""
-    return leaf if leaf is None or hasattr(leaf, "dtype") else _as_tensor(leaf)
-
-
 def _as_tensor(leaf):
     return leaf if leaf is None or isinstance(leaf, np.ndarray) else convert_to_tensor(leaf)
-
-
-def _eager(leaf):
-    return None if leaf is None else convert_to_tensor(leaf)
-
-
-def _last_of(step, batches):
-    """The logs of the last of several batches, each of which takes a step."""
-    for data in batches:
-        logs = step(data)
-    return logs
-
-
-def _all_of(step, batches):
-    """The outputs of several batches, as those of one."""
-    found = [step(data) for data in batches]
-    if len(found) == 1:
-        return found[0]
-    return tree.map_structure(lambda *parts: gradus.ops.concat(list(parts), 0), *found)
 
 
 def _limited(epochs):
@@ -329,8 +311,20 @@ def _batches(x, *args, **options):
 class _Batches(EpochIterator):
     """Keras's iterator, whose first batch can be looked at: generators give it once."""
     _begun = None
+    _whole = None
+
+    def whole(self, step, callbacks, kind):
+        """The arrays for a loop over numbers, or None; found once for a step."""
+        if self._begun is not None:
+            return None
+        if self._whole is None or self._whole[0] is not step:
+            self._whole = step, whole_arrays(step, self, callbacks, kind)
+        return self._whole[1]
 
     def first(self):
+        rows = first_rows(self.data_adapter)
+        if rows is not None:
+            return rows
         epoch = self.enumerate_epoch()
         item = next(epoch, None)
         if item is None:

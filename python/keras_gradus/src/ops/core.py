@@ -51,8 +51,12 @@ def _number(x):
 
 
 def convert_to_numpy(x):
-    """An array that may be written."""
-    return np.array(x if is_tensor(x) or isinstance(x, np.ndarray) else convert_to_tensor(x))
+    """An array that may be written. Texts, of which there are no tensors, are an array of texts."""
+    if is_tensor(x) or isinstance(x, np.ndarray):
+        return np.array(x)
+    if any(isinstance(leaf, (str, bytes)) for leaf in tree.flatten(x)):
+        return np.array(x)
+    return np.array(convert_to_tensor(x))
 
 
 def cast(x, dtype):
