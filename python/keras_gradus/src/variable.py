@@ -1,9 +1,31 @@
 """keras.Variable on a Variable of this engine."""
+import threading
+
 import gradus
 from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 from keras_gradus.src.ops.core import convert_to_numpy, convert_to_tensor
+
+
+def _computed(make):
+    """make(), a tensor of numbers also while this thread traces a function: layers are often built by their first call.
+    Another thread traces nothing."""
+    if not gradus.ops.zeros([]).is_symbolic:
+        return make()
+    found = []
+
+    def run():
+        try:
+            found.append(make().numpy())
+        except BaseException as error:  # noqa: BLE001, which the caller gets
+            found.append(error)
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return found[0]
 
 
 class Variable(KerasVariable):
@@ -14,7 +36,7 @@ class Variable(KerasVariable):
             convert_to_tensor(value, dtype=self._dtype), self.name, bool(self.trainable))
 
     def _initialize_with_initializer(self, initializer):
-        self._initialize(initializer(self._shape, dtype=self._dtype))
+        self._initialize(_computed(lambda: initializer(self._shape, dtype=self._dtype)))
 
     def _deferred_initialize(self):
         if self._value is not None:
@@ -41,6 +63,9 @@ class Variable(KerasVariable):
 
     def __gradus_tensor__(self):
         return self.value
+
+    def __gradus_variable__(self):
+        return self._value
 
     def __array__(self, dtype=None, copy=None):
         array = convert_to_numpy(self.value)

@@ -24,8 +24,14 @@ IS_THREAD_SAFE = True
 
 
 def is_tensor(x):
-    """True for the engine's tensors and Variables."""
-    return isinstance(x, (gradus.Tensor, gradus.Variable))
+    """True for the engine's tensors and Variables. Keras reads sizes as numbers: a function that is traced with open sizes
+    learns here that it needs them, and is traced for each size."""
+    if isinstance(x, gradus.Tensor):
+        if x.is_symbolic:
+            for size in x.shape:
+                int(size)
+        return True
+    return isinstance(x, gradus.Variable)
 
 
 def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
