@@ -92,7 +92,6 @@ reduce_std(input_tensor, axis=None, keepdims=False) = reduce_std(x, axis, keepdi
 reduce_sum(input_tensor, axis=None, keepdims=False) = reduce_sum(x, axis, keepdims)
 reduce_variance(input_tensor, axis=None, keepdims=False) = reduce_variance(x, axis, keepdims)
 rint(x)
-round(x)
 rsqrt(x)
 segment_max(data, segment_ids) = segment_max(x, segments)
 segment_mean(data, segment_ids) = segment_mean(x, segments)
@@ -207,6 +206,11 @@ def _bins(arr, least, most):
 
 def _product(sizes):
     return int(np.prod(sizes, dtype=np.int64))
+
+
+def round(x, name=None):
+    """The nearest whole numbers; halves go to the even one. Integers are as they are."""
+    return convert_to_tensor(x) if _is_integer(x) else ops.round(x)
 
 
 def scalar_mul(scalar, x, name=None):

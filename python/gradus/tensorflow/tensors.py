@@ -185,6 +185,8 @@ def linspace(start, stop, num, name=None, axis=0):
     if not is_tensor(start) and not is_tensor(stop):
         return ops.linspace(float(start), float(stop), num)
     start, stop = convert_to_tensor(start), convert_to_tensor(stop)
+    if num == 0:
+        return ops.stack([start + stop], axis)[(builtins.slice(None),) * (axis % (start.ndim + 1)) + (builtins.slice(0, 0),)]
     parts = [start + (stop - start) * (i / max(num - 1, 1)) for i in builtins.range(num)]
     return ops.stack(parts, axis)
 

@@ -34,17 +34,18 @@ def at(name):
     return _EVERYWHERE if name.startswith("tensorflow.python") else _Experimental if name == "tensorflow.experimental" else tf
 
 
-def _sized(f):
+def _sized(f, x_name, sizes_name):
     """f(x, shape) or f(x, axes) that takes the arrays that shape() gives, and tensors of known values."""
-    def with_sizes(x, sizes, name=None):
+    def with_sizes(*args, name=None, **named):
+        x, sizes = (*args, *(named.pop(each) for each in (x_name, sizes_name) if each in named))
         return f(_convert(x), [int(size) for size in np.asarray(sizes).reshape(-1)])
     return with_sizes
 
 
 def _windowed(f):
-    """A window of a length that is a number or a tensor of a known value."""
-    def of_length(window_length, *args, **kwargs):
-        return f(int(window_length), *args, **kwargs)
+    """A window whose length and shape are numbers or tensors of known values."""
+    def of_length(window_length, *args, beta=None, **kwargs):
+        return f(int(window_length), *args, **kwargs, **({} if beta is None else {"beta": float(beta)}))
     return of_length
 
 
@@ -202,8 +203,10 @@ def stateless_dropout(x, rate, seed, rng_alg="auto_select", noise_shape=None, na
 
 # ---- others
 
-def matmul(a, b, transpose_a=False, transpose_b=False, output_type=None, **sparse):
-    """The product, of int8 also as int32."""
+def matmul(a, b, transpose_a=False, transpose_b=False, adjoint_a=False, adjoint_b=False, a_is_sparse=False, b_is_sparse=False,
+           output_type=None, name=None):
+    """The product, of int8 also as int32. Numbers are real, so that an adjoint is a transpose."""
+    transpose_a, transpose_b = transpose_a or adjoint_a, transpose_b or adjoint_b
     a, b = _convert(a), _convert(b)
     if output_type is not None:
         a, b = ops.cast(a, output_type), ops.cast(b, output_type)
@@ -266,19 +269,32 @@ def _same(x, name=None):
     return _convert(x)
 
 
+def angle(input, name=None):
+    """0 for a real number, pi for a negative one."""
+    x = _convert(input)
+    return ops.where(ops.less(x, 0), ops.cast(gradus.constant(np.pi), x.dtype), ops.multiply(x, 0))
+
+
+def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32", name=None):
+    """The identity, of sizes that are numbers or tensors of known values."""
+    return facade.eye(int(num_rows), None if num_columns is None else int(num_columns), batch_shape, dtype)
+
+
 _Experimental = types.SimpleNamespace(numpy=types.SimpleNamespace(select=select, finfo=finfo, iinfo=np.iinfo))
 _names = {name: value for name, value in globals().items() if not name.startswith("_") and callable(value)}
-_no_complex = dict.fromkeys(["complex", "angle"], _without("complex dtypes"))
+_no_complex = {"complex": _without("complex dtypes")}
 tf = _Within(
-    facade, **{name: _sized(getattr(ops, name)) for name in ("reshape", "broadcast_to", "tile", "reverse")},
+    facade, **{name: _sized(getattr(ops, name), *named) for name, named in {
+        "reshape": ("tensor", "shape"), "broadcast_to": ("input", "shape"), "tile": ("input", "multiples"),
+        "reverse": ("tensor", "axis")}.items()},
     **{name: _names[name] for name in (
         "SparseTensor", "RaggedTensor", "shape", "size", "rank", "broadcast_dynamic_shape", "get_static_value",
-        "convert_to_tensor", "matmul", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
+        "convert_to_tensor", "eye", "matmul", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
     signal=_Within(facade.signal, **{name: _windowed(getattr(facade.signal, name)) for name in (
         "hamming_window", "hann_window", "kaiser_window")}),
     slice=lambda x, begin, size, name=None: ops.slice(_convert(x), [int(i) for i in begin], [int(n) for n in size]),
     cond=smart_cond, complex=_without("complex dtypes"), experimental=_Experimental,
-    math=_Within(facade.math, conj=_same, real=_same, imag=ops.zeros_like, **_no_complex),
+    math=_Within(facade.math, angle=angle, conj=_same, real=_same, imag=ops.zeros_like, **_no_complex),
     dtypes=_Within(facade.dtypes, **_no_complex), linalg=_Within(facade.linalg, eig=_without("complex dtypes")),
     nn=_Within(facade.nn, experimental=types.SimpleNamespace(stateless_dropout=stateless_dropout), **{
         name: _names[name] for name in (

@@ -62,7 +62,7 @@ def ready(file, results):
 def run(file, results):
     """{outcome: count} of a file's tests."""
     name = str(file.relative_to(TESTS))
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "ignore", "--no-header", "--tb=short", "-p", "no:cacheprovider",
+    command = [sys.executable, "-m", "pytest", "-q", "-W", "ignore", "--no-header", "--tb=native", "-p", "no:cacheprovider",
                "-p", "conftest", "--import-mode=importlib", str(ready(file, results))]
     log = results / (name.replace("/", "_") + ".log")
     path = f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
