@@ -2,7 +2,7 @@
 
 RESULTS is a folder. It gets a log of each file and results.json with its counts; files that are in it are not run again,
 but with --again. Names are as within keras/src; @LIST is a file of them; without names all tests run. A test that lists
-the backends gets this one. Tests in excluded_tests.txt are left out. The exit status is 1 if a test failed.
+the backends gets this one. Tests in excluded_tests.txt are left out, whole files and folders too. The exit status is 1 if a test failed.
 """
 import ast
 import importlib.util
@@ -18,7 +18,7 @@ from keras_gradus import finder
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS = pathlib.Path(importlib.util.find_spec("keras").origin).parent / "src"
 MOST_SECONDS = 3600
-FINE = {"passed", "skipped", "deselected", "xfailed", "warning"}
+FINE = {"passed", "skipped", "deselected", "xfailed", "xpassed", "warning", "excluded"}
 
 
 class Devices(ast.NodeTransformer):
@@ -47,6 +47,12 @@ def files_of(names):
         yield from [place] if place.is_file() else sorted(place.rglob("*_test.py"))
 
 
+def is_excluded(name):
+    """True for a file that is left out as a whole."""
+    lines = (HERE / "excluded_tests.txt").read_text().splitlines()
+    return any(line == name or line.endswith("/") and name.startswith(line) for line in lines)
+
+
 def ready(file, results):
     """The file to run: a copy if it lists the backends."""
     tree, count = finder.with_branches(file.read_text(), str(file))
@@ -62,6 +68,8 @@ def ready(file, results):
 def run(file, results):
     """{outcome: count} of a file's tests."""
     name = str(file.relative_to(TESTS))
+    if is_excluded(name):
+        return {"excluded": 1}
     command = [sys.executable, "-m", "pytest", "-q", "-W", "ignore", "--no-header", "--tb=native", "-p", "no:cacheprovider",
                "-p", "conftest", "--import-mode=importlib", str(ready(file, results))]
     log = results / (name.replace("/", "_") + ".log")
