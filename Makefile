@@ -40,6 +40,14 @@ package: setup
 xla-plugin:
 	@tools/xla_plugin.sh
 
+# All of Keras's own tests, by file; a second call goes on with the files that have not run. Some: KERAS_TESTS="layers saving"
+.PHONY: test-keras
+test-keras: setup
+	@tools/setup.sh python
+	cmake --preset release -DGRADUS_PYTHON=ON
+	cmake --build build/release -j $(JOBS) --target gradus_python_package
+	tools/keras_suite.sh $(KERAS_TESTS)
+
 # What takes longer: the remaining tests, the sanitizers, the fuzz targets.
 test-full: setup-full package
 	$(if $(filter ON,$(PYTHON_PACKAGE)),@tools/setup.sh python && cmake --preset release)

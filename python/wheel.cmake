@@ -11,10 +11,14 @@ install(TARGETS gradus_python LIBRARY DESTINATION gradus COMPONENT own_abi EXCLU
 if(TARGET gradus_python_abi3)
   install(TARGETS gradus_python_abi3 LIBRARY DESTINATION gradus COMPONENT stable_abi EXCLUDE_FROM_ALL)
 endif()
-foreach(file ${modules} ${generated_stubs})
-  get_filename_component(folder gradus/${file} DIRECTORY)
-  install(FILES ${package}/${file} DESTINATION ${folder} COMPONENT wheel EXCLUDE_FROM_ALL)
+set(packaged_stubs ${generated_stubs})
+list(TRANSFORM packaged_stubs PREPEND gradus/)
+foreach(file ${modules} ${packaged_stubs})
+  get_filename_component(folder ${file} DIRECTORY)
+  install(FILES ${PROJECT_BINARY_DIR}/python/${file} DESTINATION ${folder} COMPONENT wheel EXCLUDE_FROM_ALL)
 endforeach()
+# Python runs a .pth as it starts: Keras then finds the backend by KERAS_BACKEND=gradus alone.
+install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/keras_gradus.pth DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL)
 
 if(NOT TARGET gradus_command OR NOT GRADUS_INSTALL)
   message(STATUS "gradus: no wheel, which needs GRADUS_COMMAND and GRADUS_INSTALL")

@@ -11,6 +11,8 @@
         w.assign_sub(0.1 * tape.gradient(loss, w))
         return loss
 """
+import importlib
+
 from . import _native, _training, data, errors, nest
 from .datasets import Dataset
 from ._native import (DType, Device, Extent, Function, GradientTape, Gradients, Loss, Tensor, TensorSpec, Variable,
@@ -26,7 +28,7 @@ from .profiling import ProfileReport, ProfileScope, profile
 __version__ = version()
 newaxis = None
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [name for name in dir() if not name.startswith("_") and name != "importlib"]
 
 # Parts that are generated from the public headers.
 for _part in ("ops", "nn", "random"):
@@ -37,4 +39,6 @@ _training.extend()
 
 
 def __getattr__(name):
+    if name == "keras":  # when it is asked for: it loads Keras
+        return importlib.import_module("gradus.keras")
     raise attribute_error(__name__, name, globals())

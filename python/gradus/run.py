@@ -1,6 +1,7 @@
 """Runs a program of TensorFlow as it is, on gradus:  python -m gradus.run script.py arguments...
 
-Its imports of tensorflow, and of what is within, give gradus.tensorflow. `-m module` runs a module.
+Its imports of tensorflow, and of what is within, give gradus.tensorflow; Keras, if it is installed, runs on gradus.
+`-m module` runs a module.
 """
 import importlib
 import importlib.abc
@@ -10,7 +11,7 @@ import runpy
 import sys
 
 HERE = "gradus.tensorflow"
-THERE = {"tensorflow": HERE, "keras": f"{HERE}.keras", "tf_keras": f"{HERE}.keras"}
+THERE = {"tensorflow": HERE, "tf_keras": f"{HERE}.keras"}
 
 
 class Found(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -39,7 +40,9 @@ class Found(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install():
-    """Lets imports of tensorflow and keras give gradus' modules. What was imported before stays."""
+    """Lets imports of tensorflow give gradus' modules, and runs Keras on gradus. What was imported before stays."""
+    os.environ["KERAS_BACKEND"] = "gradus"
+    importlib.import_module("keras_gradus")
     if not any(isinstance(each, Found) for each in sys.meta_path):
         sys.meta_path.insert(0, Found())
 

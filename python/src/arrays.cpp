@@ -390,6 +390,7 @@ Tensor tensor_of(nb::handle object, std::optional<DType> dtype) {
   if (is_number(object)) return tensor_of_number(object, dtype);
   if (is_sequence(object)) return tensor_of_list(object, dtype);
   if (PyRange_Check(object.ptr())) return tensor_of_list(nb::list(nb::borrow(object)), dtype);
+  if (nb::hasattr(object, "__gradus_tensor__")) return tensor_of(object.attr("__gradus_tensor__")(), dtype);
   if (!may_be_tensor(object)) refuse(object, "; a Tensor, Variable, number, list of numbers or an array is one");
   return in_dtype(tensor_of_array_like(object));
 }

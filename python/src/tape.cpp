@@ -109,12 +109,17 @@ void add_to(Tensors& sums, Tensors found) {
 struct SourceList {
   std::vector<Sources::Source> all;
   std::vector<Variable*> variables;  // all of them, if there is no tensor
+  std::vector<nb::object> held;      // those that others, such as keras.Variable, stand for
   bool are_variables = true;
 };
 
 SourceList sources_of(nb::handle sources) {
   SourceList list;
   for_each_leaf(sources, nullptr, [&](nb::handle each) {
+    if (nb::hasattr(each, "__gradus_variable__")) {
+      list.held.push_back(each.attr("__gradus_variable__")());
+      each = list.held.back();
+    }
     if (nb::isinstance<Variable>(each)) {
       list.all.emplace_back(nb::cast<Variable&>(each));
       list.variables.push_back(&nb::cast<Variable&>(each));
@@ -163,7 +168,7 @@ nb::object gradient(PythonTape& self, nb::handle target, nb::handle sources, nb:
 void watch(PythonTape& self, nb::handle watched) {
   GradientTape& tape = self.recording();
   for_each_leaf(watched, nullptr, [&](nb::handle each) {
-    if (!is_tensor(each))
+    if (!is_tensor(each) && !nb::hasattr(each, "__gradus_tensor__"))
       throw nb::type_error(text("watch: a Tensor or Variable is watched, not ", class_of(each)).c_str());
     tape.watch(tensor_of(each));
   });

@@ -262,7 +262,7 @@ void bind_tensor(nb::module_& module) {
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &Rows::next);
   nb::class_<Tensor> type(
-      module, "Tensor", nb::is_weak_referenceable(), nb::type_slots(tensor_slots()),
+      module, "Tensor", nb::is_weak_referenceable(), nb::dynamic_attr(), nb::type_slots(tensor_slots()),
       "An immutable array, made by gradus.constant and by every op. It is computed when its elements are "
       "looked at; while a function is traced, it stands for a value of each call.");
   add_tensor_methods(type);

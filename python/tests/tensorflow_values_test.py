@@ -49,6 +49,36 @@ class Numbers(tf.test.TestCase):
             with self.assertRaises(ValueError):
                 tf.norm(X, **wrong)
 
+    def test_whole_numbers_are_counted(self):
+        for kwargs, found in (({}, [1, 2, 0, 1]), ({"minlength": 6}, [1, 2, 0, 1, 0, 0]), ({"maxlength": 2}, [1, 2]),
+                              ({"weights": [1.0, 0.5, 0.25, 4.0]}, [0.5, 1.25, 0, 4.0]),
+                              ({"minlength": 4, "maxlength": 4, "binary_output": True}, [1, 1, 0, 1])):
+            self.assertAllClose(tf.math.bincount([1, 0, 1, 3], **kwargs), found)
+        rows = np.int64([[1, 0, 1], [3, 3, 3]])
+        self.assertAllEqual(tf.math.bincount(rows, axis=-1), [[1, 2, 0, 0], [0, 0, 0, 3]])
+        self.assertAllEqual(tf.math.bincount(rows), [1, 2, 0, 3])
+        self.assertAllEqual(tf.math.bincount(np.int32([]), minlength=2), [0, 0])
+        fixed = tf.function(lambda x: tf.math.bincount(x, minlength=4, maxlength=4))
+        self.assertAllEqual(fixed(tf.constant([1, 0, 1, 3])), [1, 2, 0, 1])
+        for wrong in (dict(arr=[-1]), dict(arr=[1], axis=1), dict(arr=[1], weights=[1.0], binary_output=True)):
+            with self.assertRaises(ValueError):
+                tf.math.bincount(**wrong)
+
+    def test_slices_behind_batch_dimensions(self):
+        x, places = np.arange(12).reshape(2, 2, 3), [[1, 0, 1], [0, 0, 1]]
+        taken = np.stack([row[place] for row, place in zip(x, places)])
+        self.assertAllEqual(tf.gather(x, places, batch_dims=1), taken)
+        self.assertAllEqual(tf.gather(x, places, batch_dims=-1), taken)
+        self.assertAllEqual(tf.gather(x, [1, 0]), x[[1, 0]])
+
+    def test_sizes_that_are_tensors(self):
+        self.assertAllEqual(tf.math.top_k([1.0, 3.0, 2.0], k=tf.constant(2)).indices, [1, 2])
+
+    def test_pixels_taken_as_they_are_have_no_wider_window(self):
+        image = np.float32(np.arange(32).reshape(1, 4, 4, 2))
+        for method in ("nearest", "area"):
+            self.assertAllEqual(tf.image.resize(image, [2, 2], method, antialias=True), tf.image.resize(image, [2, 2], method))
+
     def test_texts_that_are_no_numbers(self):
         self.assertAllEqual(tf.strings.to_number(["12", "-3"], tf.int32), [12, -3])
         for text, dtype in (("1_000", tf.int32), ("1_0.5", tf.float32), (str(2**31), tf.int32), (str(2**63), tf.int64), ("a", tf.int32)):

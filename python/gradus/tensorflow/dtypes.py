@@ -20,8 +20,10 @@ def as_dtype(type_value):
 def _limits(dtype):
     if dtype == bool_:
         return False, True
-    info = (np.iinfo if dtype.is_integer else ml_dtypes.finfo)(dtype.numpy)
-    return info.min, info.max
+    if dtype.is_integer:
+        return int(np.iinfo(dtype.numpy).min), int(np.iinfo(dtype.numpy).max)
+    info = ml_dtypes.finfo(dtype.numpy)
+    return float(info.min), float(info.max)  # numbers, which take the dtype of the tensor beside them
 
 
 def _add(name, get, doc):
@@ -34,6 +36,7 @@ _add("base_dtype", lambda self: self, "The dtype itself: there are no references
 _add("real_dtype", lambda self: self, "The dtype itself: there are no complex ones.")
 _add("is_bool", lambda self: self == bool_, "True for bool.")
 _add("is_complex", lambda self: False, "False: there are no complex dtypes.")
+_add("is_numeric", lambda self: self != bool_, "True for numbers: False for bool.")
 _add("is_unsigned", lambda self: self.name.startswith("uint"), "True for integers without a sign.")
 _add("is_numpy_compatible", lambda self: True, "True: NumPy has each of them.")
 _add("min", lambda self: _limits(self)[0], "The least number.")

@@ -42,11 +42,13 @@ def image_gradients(image):
 
 def resize(images, size, method="bilinear", preserve_aspect_ratio=False, antialias=False, name=None):
     """Images of another size."""
+    antialias = antialias and method not in ("nearest", "area")  # which look at no wider window
     return ops.resize(images, size, method=method, preserve_aspect_ratio=preserve_aspect_ratio, antialias=antialias)
 
 
 def resize_with_pad(image, target_height, target_width, method="bilinear", antialias=False):
     """Images of another size, whose sides keep their ratio, with zeros around them."""
+    antialias = antialias and method not in ("nearest", "area")
     return ops.resize_with_pad(image, target_height, target_width, method=method, antialias=antialias)
 
 
@@ -67,10 +69,8 @@ class ResizeMethod:
 
 
 def extract_patches(images, sizes, strides, rates, padding, name=None):
-    """Windows of images [n, h, w, c], as [n, rows, columns, window]: sizes and strides as [1, rows, columns, 1]."""
-    if list(rates) != [1, 1, 1, 1]:
-        raise ValueError("extract_patches: rates are 1")
-    return ops.extract_patches(images, list(sizes)[1:3], strides=list(strides)[1:3], padding=padding)
+    """Windows of images [n, h, w, c], as [n, rows, columns, window]: sizes, strides and rates as [1, rows, columns, 1]."""
+    return ops.extract_patches(images, list(sizes)[1:3], strides=list(strides)[1:3], rates=list(rates)[1:3], padding=padding)
 
 
 # ---- drawn at random: by the global seed, or by a seed of two numbers

@@ -35,7 +35,6 @@ REASONS = {
     "decode_bmp": "images are read from JPEG and PNG",
     "make_csv_dataset": "read the file by NumPy or pandas, and give arrays to from_tensor_slices",
     "CsvDataset": "read the file by NumPy or pandas, and give arrays to from_tensor_slices",
-    "keras": "layers, losses, optimizers, metrics and models with fit are those of gradus.nn",
     "estimator": "tf.estimator has left TensorFlow, too: write a training loop",
     "feature_column": "layers of preprocessing do this",
     "lite": "the command `gradus compile` makes a program of C of a model, docs/ahead-of-time.md",

@@ -1,7 +1,10 @@
 """tf.math: elementwise functions, reductions, segments. docs/python.md says what differs."""
+import numpy as np
+
 from .. import ops
 from .._native import float32, float64, int64
 from ._tables import fill
+from .dtypes import as_dtype
 from .tensors import convert_to_tensor
 
 TABLE = """
@@ -24,7 +27,6 @@ betainc(a, b, x)
 ceil(x)
 cos(x)
 cosh(x)
-count_nonzero(input, axis=None, keepdims=None) = count_nonzero(x, axis, keepdims)
 cumprod(x, axis=0, exclusive=False, reverse=False)
 cumsum(x, axis=0, exclusive=False, reverse=False)
 cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False)
@@ -89,7 +91,6 @@ reduce_std(input_tensor, axis=None, keepdims=False) = reduce_std(x, axis, keepdi
 reduce_sum(input_tensor, axis=None, keepdims=False) = reduce_sum(x, axis, keepdims)
 reduce_variance(input_tensor, axis=None, keepdims=False) = reduce_variance(x, axis, keepdims)
 rint(x)
-round(x)
 rsqrt(x)
 segment_max(data, segment_ids) = segment_max(x, segments)
 segment_mean(data, segment_ids) = segment_mean(x, segments)
@@ -163,11 +164,52 @@ def argmin(input, axis=None, output_type=int64, name=None):
     return ops.argmin(input, axis=0 if axis is None else axis, output_type=output_type)
 
 
-def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", name=None):
-    """How often each whole number occurs, from 0 to the largest one."""
-    if weights is not None or maxlength is not None:
-        raise ValueError("bincount: weights and maxlength are not offered: use unsorted_segment_sum with the weights")
-    return ops.bincount(arr, minlength=minlength, dtype=dtype)
+def count_nonzero(input, axis=None, keepdims=False, dtype=int64, name=None):
+    """The number of elements that are not zero."""
+    return ops.cast(ops.count_nonzero(input, axis=axis, keepdims=bool(keepdims)), as_dtype(dtype))
+
+
+def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", name=None, axis=None, binary_output=False):
+    """How often each whole number occurs, from 0 to the largest one, or the sum of the weights of its places.
+
+    There are at least `minlength` and at most `maxlength` numbers; larger ones are left out. With axis=-1 the numbers of
+    each row are counted by themselves. binary_output tells by 1 that a number occurs. In a traced function the largest
+    number is not known: minlength and maxlength are the same there.
+    """
+    arr = convert_to_tensor(arr)
+    if axis not in (None, -1, 0 if arr.ndim == 1 else -1):
+        raise ValueError(f"bincount: axis is None or -1, not {axis}")
+    if binary_output and weights is not None:
+        raise ValueError("bincount: binary_output and weights exclude each other")
+    bins, rows = _bins(arr, minlength or 0, maxlength), [] if axis is None else list(arr.shape[:-1])
+    first = ops.reshape(ops.range(_product(rows), dtype="int64") * bins, [*rows, 1]) if rows else 0
+    places = ops.cast(arr, "int64")
+    places = ops.where(ops.less(places, bins), places + first, ops.cast(-1, "int64"))
+    counted = ops.cast(ops.ones_like(arr), as_dtype(dtype)) if weights is None else convert_to_tensor(weights)
+    count = ops.unsorted_segment_max if binary_output else ops.unsorted_segment_sum
+    found = count(ops.reshape(counted, [-1]), ops.reshape(places, [-1]), _product(rows) * bins)
+    found = ops.maximum(found, ops.zeros_like(found)) if binary_output else found
+    return ops.reshape(found, [*rows, bins])
+
+
+def _bins(arr, least, most):
+    """The number of bins for these whole numbers."""
+    if least == most:
+        return most
+    if arr.size == 0:
+        return least
+    if int(ops.reduce_min(arr)) < 0:
+        raise ValueError("bincount: a number is negative")
+    return min(max(least, int(ops.reduce_max(arr)) + 1), *([] if most is None else [most]), 2**31 - 1)
+
+
+def _product(sizes):
+    return int(np.prod(sizes, dtype=np.int64))
+
+
+def round(x, name=None):
+    """The nearest whole numbers; halves go to the even one. Integers are as they are."""
+    return convert_to_tensor(x) if _is_integer(x) else ops.round(x)
 
 
 def confusion_matrix(labels, predictions, num_classes=None, weights=None, dtype="int32", name=None):
@@ -185,5 +227,5 @@ def scalar_mul(scalar, x, name=None):
 
 def top_k(input, k=1, sorted=True, index_type="int32", name=None):
     """The k largest elements of the last axis, in order whatever `sorted` says, and their places."""
-    found = ops.top_k(input, k)
+    found = ops.top_k(input, int(k))
     return found._replace(indices=ops.cast(found.indices, index_type))

@@ -125,7 +125,8 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
 
 
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
-    """The slices of these numbers along an axis, by default the one behind the batch_dims axes that both have."""
+    """The slices of `params` at the indices along an axis, by default the first one behind the batch dimensions."""
+    batch_dims = batch_dims if batch_dims >= 0 else batch_dims + len(convert_to_tensor(indices).shape)
     return ops.gather(params, indices, axis=batch_dims if axis is None else axis, batch_dims=batch_dims)
 
 
@@ -184,6 +185,8 @@ def linspace(start, stop, num, name=None, axis=0):
     if not is_tensor(start) and not is_tensor(stop):
         return ops.linspace(float(start), float(stop), num)
     start, stop = convert_to_tensor(start), convert_to_tensor(stop)
+    if num == 0:
+        return ops.stack([start + stop], axis)[(builtins.slice(None),) * (axis % (start.ndim + 1)) + (builtins.slice(0, 0),)]
     parts = [start + (stop - start) * (i / max(num - 1, 1)) for i in builtins.range(num)]
     return ops.stack(parts, axis)
 

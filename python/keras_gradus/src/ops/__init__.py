@@ -1,0 +1,1 @@
+"""The functions of keras.ops, by module."""

@@ -1,0 +1,54 @@
+"""keras.ops of NumPy's names: Keras's, and those whose text asks for shapes that follow from values."""
+import gradus as _gradus
+from gradus import ops as _ops
+from keras.src.backend.common import standardize_dtype as _standardize_dtype
+from keras.src.backend.common.dtypes import result_type as _result_type
+from keras.src.backend.config import floatx as _floatx
+
+from keras_gradus.src import keras_text
+from keras_gradus.src.ops.core import convert_to_tensor as _convert
+
+keras_text.run(globals())
+_quantile_of_numbers = quantile  # noqa: F821, of Keras's text
+
+
+def argpartition(x, kth, axis=-1):
+    """The order by which x is sorted, which is a partition at every place."""
+    x = _convert(x)
+    x, axis = (_ops.reshape(x, [-1]), 0) if axis is None else (x, axis)
+    return _ops.cast(_ops.argsort(x, axis), "int32")
+
+
+def nanquantile(x, q, axis=None, method="linear", keepdims=False):
+    """The quantiles of the elements that are not NaN, NaN where there are none."""
+    x = _convert(x)
+    if not x.dtype.is_floating:
+        return _quantile_of_numbers(x, q, axis=axis, method=method, keepdims=keepdims)
+    shares, rank = _convert(q, dtype="float64"), x.ndim
+    axes = list(range(rank)) if axis is None else sorted(a % rank for a in ([axis] if isinstance(axis, int) else axis))
+    others = [a for a in range(rank) if a not in axes]
+    rows = _ops.reshape(_ops.transpose(x, others + axes), [*(x.shape[a] for a in others), -1])
+    found = _quantiles_of_rows(rows, _ops.reshape(shares, [-1]), method)
+    sizes = [1 if a in axes else x.shape[a] for a in range(rank)] if keepdims else [x.shape[a] for a in others]
+    result = _result_type(_standardize_dtype(x.dtype), float)
+    return _ops.cast(_ops.reshape(found, [*shares.shape, *sizes]), result)
+
+
+def _quantiles_of_rows(rows, shares, method):
+    """[shares, ...] of rows [..., n], as float64."""
+    rank = rows.ndim - 1
+    is_number = _ops.logical_not(_ops.is_nan(rows))
+    count = _ops.reduce_sum(_ops.cast(is_number, "float64"), axis=-1)
+    ordered = _ops.sort(_ops.where(is_number, _ops.cast(rows, "float64"), _gradus.constant(float("inf"), "float64")), -1)
+    count = _ops.expand_dims(count, -1)
+    place = _ops.maximum(count - 1, 0) * shares  # [..., shares]
+
+    def at(places):
+        return _ops.gather(ordered, _ops.cast(places, "int64"), axis=-1, batch_dims=rank)
+    low, high = _ops.floor(place), _ops.ceil(place)
+    ways = {"lower": lambda: at(low), "higher": lambda: at(high), "nearest": lambda: at(_ops.round(place)),
+            "midpoint": lambda: (at(low) + at(high)) / 2, "linear": lambda: at(low) + (at(high) - at(low)) * (place - low)}
+    if method not in ways:
+        raise ValueError(f"nanquantile: method is one of {list(ways)}, not {method!r}")
+    found = _ops.where(_ops.equal(count, 0), _gradus.constant(float("nan"), "float64"), ways[method]())
+    return _ops.transpose(found, [rank, *range(rank)]) if rank else found
