@@ -5,7 +5,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+# The mirror of Debian that this system uses.
+mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(SITE) $(ORIGIN)' 'Created-By: Packages' 2>/dev/null |
+  sed -n '/debian-security/d; s/ Debian$//p' | head -n 1)}
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 folder=$PWD/build/python-3.13
 # Python with its headers, and what it needs, the C library included, which is newer than Debian 12's.
@@ -22,6 +24,7 @@ pinned() { grep -E "^(scikit-build-core|numpy|ml_dtypes)==" python/requirements.
 build/python-venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 12))' && exit 0  # it is new enough itself
 pinned | cmp -s - "$folder/installed" && exit 0
 [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || warn "this is no Debian or Ubuntu on x86-64"
+[ -n "$mirror" ] || warn "apt knows no mirror of Debian (DEBIAN_MIRROR names one)"
 [ -e "$keys" ] || warn "$keys is not there (the package debian-archive-keyring brings it)"
 
 echo "newer python: unpacking Debian 13's Python 3.13 (27 MB from $mirror) into build/python-3.13"

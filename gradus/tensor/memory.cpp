@@ -276,5 +276,5 @@ void fail_system(std::int64_t bytes, const char* what) {
               "allow the process more (ulimit -v, or that of the machine or container)");
 }
 
-}  // namespace detail::rooms::memory
+}  // namespace detail::inline rooms::memory
 }  // namespace gradus
