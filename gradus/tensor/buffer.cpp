@@ -210,7 +210,13 @@ Ref<Buffer> Buffer::allocate(std::int64_t bytes, const char* what) {
   }
 }
 
+namespace {
+/// The memory of values without elements that bring none: kernels compute places in it, and read nothing there.
+alignas(64) std::byte nowhere[64];
+}  // namespace
+
 Ref<Buffer> Buffer::borrow(void* data, std::int64_t bytes, std::shared_ptr<const void> owner) {
+  if (!data && bytes == 0) data = nowhere;
   return new BorrowedBuffer(data, bytes, std::move(owner));
 }
 

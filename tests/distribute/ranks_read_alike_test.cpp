@@ -14,8 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void expect_all_say(const std::vector<std::string>& problems, std::initializer_list<const char*> parts,
-                    const char* what) {
+void expect_all_say(const std::vector<std::string>& problems, const std::vector<const char*>& parts, const char* what) {
   for (const std::string& problem : problems)
     for (const char* part : parts)
       EXPECT_NE(problem.find(part), std::string::npos) << what << "\nexpected: " << part << "\ngot: " << problem;
@@ -136,8 +135,8 @@ TEST(RanksReadAlike, BatchesOfGeneratorsAreCompared) {
     const auto data = [&, epoch = epoch, batch = batch](int rank) {
       return generated(3, [=](int e, int b) { return rank == 0 && e == epoch && b == batch ? 7.5F : 1.0F; });
     };
-    const std::initializer_list<const char*> says = {"element [7, 2] of tensor 0, f32[8,3], is 7.5 on rank 0 (",
-                                                     " and 1 on rank 1 (", "one seed"};
+    const std::vector<const char*> says = {"element [7, 2] of tensor 0, f32[8,3], is 7.5 on rank 0 (",
+                                           " and 1 on rank 1 (", "one seed"};
     expect_all_say(run_on_ranks({.ranks = 2},
                                 [&](const Strategy& strategy, int rank) {
                                   set_seed(3);
@@ -190,7 +189,7 @@ Rows rows_of(std::int64_t n, std::uint64_t seed = 1) {
 struct DataCase {
   const char* name;
   std::function<Rows(int rank)> data;
-  std::initializer_list<const char*> says;  // none: no error is expected
+  std::vector<const char*> says;  // none: no error is expected
 };
 
 std::vector<DataCase> data_cases() {
@@ -320,7 +319,7 @@ TEST(RanksReadAlike, FitComparesHowMuchIsToBeDone) {
   struct Case {
     const char* name;
     std::function<void(FitOptions& options, int rank)> set;
-    std::initializer_list<const char*> says;
+    std::vector<const char*> says;
   };
   const std::vector<Case> cases = {
       {"epochs",

@@ -38,6 +38,8 @@ AVOIDED = [
      set(), "a list by the numbers of values: take PerValue (gradus/graph/per_value.h)"),
     (re.compile(r"\brequire_not_negative\([^\[]*\btext\("), {"gradus/ops/checks.h"},
      "the text of an error is made where nothing is wrong: give a function that makes it (gradus/ops/size_bounds.h)"),
+    (re.compile(r"^\s*(?:const )?std::initializer_list<[^;()]*> \w+(?:;| = )"), set(),
+     "a list whose elements end with the expression that made them: take std::vector"),
     (re.compile(r"size_t at\((?:int|std::int64_t|std::ptrdiff_t) "), set(),
      "a number as an index: take at() or Numbered (gradus/base/numbered.h)"),
 ]

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
+#include <vector>
 #include "gradus/backend/xla/plugin_files.h"
 #include "gradus/base/input_file.h"
 #include "gradus/base/library_file.h"
@@ -28,7 +29,7 @@ fs::path nvidia_packages(const std::string& plugin) {
 
 struct Libraries {
   const char* package;
-  std::initializer_list<const char*> files;
+  std::vector<const char*> files;
 };
 /// In the order of jax_plugins/xla_cuda*/__init__.py: later ones find earlier ones by name.
 const Libraries of_nvidia[] = {

@@ -54,9 +54,6 @@ struct Stretch {
   std::int64_t count = 0, begin = 0, end = 0;
 };
 
-/// A place in an operand, which has no memory where it has no elements.
-const std::byte* place_in(const std::byte* memory, std::int64_t offset) { return memory ? memory + offset : nullptr; }
-
 /// Copies the elements that a stretch of taps reads for rows [begin, end) of a phase, counted over (example, j0, j1,
 /// j2), into pieces that are `pitch` bytes apart; zeros outside of the source.
 struct PieceCopier {
@@ -241,8 +238,8 @@ class GatheredProduct {
     const std::int64_t position = g_.source_channels * size_;
     const PieceCopier copier{g_.axes,
                              phase,
-                             place_in(x_, group_ * g_.inner * size_),
-                             place_in(x_, g_.examples * sources_of(g_.axes) * position),
+                             x_ + group_ * g_.inner * size_,
+                             x_ + g_.examples * sources_of(g_.axes) * position,
                              position,
                              g_.pitch(),
                              g_.inner * size_};
@@ -486,12 +483,12 @@ void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_
   const std::int64_t position = w.element_channels * size;
   const PieceCopier copier{w.axes,
                            w.phase,
-                           place_in(elements, group * w.inner * size),
-                           place_in(elements, w.examples * sources_of(w.axes) * position),
+                           elements + group * w.inner * size,
+                           elements + w.examples * sources_of(w.axes) * position,
                            position,
                            w.pitch(),
                            w.inner * size};
-  const auto* dy = place_in(static_cast<const std::byte*>(arguments->slots[w.windows]), column * size);
+  const auto* dy = static_cast<const std::byte*>(arguments->slots[w.windows]) + column * size;
   auto* dw = static_cast<std::byte*>(arguments->slots[w.target]) + (first * w.window_channels + column) * size;
   auto* packed = static_cast<std::byte*>(arguments->scratch);
   std::byte* scratch = packed + w.packed_bytes();
