@@ -38,11 +38,12 @@ AVOIDED = [
      set(), "a list by the numbers of values: take PerValue (gradus/graph/per_value.h)"),
     (re.compile(r"\brequire_not_negative\([^\[]*\btext\("), {"gradus/ops/checks.h"},
      "the text of an error is made where nothing is wrong: give a function that makes it (gradus/ops/size_bounds.h)"),
-    (re.compile(r"^\s*(?:const )?std::initializer_list<[^;()]*> \w+(?:;| = )"), set(),
-     "a list whose elements end with the expression that made them: take std::vector"),
     (re.compile(r"size_t at\((?:int|std::int64_t|std::ptrdiff_t) "), set(),
      "a number as an index: take at() or Numbered (gradus/base/numbered.h)"),
 ]
+# In tests, too.
+EVERYWHERE = (re.compile(r"^\s*(?:const )?std::initializer_list<[^;()]*> \w+(?:;| = )"), set(),
+              "a list whose elements end with the expression that made them: take std::vector")
 # In the rooms that compile and run programs: their inputs are arguments.
 HIDDEN = (re.compile(r"CallContext::(?!log\b|here\(\)\.log\b)|\bdefault_device\(\)|\bDeviceScope(?:::|\s+\w+\()|\bthread_local\b"),
           {"gradus/backend/c_words.cpp", "gradus/backend/cpu/codegen/llvm_failures.cpp"},
@@ -141,11 +142,10 @@ def check_code(root, path, lines):
 
 
 def check_avoided(path, lines):
-    if path.parts[0] not in ("gradus", "apps"):
-        return
+    is_shipped = path.parts[0] in ("gradus", "apps")
     for number, line in enumerate(lines, 1):
         code = line.split("//")[0]
-        rules = AVOIDED + ([OF_THE_CALLER] if room_of(path) else []) + ([HIDDEN] if str(path).startswith(COMPILES) else [])
+        rules = [EVERYWHERE] + (AVOIDED if is_shipped else []) + ([OF_THE_CALLER] if room_of(path) else []) + ([HIDDEN] if str(path).startswith(COMPILES) else [])
         for pattern, allowed, problem in rules:
             if pattern.search(code) and str(path) not in allowed:
                 yield number, problem
