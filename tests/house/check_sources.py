@@ -42,7 +42,7 @@ AVOIDED = [
      "a number as an index: take at() or Numbered (gradus/base/numbered.h)"),
 ]
 # In tests, too.
-EVERYWHERE = (re.compile(r"^\s*(?:const )?std::initializer_list<[^;()]*> \w+(?:;| = )"), set(),
+EVERYWHERE = (re.compile(r"^\s*(?:const )?std::initializer_list<[^;()]*> \w+(?:;| = \{(?!\}))"), set(),
               "a list whose elements end with the expression that made them: take std::vector")
 # In the rooms that compile and run programs: their inputs are arguments.
 HIDDEN = (re.compile(r"CallContext::(?!log\b|here\(\)\.log\b)|\bdefault_device\(\)|\bDeviceScope(?:::|\s+\w+\()|\bthread_local\b"),
