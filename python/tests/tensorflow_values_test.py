@@ -40,6 +40,11 @@ class Numbers(tf.test.TestCase):
         self.assertAllEqual(tf.math.bincount(np.int32([]), minlength=2), [0, 0])
         fixed = tf.function(lambda x: tf.math.bincount(x, minlength=4, maxlength=4))
         self.assertAllEqual(fixed(tf.constant([1, 0, 1, 3])), [1, 2, 0, 1])
+        for axis, x in ((None, [1, 3]), (-1, [[1, 0], [3, 2]])):
+            traced = tf.function(lambda x, axis=axis: tf.math.bincount(x, minlength=4, axis=axis))
+            self.assertAllEqual(traced(tf.constant(x)), tf.math.bincount(x, axis=axis))
+            with self.assertRaises(tf.errors.OutOfRangeError):
+                traced(tf.constant(x) + 1).numpy()
         for wrong in (dict(arr=[-1]), dict(arr=[1], axis=1), dict(arr=[1], weights=[1.0], binary_output=True)):
             with self.assertRaises(ValueError):
                 tf.math.bincount(**wrong)

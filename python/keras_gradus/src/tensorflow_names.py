@@ -269,6 +269,11 @@ def _same(x, name=None):
     return _convert(x)
 
 
+def tensordot(a, b, axes, name=None):
+    """Products summed over axes, which may be a tensor of known values."""
+    return facade.tensordot(_convert(a), _convert(b), axes if isinstance(axes, (int, list, tuple)) else np.asarray(axes).tolist())
+
+
 def angle(input, name=None):
     """0 for a real number, pi for a negative one."""
     x = _convert(input)
@@ -306,7 +311,7 @@ tf = _Within(
         "reverse": ("tensor", "axis")}.items()},
     **{name: _names[name] for name in (
         "SparseTensor", "RaggedTensor", "shape", "size", "rank", "broadcast_dynamic_shape", "get_static_value",
-        "convert_to_tensor", "eye", "matmul", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
+        "convert_to_tensor", "eye", "matmul", "tensordot", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
     signal=_Within(facade.signal, **{name: _windowed(getattr(facade.signal, name)) for name in (
         "hamming_window", "hann_window", "kaiser_window")}),
     slice=lambda x, begin, size, name=None: ops.slice(_convert(x), [int(i) for i in begin], [int(n) for n in size]),

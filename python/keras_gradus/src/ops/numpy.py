@@ -37,7 +37,7 @@ def unique(x, sorted=True, return_index=False, return_inverse=False, return_coun
     """The elements, or slices along the axis, each once and in order, whatever `sorted` says; where each comes first, its
     number for each element, and how often it comes. With a size there are as many, the last ones of fill_value."""
     x = _convert(x)
-    found = list(_np.unique(x.numpy(), True, True, True, axis=axis))
+    found = list(_np.unique(x.numpy(), True, True, True, axis=axis, equal_nan=False))
     found[2] = found[2].reshape(x.shape if axis is None else -1)
     if size is not None:
         places, at = (slice(None),) * (0 if axis is None else axis % x.ndim) + (slice(size),), 0 if axis is None else axis
