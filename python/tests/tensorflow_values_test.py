@@ -60,6 +60,11 @@ class Numbers(tf.test.TestCase):
         self.assertAllEqual(tf.math.bincount(np.int32([]), minlength=2), [0, 0])
         fixed = tf.function(lambda x: tf.math.bincount(x, minlength=4, maxlength=4))
         self.assertAllEqual(fixed(tf.constant([1, 0, 1, 3])), [1, 2, 0, 1])
+        for axis, x in ((None, [1, 3]), (-1, [[1, 0], [3, 2]])):
+            traced = tf.function(lambda x, axis=axis: tf.math.bincount(x, minlength=4, axis=axis))
+            self.assertAllEqual(traced(tf.constant(x)), tf.math.bincount(x, axis=axis))
+            with self.assertRaises(tf.errors.OutOfRangeError):
+                traced(tf.constant(x) + 1).numpy()
         for wrong in (dict(arr=[-1]), dict(arr=[1], axis=1), dict(arr=[1], weights=[1.0], binary_output=True)):
             with self.assertRaises(ValueError):
                 tf.math.bincount(**wrong)
@@ -70,6 +75,16 @@ class Numbers(tf.test.TestCase):
         self.assertAllEqual(tf.gather(x, places, batch_dims=1), taken)
         self.assertAllEqual(tf.gather(x, places, batch_dims=-1), taken)
         self.assertAllEqual(tf.gather(x, [1, 0]), x[[1, 0]])
+
+    def test_elements_each_once(self):
+        y, idx = tf.unique([3, 1, 1])
+        self.assertEqual((y.tolist(), idx.tolist()), ([3, 1], [0, 1, 1]))
+        y, idx, count = tf.unique_with_counts([3, 1, 1])
+        self.assertEqual((y.tolist(), idx.tolist(), count.tolist()), ([3, 1], [0, 1, 1], [1, 2]))
+        self.assertAllEqual(tf.repeat([1, 2], [2]), [1, 1, 2, 2])
+        self.assertAllEqual(tf.round([1, 2]), [1, 2])
+        self.assertAllClose(tf.linspace(tf.constant([0.0, 1.0]), tf.constant([4.0, 5.0]), np.int64(3)), [[0, 1], [2, 3], [4, 5]])
+        self.assertEqual(tf.linspace(tf.constant([0.0, 1.0]), tf.constant([4.0, 5.0]), 0, axis=1).shape, (2, 0))
 
     def test_sizes_that_are_tensors(self):
         self.assertAllEqual(tf.math.top_k([1.0, 3.0, 2.0], k=tf.constant(2)).indices, [1, 2])

@@ -174,7 +174,7 @@ def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", n
 
     There are at least `minlength` and at most `maxlength` numbers; larger ones are left out. With axis=-1 the numbers of
     each row are counted by themselves. binary_output tells by 1 that a number occurs. In a traced function the largest
-    number is not known: minlength and maxlength are the same there.
+    number is not known: there are `minlength` numbers there, and a larger one is an OutOfRangeError unless maxlength drops it.
     """
     arr = convert_to_tensor(arr)
     if axis not in (None, -1, 0 if arr.ndim == 1 else -1):
@@ -184,7 +184,8 @@ def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", n
     bins, rows = _bins(arr, minlength or 0, maxlength), [] if axis is None else list(arr.shape[:-1])
     first = ops.reshape(ops.range(_product(rows), dtype="int64") * bins, [*rows, 1]) if rows else 0
     places = ops.cast(arr, "int64")
-    places = ops.where(ops.less(places, bins), places + first, ops.cast(-1, "int64"))
+    left_out = -1 if maxlength is not None else _product(rows) * bins
+    places = ops.where(ops.less(places, bins), places + first, ops.cast(left_out, "int64"))
     counted = ops.cast(ops.ones_like(arr), as_dtype(dtype)) if weights is None else convert_to_tensor(weights)
     count = ops.unsorted_segment_max if binary_output else ops.unsorted_segment_sum
     found = count(ops.reshape(counted, [-1]), ops.reshape(places, [-1]), _product(rows) * bins)
@@ -194,8 +195,8 @@ def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", n
 
 def _bins(arr, least, most):
     """The number of bins for these whole numbers."""
-    if least == most:
-        return most
+    if least == most or (least and arr.is_symbolic):
+        return least if most is None else min(least, most)
     if arr.size == 0:
         return least
     if int(ops.reduce_min(arr)) < 0:

@@ -1,5 +1,6 @@
 """Tensors and Variables: how they are made, joined, cut and written."""
 import builtins
+import collections
 import enum
 
 import numpy as np
@@ -184,7 +185,7 @@ def linspace(start, stop, num, name=None, axis=0):
     """num numbers from start to stop, both among them."""
     if not is_tensor(start) and not is_tensor(stop):
         return ops.linspace(float(start), float(stop), num)
-    start, stop = convert_to_tensor(start), convert_to_tensor(stop)
+    start, stop, num = convert_to_tensor(start), convert_to_tensor(stop), int(num)
     if num == 0:
         return ops.stack([start + stop], axis)[(builtins.slice(None),) * (axis % (start.ndim + 1)) + (builtins.slice(0, 0),)]
     parts = [start + (stop - start) * (i / max(num - 1, 1)) for i in builtins.range(num)]
@@ -208,6 +209,8 @@ def repeat(input, repeats, axis=None, name=None):
     """Each element, or each slice along the axis, several times."""
     if axis is None:
         input, axis = ops.reshape(input, [-1]), 0
+    if np.shape(repeats) == (1,):
+        repeats = repeats[0]  # one number for all
     return ops.repeat(input, repeats, axis)
 
 
@@ -277,15 +280,19 @@ def unstack(value, num=None, axis=0, name="unstack"):
     return list(ops.unstack(value, axis))
 
 
+Unique = collections.namedtuple("Unique", "y idx")
+UniqueWithCounts = collections.namedtuple("UniqueWithCounts", "y idx count")
+
+
 def unique(x, out_idx=int32, name=None):
-    """The elements of a vector, each once, where it comes first, and the place of each element among them."""
-    return ops.unique(x, out_idx=out_idx)
+    """The elements of a vector, each once, where it comes first, and the place of each element among them: y and idx."""
+    return Unique(*ops.unique(x, out_idx=out_idx)[:2])
 
 
 def unique_with_counts(x, out_idx=int32, name=None):
-    """unique(), and how often each comes."""
+    """unique(), and how often each comes: y, idx and count."""
     found = ops.unique_with_counts(x)
-    return found._replace(**{name: ops.cast(getattr(found, name), out_idx) for name in found._fields[1:]})
+    return UniqueWithCounts(found[0], ops.cast(found[1], out_idx), ops.cast(found[2], out_idx))
 
 
 def ensure_shape(x, shape, name=None):

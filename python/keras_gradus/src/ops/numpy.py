@@ -1,5 +1,7 @@
 """keras.ops of NumPy's names: Keras's, and those whose text asks for shapes that follow from values."""
 import gradus as _gradus
+import gradus.tensorflow as _tf
+import numpy as _np
 from gradus import ops as _ops
 from keras.src.backend.common import standardize_dtype as _standardize_dtype
 from keras.src.backend.common.dtypes import result_type as _result_type
@@ -17,6 +19,36 @@ def argpartition(x, kth, axis=-1):
     x = _convert(x)
     x, axis = (_ops.reshape(x, [-1]), 0) if axis is None else (x, axis)
     return _ops.cast(_ops.argsort(x, axis), "int32")
+
+
+def histogram(x, bins=10, range=None):
+    """How many elements lie in each of `bins` equal parts of the range, by default from the least to the largest, and the
+    bounds of the parts."""
+    x = _ops.reshape(_convert(x), [-1])
+    low, high = (_ops.reduce_min(x), _ops.reduce_max(x)) if range is None else (_convert(end, dtype=x.dtype) for end in range)
+    edges = _ops.cast(_tf.linspace(low, high, bins + 1), x.dtype)
+    place = _tf.searchsorted(edges[1:-1], x, side="right")
+    within = _ops.logical_and(_ops.greater_equal(x, low), _ops.less_equal(x, high))
+    place = _ops.where(within, place, _ops.cast(-1, place.dtype))
+    return _ops.unsorted_segment_sum(_ops.ones_like(x), place, bins), edges
+
+
+def unique(x, sorted=True, return_index=False, return_inverse=False, return_counts=False, axis=None, size=None, fill_value=None):
+    """The elements, or slices along the axis, each once and in order, whatever `sorted` says; where each comes first, its
+    number for each element, and how often it comes. With a size there are as many, the last ones of fill_value."""
+    x = _convert(x)
+    found = list(_np.unique(x.numpy(), True, True, True, axis=axis, equal_nan=False))
+    found[2] = found[2].reshape(x.shape if axis is None else -1)
+    if size is not None:
+        places, at = (slice(None),) * (0 if axis is None else axis % x.ndim) + (slice(size),), 0 if axis is None else axis
+        for i, fill in ((0, 0 if fill_value is None else fill_value), (1, 1), (3, 0)):
+            part = found[i][places if i == 0 else slice(size)]
+            missing = [(0, 0)] * part.ndim
+            missing[at if i == 0 else 0] = (0, size - part.shape[at if i == 0 else 0])
+            found[i] = _np.pad(part, missing, constant_values=fill)
+    asked = (True, return_index, return_inverse, return_counts)
+    results = [_gradus.constant(part if i == 0 else part.astype("int32")) for i, part in enumerate(found) if asked[i]]
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def nanquantile(x, q, axis=None, method="linear", keepdims=False):

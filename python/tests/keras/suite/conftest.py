@@ -22,7 +22,7 @@ def pytest_configure(config):
 def excluded(file):
     """The tests of this file, as Class::test, that are left out."""
     lines = EXCLUDED.read_text().splitlines()
-    return {line.partition("::")[2] for line in lines if line.partition("::")[0] == file}
+    return {line.partition("::")[2] for line in lines if line.startswith(f"{file}::")}
 
 
 def pytest_collection_modifyitems(config, items):
