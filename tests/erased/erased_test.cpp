@@ -1,7 +1,6 @@
 /// A small binding: functions, a model, a training and a data set without C++ types, by gradus.h and gradus/erased
 /// alone.
 #include <gtest/gtest.h>
-#include <cmath>
 #include <map>
 #include "gradus/erased/erased.h"
 #include "gradus/gradus.h"
@@ -194,46 +193,6 @@ TEST(Erased, TrainsAsTheTypedInterfaceDoes) {
   Model<Net> typed;
   fit(typed, other, MeanSquaredError(), data, {.epochs = 2, .verbose = false});
   EXPECT_EQ(values_of(model), values_of(typed));
-}
-
-TEST(Erased, ABatchWithWeightsIsExaminedAsFitDoes) {
-  struct Net {
-    Dense first{8}, last{2};
-    Tensor operator()(Tensor x) const { return last(relu(first(x))); }
-  };
-  const SparseCategoricalCrossentropy loss(from_logits);
-  const Tensor x = random::stateless_normal({24, 3}, constant({1, 2})), y = cast(reduce_sum(x, {.axis = {1}}) > 0, i32),
-               weight = cast(mod(range(24), 3), f32);
-  const Tensor holed = where(expand_dims(equal(weight, 0), 1), fill_like(x, NAN), x);  // examples of weight 0
-  const auto data = data::from_tensor_slices(holed, y, weight).batch(8);
-  const ClassWeights class_weights{{0, 1.0}, {1, 3.0}};
-  FitOptions options{.epochs = 2, .verbose = false};
-  options.sample_weight = true;
-  options.class_weight = class_weights;
-  const auto trained = [&](auto train) {
-    set_seed(3);
-    Model<Net> model;
-    SGD sgd({.learning_rate = 0.05});
-    const History history = train(model, sgd);
-    return std::pair(history.loss, model.variables()[0].value().to_vector<float>());
-  };
-  const auto typed = trained([&](Model<Net>& model, SGD& sgd) { return fit(model, sgd, loss, data, options); });
-  const auto erased = trained([&](Model<Net>& model, SGD& sgd) {
-    const erased::OneOutput parts{
-        .inputs = 1,
-        .is_weighted = true,
-        .class_weights = class_weights,
-        .call = [&](In in) { return model(in[0]); },
-        .loss = [&](const Tensor& of, const Tensor& prediction,
-                    const auto& weights) { return OutputLoss(loss).weighed(of, prediction, weights); }};
-    erased::Task task{.fields = 3};
-    task.examine = [&](In fields) { return erased::examine(model.layer_behind(), parts, fields); };
-    task.build = [&](const std::vector<Spec>& specs, CallMode mode) {
-      return build_all(model.layer_behind(), std::span(specs).first(1), mode);
-    };
-    return erased::fit(model, sgd, task, data.pipeline(), options);
-  });
-  EXPECT_EQ(typed, erased);
 }
 
 TEST(Erased, GradientsMadeByHandAreApplied) {
