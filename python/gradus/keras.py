@@ -10,8 +10,8 @@ import sys
 
 def _keras():
     if importlib.util.find_spec("keras") is None:
-        raise ImportError("gradus.keras is Keras, which is not installed: pip install 'keras>=3.10'. Without it, layers, losses, "
-                          "optimizers and models with fit are in gradus.nn", name="keras")
+        raise ImportError("gradus.keras is Keras, which is not installed: pip install 'keras>=3.10'. Without it, layers, "
+                          "losses, optimizers and models with fit are in gradus.nn", name="keras")
     from keras_gradus import former_names
     if "keras" not in sys.modules:
         os.environ["KERAS_BACKEND"] = "gradus"

@@ -9,9 +9,8 @@ import time
 import gradus
 import numpy as np
 from gradus import ops
-from keras.src import tree
+from keras.src import layers, tree
 from keras.src.callbacks import ProgbarLogger
-from keras.src.layers import HashedCrossing, Hashing, TextVectorization
 from keras.src.layers.preprocessing.index_lookup import IndexLookup
 from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
@@ -19,7 +18,9 @@ from keras.src.utils.python_utils import is_default, pythonify_logs
 
 from keras_gradus.src.ops.core import convert_to_tensor
 
-ON_THE_HOST = (HashedCrossing, Hashing, IndexLookup, TextVectorization)  # layers whose tables Python reads
+# Layers that read tables in Python, or take as many elements as their values say.
+ON_THE_HOST = (IndexLookup, *(getattr(layers, name) for name in (
+    "HashedCrossing", "Hashing", "TextVectorization", "Equalization", "AugMix", "RandAugment") if hasattr(layers, name)))
 MOST_PROGRAMS = 1000  # batch sizes and kinds of data that a step keeps a program for
 SECONDS_BETWEEN_LOOKS = 0.05  # Keras's progress bar does not write more often
 

@@ -271,7 +271,8 @@ def _same(x, name=None):
 
 def tensordot(a, b, axes, name=None):
     """Products summed over axes, which may be a tensor of known values."""
-    return facade.tensordot(_convert(a), _convert(b), axes if isinstance(axes, (int, list, tuple)) else np.asarray(axes).tolist())
+    axes = axes if isinstance(axes, (int, list, tuple)) else np.asarray(axes).tolist()
+    return facade.tensordot(_convert(a), _convert(b), axes)
 
 
 def angle(input, name=None):
@@ -306,7 +307,8 @@ _names = {name: value for name, value in globals().items() if not name.startswit
 _no_complex = {"complex": _without("complex dtypes")}
 _reductions = {name: _over(getattr(facade.math, name), of_none) for name, of_none in _REDUCTIONS.items()}
 tf = _Within(
-    facade, **{name: f for name, f in _reductions.items() if hasattr(facade, name)}, **{name: _sized(getattr(ops, name), *named) for name, named in {
+    facade, **{name: f for name, f in _reductions.items() if hasattr(facade, name)},
+    **{name: _sized(getattr(ops, name), *named) for name, named in {
         "reshape": ("tensor", "shape"), "broadcast_to": ("input", "shape"), "tile": ("input", "multiples"),
         "reverse": ("tensor", "axis")}.items()},
     **{name: _names[name] for name in (
@@ -322,7 +324,8 @@ tf = _Within(
         name: _names[name] for name in (
             "convolution", "conv1d", "depthwise_conv2d", "separable_conv2d", "conv_transpose", "max_pool", "avg_pool", "pool",
             "bias_add", "batch_normalization", "depth_to_space", "space_to_depth")}),
-    raw_ops=types.SimpleNamespace(Bucketize=bucketize, ImageProjectiveTransformV3=projected), ragged=types.SimpleNamespace(), sparse=_Refusing("sparse tensors"),
+    raw_ops=types.SimpleNamespace(Bucketize=bucketize, ImageProjectiveTransformV3=projected),
+    ragged=types.SimpleNamespace(), sparse=_Refusing("sparse tensors"),
     __internal__=types.SimpleNamespace(EagerTensor=gradus.Tensor, smart_cond=types.SimpleNamespace(smart_cond=smart_cond)))
 tf.nn.conv2d = tf.nn.conv3d = convolution
 # Modules within TensorFlow that Keras names: a function of tf.math, and a module that only sparse tensors need.

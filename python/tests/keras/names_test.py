@@ -53,9 +53,10 @@ class Names(unittest.TestCase):
             program.write_text("import tensorflow as tf\nfrom tensorflow.keras import layers\nfrom tensorflow import keras\n"
                                "model = keras.Sequential([layers.Dense(2)])\nmodel.compile('sgd', 'mse')\n"
                                "x = tf.ones((6, 3))\nmodel.fit(x, x[:, :2], verbose=0)\n"
-                               "import keras as other\nprint(keras.config.backend(), other is tf.keras)\n")
+                               "import keras as other, tf_keras\nfrom tensorflow.keras.layers import Dense\n"
+                               "print(keras.config.backend(), other is tf.keras is tf_keras, Dense is layers.Dense)\n")
             done = subprocess.run([sys.executable, "-m", "gradus.run", str(program)], capture_output=True, text=True)
-            self.assertEqual(done.stdout, "gradus True\n", done.stderr)
+            self.assertEqual(done.stdout, "gradus True True\n", done.stderr)
 
 
 class Loops(unittest.TestCase):

@@ -33,7 +33,8 @@ def histogram(x, bins=10, range=None):
     return _ops.unsorted_segment_sum(_ops.ones_like(x), place, bins), edges
 
 
-def unique(x, sorted=True, return_index=False, return_inverse=False, return_counts=False, axis=None, size=None, fill_value=None):
+def unique(x, sorted=True, return_index=False, return_inverse=False, return_counts=False, axis=None, size=None,
+           fill_value=None):
     """The elements, or slices along the axis, each once and in order, whatever `sorted` says; where each comes first, its
     number for each element, and how often it comes. With a size there are as many, the last ones of fill_value."""
     x = _convert(x)

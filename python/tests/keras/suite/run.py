@@ -2,7 +2,8 @@
 
 RESULTS is a folder. It gets a log of each file and results.json with its counts; files that are in it are not run again,
 but with --again. Names are as within keras/src; @LIST is a file of them; without names all tests run. A test that lists
-the backends gets this one. Tests in excluded_tests.txt are left out, whole files and folders too. The exit status is 1 if a test failed.
+the backends gets this one. Tests in excluded_tests.txt are left out, whole files and folders too. The exit status is 1 if a
+test failed.
 """
 import ast
 import importlib.util
