@@ -67,6 +67,31 @@ bool holds_gil() {
   return PyGILState_Check() != 0;
 }
 
+/// The state that Python has of a thread of the engine. It is kept from the first time that the thread runs Python
+/// until it ends: Python maps memory for each new one, which takes as long as ten elements of a generator.
+class KeptState {
+ public:
+  ~KeptState() {
+    if (!is_kept_ || the_end.has_begun.load()) return;
+    const PyGILState_STATE state = taking_gil(PyGILState_Ensure);
+    PyGILState_Release(PyGILState_LOCKED);  // what keep() took
+    PyGILState_Release(state);
+  }
+  /// Before the thread takes the GIL: true if Python has not seen it before.
+  bool is_new() { return is_new_ = !PyGILState_GetThisThreadState(); }
+  /// With the GIL: a state that is new is kept.
+  void keep() {
+    if (!is_new_) return;
+    PyGILState_Ensure();
+    is_kept_ = true;
+  }
+
+ private:
+  bool is_new_ = false;
+  bool is_kept_ = false;
+};
+thread_local KeptState kept_state;
+
 void* give_up_for_work() {
   if (has_given_up || !PyGILState_GetThisThreadState()) return nullptr;
   if (!holds_gil()) return nullptr;  // another module gave it up
@@ -89,7 +114,10 @@ WithoutGil::~WithoutGil() {
   has_given_up = false;
 }
 
-WithGil::WithGil() : gave_up_(has_given_up), state_(taking_gil(PyGILState_Ensure)) { has_given_up = false; }
+WithGil::WithGil() : gave_up_(kept_state.is_new() || has_given_up), state_(taking_gil(PyGILState_Ensure)) {
+  kept_state.keep();
+  has_given_up = false;
+}
 
 WithGil::~WithGil() {
   PyGILState_Release(state_);

@@ -77,8 +77,9 @@ NB_MODULE(_native, module) {
   bind_files(module);
   bind_profiles(module);
   module.def("version", [] { return std::string(gradus::version()); }, "The version of the library.");
-  module.def("set_num_threads", gradus::set_num_threads, "n"_a,
-             "Sets the number of threads that compute. It changes no result.");
+  module.def(
+      "set_num_threads", [](int n) { without_gil([n] { gradus::set_num_threads(n); }); }, "n"_a,
+      "Sets the number of threads that compute. It changes no result.");
   module.def("num_threads", gradus::num_threads, "The number of threads that compute.");
   module.def("set_seed", gradus::set_seed, "seed"_a, "Sets the state of random ops without a seed of their own.");
   module.def(

@@ -89,6 +89,18 @@ class Threads(unittest.TestCase):
         self.assertTrue(in_threads(1, work))
         self.assertEqual((gradus.constant(1.0) * gradus.Variable(3.0)).item(), 3)
 
+    def test_a_thread_of_the_engine_is_one_thread_of_python(self):
+        seen, local = [], threading.local()
+
+        def elements():
+            for k in range(20):
+                local.count = getattr(local, "count", 0) + 1
+                seen.append(local.count)
+                yield np.float32(k)
+        data = gradus.Dataset.from_generator(elements, output_signature=gradus.TensorSpec((), gradus.float32)).prefetch(2)
+        self.assertEqual([x.item() for x in data], list(range(20)))
+        self.assertEqual(seen, list(range(1, 21)))
+
     def test_borrowed_memory_that_dies_within_the_engine(self):
         def work(k):
             for _ in range(30):
@@ -161,6 +173,24 @@ def spin():
     while True: (gradus.constant(1.0) + f(gradus.constant(3.0))).numpy()
 for _ in range(2): threading.Thread(target=spin, daemon=True).start()
 import time; time.sleep(0.2)
+"""
+        done = self.run_program(program)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_threads_that_have_run_python_end(self):
+        program = """
+import warnings, numpy as np, gradus, gradus.tensorflow as tf
+warnings.simplefilter('ignore')
+double = lambda x: tf.py_function(lambda v: v.numpy() * 2, [x], tf.int64)
+for n in (4, 1, 3):
+    data = tf.data.Dataset.range(40).map(double, num_parallel_calls=4)
+    assert [int(x) for x in data] == [2 * k for k in range(40)]
+    gradus.set_num_threads(n)
+    passes = [iter(tf.data.Dataset.range(1000).map(double, num_parallel_calls=4).prefetch(4)) for _ in range(3)]
+    for each in passes: next(each)
+    del passes, each
+kept = iter(tf.data.Dataset.range(1000).map(double, num_parallel_calls=4).prefetch(4))
+next(kept)
 """
         done = self.run_program(program)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
