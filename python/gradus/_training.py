@@ -442,9 +442,12 @@ def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, unbatche
     return Logs(_native._evaluate(self, plan, data._stages, settings.options() | {"unbatched": unbatched}))
 
 
-def predict(self, x, batch_size=None, unbatched=False):
+def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None, unbatched=False):
     """The model's results for all rows of arrays or of a Dataset's elements, x or (x, ...), in inference mode: a tensor, or
-    a nest of them."""
+    a nest of them. `steps` batches at most. It prints nothing and calls no callbacks: verbose is there for programs of
+    Keras, callbacks are a ValueError."""
+    if callbacks:
+        raise ValueError("predict: there are no callbacks here: loop over the batches, and call the model")
     data = x if isinstance(x, Dataset) else Dataset.from_tensor_slices((x,)).batch(256 if batch_size is None else batch_size)
     structure, _, _ = _parts(data._structure)
     first = _count(structure)
@@ -457,6 +460,8 @@ def predict(self, x, batch_size=None, unbatched=False):
         found = self(*_arguments(structure, tensors), training=False)
         kinds[:] = [nest.map_structure(lambda _: None, found)]
         return nest.flatten(found)
+    if steps is not None:
+        data = data.take(steps)
     once = _native._function(call, "predict", [], 64, True, False, False, 0, [])
     parts = [once(fields) for fields in data._stages.begin()]
     if not parts:

@@ -2,8 +2,6 @@
 are verified; a record holds the sizes and the bytes of the tensors of one element. Nothing in it is code."""
 import json
 import os
-import shutil
-import tempfile
 
 import numpy as np
 
@@ -76,6 +74,7 @@ def save(dataset, path, compression, shard_func):
     specs = dataset._stages.specs()
     path = os.path.abspath(os.fspath(path))
     os.makedirs(path, exist_ok=True)
+    import tempfile  # here, since it loads compression, too
     folder = tempfile.mkdtemp(prefix="elements-", dir=path)
     files, records, size, count = [], [], 0, 0
 
@@ -105,6 +104,7 @@ def _replace(path, description):
         json.dump(description, file)
     os.replace(new, os.path.join(path, _DESCRIPTION))
     if before:
+        import shutil
         shutil.rmtree(os.path.join(path, os.path.basename(before)), ignore_errors=True)
 
 

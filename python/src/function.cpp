@@ -19,12 +19,25 @@ constexpr std::size_t most_numbers = 8;
 
 const char static_types = 0;
 
+/// The class StepsWithin, as long as the interpreter.
+PyObject* steps_within = nullptr;
+/// The functions of this thread that run in Python, one within the other.
+thread_local int functions_in_python = 0;
+
+struct Counted {
+  explicit Counted(int& n) : number(n) { ++number; }
+  Counted(const Counted&) = delete;
+  ~Counted() { --number; }
+  int& number;
+};
+
 struct PythonFunction {
   nb::object function;
   FunctionOptions options;
   std::unique_ptr<TracedFunction> traced;
   std::set<std::string> numbers = {};  // with which it was traced
   bool has_warned = false;
+  bool runs_in_python = false;  // it runs steps of a strategy, which are compiled one by one
 
   PythonFunction(nb::object f, FunctionOptions o)
       : function(std::move(f)), options(std::move(o)), traced(std::make_unique<TracedFunction>(options, nullptr, 0)) {}
@@ -33,6 +46,7 @@ struct PythonFunction {
     if (traced) without_gil([this] { traced.reset(); });
   }
   nb::object operator()(const nb::args& args, const nb::kwargs& kwargs);
+  nb::object run_compiled(const nb::args& args, const nb::kwargs& kwargs);
   void note_trace(const Call& call);
 };
 
@@ -56,7 +70,7 @@ nb::object result_of(const Called& called) {
   return result;
 }
 
-nb::object PythonFunction::operator()(const nb::args& args, const nb::kwargs& kwargs) {
+nb::object PythonFunction::run_compiled(const nb::args& args, const nb::kwargs& kwargs) {
   Call call = call_of(args, kwargs);
   StaticArguments statics{.values = call.key, .types = &static_types};
   const gradus::detail::MaskedArguments masked(call.tensors, statics);
@@ -72,6 +86,22 @@ nb::object PythonFunction::operator()(const nb::args& args, const nb::kwargs& kw
   };
   const Called called = without_gil([&] { return traced->call(call.tensors, statics, body); });
   return result_of(called);
+}
+
+/// A function that raises StepsWithin while it is traced runs in Python from then on, as do functions that call it.
+nb::object PythonFunction::operator()(const nb::args& args, const nb::kwargs& kwargs) {
+  const bool is_traced = CallContext::here().trace != nullptr;
+  if (!runs_in_python) {
+    try {
+      return run_compiled(args, kwargs);
+    } catch (const nb::python_error& error) {
+      if (!error.matches(steps_within)) throw;
+      runs_in_python = true;
+      if (is_traced) throw;
+    }
+  }
+  const Counted within(functions_in_python);
+  return function(*args, **kwargs);
 }
 
 nb::object make_function(nb::object f, std::optional<std::string> name, std::vector<Spec> signature, int max_variants,
@@ -156,6 +186,13 @@ void bind_function(nb::module_& module) {
   module.def("_function", make_function, "f"_a, "name"_a.none(), "input_signature"_a, "max_variants"_a, "open_sizes"_a,
              "run_eagerly"_a, "profile"_a, "max_bytes"_a, "disable"_a);
   module.attr("most_variants") = most_variants;
+  steps_within =
+      PyErr_NewExceptionWithDoc("gradus.StepsWithin", "A traced function runs a step of a strategy.", nullptr, nullptr);
+  if (!steps_within) throw nb::python_error();
+  module.attr("_StepsWithin") = nb::handle(steps_within);
+  module.def(
+      "_runs_function_in_python", [] { return functions_in_python > 0; },
+      "True within a compiled function that runs in Python, since it runs steps of a strategy.");
 }
 
 }  // namespace gradus::python

@@ -22,6 +22,7 @@ class Renamed {
         definition_{name_.c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&entry)),
                     METH_FASTCALL | METH_KEYWORDS, docs_.c_str()} {
     for (const auto& [mine, its] : parameters_) names_.push_back(nb::str(its.c_str()));
+    reduces_ = name_.starts_with("reduce_") && parameters_.size() > 2 && parameters_[axis].first == "axis";
   }
 
   static nb::object make(std::unique_ptr<Renamed> renamed, const nb::object& module) {
@@ -31,10 +32,16 @@ class Renamed {
   }
 
  private:
+  /// The place of a reduction's axes.
+  static constexpr std::size_t axis = 1;
+  static bool is_empty(PyObject* axes) {
+    return (PyList_Check(axes) && PyList_Size(axes) == 0) || (PyTuple_Check(axes) && PyTuple_Size(axes) == 0);
+  }
+
   static PyObject* entry(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
     const auto& renamed = *static_cast<const Renamed*>(PyCapsule_GetPointer(self, nullptr));
     const auto given = static_cast<std::size_t>(count);
-    if (!names && given <= renamed.by_place_)
+    if (!names && given <= renamed.by_place_ && !(renamed.reduces_ && given > axis && is_empty(arguments[axis])))
       return PyObject_Vectorcall(renamed.function_.ptr(), arguments, given, nullptr);
     return renamed.call(arguments, given, names);
   }
@@ -49,7 +56,12 @@ class Renamed {
     const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
     for (Py_ssize_t k = 0; k < named; ++k)
       if (!take(given, PyTuple_GetItem(names, k), arguments[count + static_cast<std::size_t>(k)])) return nullptr;
-    return pass(given);
+    try {
+      return pass(std::move(given));
+    } catch (nb::python_error& error) {
+      error.restore();
+      return nullptr;
+    }
   }
 
   bool take(std::vector<PyObject*>& given, PyObject* name, PyObject* value) const {
@@ -71,7 +83,14 @@ class Renamed {
     return true;
   }
 
-  PyObject* pass(const std::vector<PyObject*>& given) const {
+  /// A reduction over no axes, axis=[], is one over an axis of 1: for the engine an empty list means all.
+  PyObject* pass(std::vector<PyObject*> given) const {
+    nb::object widened, last;
+    if (reduces_ && given[0] && given[axis] && is_empty(given[axis])) {
+      last = nb::int_(-1);
+      widened = nb::module_::import_("gradus.ops").attr("expand_dims")(nb::handle(given[0]), last);
+      given[0] = widened.ptr(), given[axis] = last.ptr(), given[axis + 1] = nullptr;
+    }
     std::vector<PyObject*> values;
     std::size_t by_place = 0;
     while (by_place < by_place_ && given[by_place]) values.push_back(given[by_place++]);
@@ -95,6 +114,7 @@ class Renamed {
   std::vector<Parameter> parameters_;
   std::size_t by_place_;  // the first ones, which are the function's own first ones
   std::string docs_;
+  bool reduces_ = false;
   PyMethodDef definition_;
   std::vector<nb::str> names_;
 };

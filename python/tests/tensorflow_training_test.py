@@ -84,6 +84,37 @@ class Steps(tf.test.TestCase):
         step.__kwdefaults__["power"] = 2
         self.assertEqual(float(strategy.run(step, args=(X,))), 500.0)
 
+    def test_a_compiled_function_runs_steps(self):
+        """TensorFlow's own form: a tf.function around strategy.run, whose step is traced once."""
+        strategy, traces = self.strategy(), []
+        w, optimizer = tf.Variable(np.ones(X.shape[1], "float32")), nn.SGD(0.1)
+
+        class Trainer:
+            def step(self, x, scale):
+                traces.append(1)
+                with tf.GradientTape() as tape:
+                    loss = tf.nn.compute_average_loss(tf.reduce_sum(x * w, axis=1) * scale, global_batch_size=len(X))
+                optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+                return loss
+
+            @tf.function
+            def train(self, x, scale):
+                losses = strategy.run(self.step, args=(x, scale))
+                return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
+
+            @tf.function
+            def twice(self, x):
+                return self.train(x, tf.constant(1.0)) + self.train(x, tf.constant(1.0))
+        trainer, expected = Trainer(), np.ones(X.shape[1], "float32")
+        for scale in (1.0, 1.0, 2.0):
+            loss = trainer.train(tf.constant(X), tf.constant(scale))
+            self.assertAlmostEqual(float(loss), float((X * expected).sum(1).mean() * scale), places=3)
+            expected = expected - 0.1 * X.mean(0) * scale
+            self.assertAllClose(w, expected, 1e-4, 1e-4)
+        count = len(traces)
+        trainer.twice(tf.constant(X))
+        self.assertEqual(len(traces), count, "the step is traced once")
+
     def test_compiled_steps_are_traced_once_and_forgotten(self):
         strategy, traces = self.strategy(), []
 

@@ -10,6 +10,18 @@ X = np.float32([[1, -2, 3], [4, 5, -6]])
 
 
 class Numbers(tf.test.TestCase):
+    def test_reductions_over_no_axes_leave_the_elements(self):
+        x = tf.constant([[1.0, -2.0], [3.0, 4.0]])
+        for f in (tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min, tf.reduce_prod, tf.reduce_logsumexp):
+            for axis in ([], ()):
+                np.testing.assert_allclose(f(x, axis=axis).numpy(), x.numpy(), rtol=1e-6, err_msg=f.__name__)
+        np.testing.assert_allclose(tf.math.reduce_euclidean_norm(x, []).numpy(), abs(x.numpy()))
+        for f in (tf.math.reduce_std, tf.math.reduce_variance):
+            np.testing.assert_allclose(f(x, axis=[]).numpy(), np.zeros((2, 2)))
+        self.assertEqual(tf.reduce_all(x > 0, axis=[]).numpy().tolist(), [[True, False], [True, True]])
+        self.assertEqual(tf.math.count_nonzero(x, axis=[]).numpy().tolist(), [[1, 1], [1, 1]])
+        self.assertEqual(float(tf.reduce_sum(x)), 6.0)
+
     def test_division_of_integers(self):
         for x, y, dtype in (([3, 4], [2, 8], "float64"), (np.int8([3, 4]), np.int8([2, 8]), "float32"),
                             (np.uint16([3, 4]), [2, 8], "float32"), (3, 2, "float64"), (np.int64([3]), [2], "float64")):

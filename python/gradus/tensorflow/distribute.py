@@ -84,7 +84,7 @@ def _named(reduce_op):
 
 class _Steps:
     """The handles of compiled functions, and of those of an object, as long as they live. Other functions have none: what
-    they read may have changed, so that they are traced anew."""
+    they read may have changed, so that they are traced anew. Within a compiled function all have one."""
 
     def __init__(self):
         self._known = {}
@@ -95,7 +95,7 @@ class _Steps:
             parts = [fn.func, fn.args[0]]
         else:
             parts = [getattr(fn, "__func__", fn), getattr(fn, "__self__", None)]
-        if not hasattr(type(parts[0]), "get_concrete_function"):
+        if not hasattr(type(parts[0]), "get_concrete_function") and not _native._runs_function_in_python():
             return None
         parts = [each for each in parts if each is not None]
         key = tuple(map(id, parts))
@@ -135,7 +135,9 @@ class Strategy:
     def run(self, fn, args=(), kwargs=None, options=None):
         """fn of the arguments, with the rows of their tensors divided among the replicas. A Loss of it and gradients are
         those of the whole batch; other tensors that it gives are PerReplica where there are several. A tf.function is
-        traced once, any other function at each call, as Python runs it."""
+        traced once, and so is a function that a tf.function gives to run(); any other at each call, as Python runs it."""
+        if _native._is_traced():
+            raise _native._StepsWithin("strategy.run within a traced function")  # which runs in Python from now on
         args = args if isinstance(args, (tuple, list)) else (args,)
 
         def step(*args, **kwargs):

@@ -147,6 +147,8 @@ truediv = divide
 
 def reduce_mean(input_tensor, axis=None, keepdims=False, name=None):
     """The mean; of integers an integer, rounded towards zero, as TensorFlow has it."""
+    if isinstance(axis, (list, tuple)) and not axis:
+        return convert_to_tensor(input_tensor)
     if not _is_integer(input_tensor):
         return ops.reduce_mean(input_tensor, axis=axis, keepdims=keepdims)
     input_tensor = convert_to_tensor(input_tensor)
@@ -166,6 +168,8 @@ def argmin(input, axis=None, output_type=int64, name=None):
 
 def count_nonzero(input, axis=None, keepdims=False, dtype=int64, name=None):
     """The number of elements that are not zero."""
+    if isinstance(axis, (list, tuple)) and not axis:
+        return ops.cast(ops.not_equal(input, 0), as_dtype(dtype))
     return ops.cast(ops.count_nonzero(input, axis=axis, keepdims=bool(keepdims)), as_dtype(dtype))
 
 

@@ -281,22 +281,6 @@ def angle(input, name=None):
     return ops.where(ops.less(x, 0), ops.cast(gradus.constant(np.pi), x.dtype), ops.multiply(x, 0))
 
 
-def _over(f, of_none):
-    """A reduction, which over no axes, axis=(), is of_none of the tensor."""
-    def reduced(input_tensor, axis=None, keepdims=False, name=None, **options):
-        if isinstance(axis, (list, tuple)) and not axis:
-            return of_none(_convert(input_tensor), **options)
-        return f(input_tensor, axis, keepdims, **options)
-    return reduced
-
-
-_REDUCTIONS = {
-    **dict.fromkeys(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_mean", "reduce_all", "reduce_any",
-                     "reduce_logsumexp"), _convert),
-    **dict.fromkeys(("reduce_variance", "reduce_std"), lambda x: ops.subtract(x, x)),
-    "count_nonzero": lambda x, dtype="int64": ops.cast(ops.not_equal(x, 0), dtype)}
-
-
 def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32", name=None):
     """The identity, of sizes that are numbers or tensors of known values."""
     return facade.eye(int(num_rows), None if num_columns is None else int(num_columns), batch_shape, dtype)
@@ -305,10 +289,8 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32", name=None
 _Experimental = types.SimpleNamespace(numpy=types.SimpleNamespace(select=select, finfo=finfo, iinfo=np.iinfo))
 _names = {name: value for name, value in globals().items() if not name.startswith("_") and callable(value)}
 _no_complex = {"complex": _without("complex dtypes")}
-_reductions = {name: _over(getattr(facade.math, name), of_none) for name, of_none in _REDUCTIONS.items()}
 tf = _Within(
-    facade, **{name: f for name, f in _reductions.items() if hasattr(facade, name)},
-    **{name: _sized(getattr(ops, name), *named) for name, named in {
+    facade, **{name: _sized(getattr(ops, name), *named) for name, named in {
         "reshape": ("tensor", "shape"), "broadcast_to": ("input", "shape"), "tile": ("input", "multiples"),
         "reverse": ("tensor", "axis")}.items()},
     **{name: _names[name] for name in (
@@ -318,7 +300,7 @@ tf = _Within(
         "hamming_window", "hann_window", "kaiser_window")}),
     slice=lambda x, begin, size, name=None: ops.slice(_convert(x), [int(i) for i in begin], [int(n) for n in size]),
     cond=smart_cond, complex=_without("complex dtypes"), experimental=_Experimental,
-    math=_Within(facade.math, **_reductions, angle=angle, conj=_same, real=_same, imag=ops.zeros_like, **_no_complex),
+    math=_Within(facade.math, angle=angle, conj=_same, real=_same, imag=ops.zeros_like, **_no_complex),
     dtypes=_Within(facade.dtypes, **_no_complex), linalg=_Within(facade.linalg, eig=_without("complex dtypes")),
     nn=_Within(facade.nn, experimental=types.SimpleNamespace(stateless_dropout=stateless_dropout), **{
         name: _names[name] for name in (
