@@ -123,24 +123,18 @@ void save_model(const std::filesystem::path& file, const Module& model) {
 
 namespace {
 
-struct KerasFile {
-  std::string config;
-  std::vector<NamedArray> arrays;
-  KerasFile(const ZipReader& zip, const std::string& name) {
-    const std::vector<std::byte> bytes = config_in(zip, name);
-    config.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    arrays = weights_in(zip, name);
-  }
-};
+std::string config_text(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 Sequential model_in(const ZipReader& zip, const std::string& name, const LoadModelOptions& options) {
   const HostFloats floats;
   const Untraced outside;
-  const KerasFile file(zip, name);
-  ConfiguredModel read = model_of_config(file.config, name, options);
+  ConfiguredModel read = model_of_config(config_text(config_in(zip, name)), name, options);
+  const std::vector<NamedArray> arrays = weights_in(zip, name);
   by_the_file(name, [&] {
     read.model.build(read.input);
-    assign_keras_arrays(read.model, file.arrays, "load_model", name);
+    assign_keras_arrays(read.model, arrays, "load_model", name);
     for (Layer* layer : read.frozen) layer->set_trainable(false);
   });
   return std::move(read.model);
@@ -149,13 +143,13 @@ Sequential model_in(const ZipReader& zip, const std::string& name, const LoadMod
 Functional functional_in(const ZipReader& zip, const std::string& name, const LoadModelOptions& options) {
   const HostFloats floats;
   const Untraced outside;
-  const KerasFile file(zip, name);
-  const ConfiguredGraph read = graph_model_of_config(file.config, name, options);
+  const ConfiguredGraph read = graph_model_of_config(config_text(config_in(zip, name)), name, options);
+  const std::vector<NamedArray> arrays = weights_in(zip, name);
   Functional model(read.layer);
   by_the_file(name, [&] {
     read.layer->ensure_built(read.layer->graph().input_specs);
     const Module& whole = read.is_sequential ? std::get<Module>(read.layer->graph().layers[0].second) : model;
-    assign_keras_arrays(whole, file.arrays, "load_functional", name);
+    assign_keras_arrays(whole, arrays, "load_functional", name);
     for (Layer* layer : read.frozen) layer->set_trainable(false);
   });
   return model;

@@ -39,7 +39,12 @@ struct Call {
     const auto found = named.find(name);
     if (found == named.end()) return false;
     const KerasArgument& argument = found->second;
-    return argument.is_tensor() || !argument.list.empty() || !(argument.value.is_null() || argument.value == false);
+    return argument.is_tensor() || !argument.list.empty() || !is_nothing(argument.value);
+  }
+  /// null, false, and lists of null, as the masks of several inputs without one are written.
+  static bool is_nothing(const Json& value) {
+    if (value.is_array()) return std::ranges::all_of(value, [](const Json& each) { return each.is_null(); });
+    return value.is_null() || value == false;
   }
 };
 
@@ -89,6 +94,11 @@ class Taking {
     problem("it is called with `", name, "` ", shown(found->second.value));
     return {};
   }
+  /// Layers take masks from their inputs here.
+  void no_mask() {
+    taken_.insert("mask");
+    if (call_.is_given("mask")) problem("it is called with a mask of its own, which is not known");
+  }
   void finish() {
     for (const auto& each : call_.named)
       if (!taken_.contains(each.first) && call_.is_given(each.first))
@@ -115,7 +125,7 @@ Run in_mode(std::optional<bool> training, Run run) {
 }
 
 std::optional<Run> call_of(Taking& taking, const Module&) {
-  taking.flag("mask");
+  taking.no_mask();
   if (taking.given().size() != 1) {
     taking.problem("it takes ", taking.given().size(), " inputs, expected one");
     return {};
@@ -175,7 +185,7 @@ std::optional<Run> call_of(Taking& taking, const MultiHeadAttention&) {
 std::optional<Run> call_of(Taking& taking, const AttentionModule&) {
   const std::vector<int> given = taking.given();
   taking.flag("use_causal_mask");  // an option of the layer
-  taking.flag("mask");
+  taking.no_mask();
   if (given.size() < 2 || given.size() > 3) {
     taking.problem("it takes ", given.size(), " inputs, expected query, value and perhaps key");
     return {};
@@ -188,7 +198,7 @@ std::optional<Run> call_of(Taking& taking, const AttentionModule&) {
 }
 
 std::optional<Run> call_of(Taking& taking, const Functional& model) {
-  taking.flag("mask");
+  taking.no_mask();
   const std::vector<int> given = taking.given();
   if (given.size() != model.input_names().size()) {
     taking.problem("it takes ", given.size(), " inputs, expected ", model.input_names().size());
@@ -448,7 +458,7 @@ class GraphReader {
     if (const auto merge = merging(kind, options)) {
       options.policy();
       options.finish();
-      taking.flag("mask");
+      taking.no_mask();
       taking.finish();
       step.run = [merge = *merge, given = taking.given()](const GraphLayer*, In in) {
         Tensors all;

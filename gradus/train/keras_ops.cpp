@@ -301,11 +301,21 @@ std::optional<KerasOp> get_item(KerasOptions& o, const Arguments& arguments) {
 std::optional<KerasOp> take(KerasOptions& o, const Arguments& arguments) {
   const bool is_flat = !o.has("axis");
   const int axis = o.axis("axis", 0);
-  if (!takes_tensors(arguments, 2)) return refuse(o, "a tensor and indices");
-  return KerasOp{[=](In in) {
-    const Tensor x = is_flat ? reshape(in[0], {-1}) : in[0];
-    return Tensors{gather(x, wrapped_indices(in[1], x.shape()[axis]), axis)};
-  }};
+  const auto taken = [=](const Tensor& of, const Tensor& indices) {
+    const Tensor x = is_flat ? reshape(of, {-1}) : of;
+    return Tensors{gather(x, wrapped_indices(indices, x.shape()[axis]), axis)};
+  };
+  if (takes_tensors(arguments, 2)) return KerasOp{[=](In in) { return taken(in[0], in[1]); }};
+  const auto are_integers = [](const Json& all) {
+    return std::ranges::all_of(all, [](const Json& each) { return each.is_number_integer(); });
+  };
+  if (arguments.size() != 2 || !arguments[0].is_tensor() || !arguments[1].list.empty() ||
+      !(arguments[1].value.is_number_integer() || (arguments[1].value.is_array() && are_integers(arguments[1].value))))
+    return refuse(o, "a tensor, and indices: a tensor, an integer or a list of them");
+  const Json& written = arguments[1].value;
+  const Tensor indices =
+      written.is_array() ? constant(written.get<std::vector<std::int64_t>>()) : constant(written.get<std::int64_t>());
+  return KerasOp{[=](In in) { return taken(in[0], indices); }};
 }
 
 // ---------------------------------------------------------------- others

@@ -79,6 +79,7 @@ RESULTS = {
     "gradus::Loss": "Loss",
     "gradus::Module &": "Module",
     "gradus::Sequential": "Sequential",
+    "gradus::Spec": "TensorSpec",
 }
 
 

@@ -15,7 +15,7 @@ from gradus._native import *
 # Additions of python/gradus to the generated classes, and to gradus.nn.
 BY_HAND = {"Module": ["    from gradus._training import compile_ as compile, evaluate, fit, load_weights, predict, save, save_weights",
                       "    built: bool", "    trainable: bool"]}
-OF_NN = ["from gradus._models import Model as Model", "from gradus._training import History as History, load_model as load_model",
+OF_NN = ["from gradus._models import Model as Model", "from gradus._training import History as History, load_functional as load_functional, load_model as load_model",
          "class Callback: ...", "class Initializer: ...", "class Regularizer: ..."]
 
 

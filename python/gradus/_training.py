@@ -492,6 +492,11 @@ def load_model(file, inference_only=False):
     return _native._load_model(os.fspath(file), inference_only)
 
 
+def load_functional(file, inference_only=False):
+    """The graph of layers of a .keras file: `model([words, numbers])` gives the outputs in the order of output_names."""
+    return _native._load_functional(os.fspath(file), inference_only)
+
+
 # ---- layers of a Sequential
 
 _add = nn.Sequential.add
@@ -551,7 +556,7 @@ def extend():
     nn.Callback.model, nn.Callback.optimizer, nn.Callback.stop_training = None, None, False
     nn.Module.compile, nn.Module.fit, nn.Module.evaluate, nn.Module.predict = compile_, fit, evaluate, predict
     nn.Module.save_weights, nn.Module.load_weights = save_weights, load_weights
-    nn.Module.save, nn.load_model, nn.Sequential.add = save, load_model, add
+    nn.Module.save, nn.load_model, nn.load_functional, nn.Sequential.add = save, load_model, load_functional, add
     nn.Module.__reduce__ = reduce_layer
     compile_.__name__ = "compile"
     nn.Optimizer.apply_gradients, nn.Optimizer.build = apply_gradients, build

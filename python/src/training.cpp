@@ -383,6 +383,12 @@ void bind_training(nb::module_& module) {
         return without_gil([&] { return load_model(file, {.inference_only = inference_only}); });
       },
       "file"_a, "inference_only"_a);
+  module.def(
+      "_load_functional",
+      [](const std::string& file, bool inference_only) {
+        return without_gil([&] { return load_functional(file, {.inference_only = inference_only}); });
+      },
+      "file"_a, "inference_only"_a);
   module.def("_save_weights", save_model_weights, "model"_a, "file"_a);
   module.def("_load_weights", load_model_weights, "model"_a, "file"_a, "strict"_a);
   module.def(

@@ -185,7 +185,6 @@ ROWS = {
     "len of a scalar": (lambda: len(tf.constant(1)), TypeError, "scalar"),
     "hash": (lambda: hash(tf.constant(1)), TypeError, "unhashable"),
     "index by a float": (lambda: [1, 2][tf.constant(1.0)], TypeError, "integer"),
-    "attribute": (lambda: setattr(tf.constant(1.0), "x", 1), AttributeError, "x"),
     "writing": (lambda: tf.ones([2]).numpy().fill(0), ValueError, "read-only"),
     # data sets, models
     "batch of 0": (lambda: D.range(3).batch(0), InvalidArgument, "positive"),

@@ -35,8 +35,8 @@ GIVEN = {
 MADE = {"Bidirectional": lambda: (nn.LSTM(3),), "TimeDistributed": lambda: (nn.Dense(3),),
         "SpectralNormalization": lambda: (nn.Dense(3),), "RNN": lambda: (nn.GRUCell(3),),
         "StackedRNNCells": lambda: ([nn.GRUCell(3), nn.GRUCell(2)],)}
-# Bases, of which there are no objects.
-BASES = {"Module", "LossFunction", "Optimizer", "Schedule", "RecurrentModule", "RecurrentCell", "AttentionModule"}
+# Bases, of which there are no objects, and what a file alone gives.
+BASES = {"Module", "Functional", "LossFunction", "Optimizer", "Schedule", "RecurrentModule", "RecurrentCell", "AttentionModule"}
 
 
 def classes(*bases):

@@ -110,6 +110,11 @@ class Models(unittest.TestCase):
             other = nn.load_model(os.path.join(folder, "m.keras"))
             np.testing.assert_array_equal(other(X).numpy(), model(X).numpy())
             other.load_weights(os.path.join(folder, "m.weights.h5"))
+            graph = nn.load_functional(os.path.join(folder, "m.keras"))
+            np.testing.assert_array_equal(graph([X])[0].numpy(), model(X).numpy())
+            np.testing.assert_array_equal(graph(X).numpy(), model(X).numpy())
+            self.assertEqual((graph.input_names, graph.output_names), (["input_layer"], ["sequential"]))
+            self.assertEqual(graph.input_specs, [gradus.TensorSpec([None, X.shape[1]], gradus.float32)])
 
     def test_lists_of_numbers_are_tensors_and_none_is_none(self):
         class Masked(nn.Model):
