@@ -38,7 +38,7 @@ ProfileScope::~ProfileScope() {
 
 namespace {
 
-/// Of a profile that was dropped by another thread: the one that began it records on, into what has to live.
+/// Keeps the recording of a profile that another thread dropped: the thread that began it records on.
 void keep_for_ever(const Ref<ProfileRecording>& recording) {
   static std::mutex guard;
   static auto* const kept = new std::vector<Ref<ProfileRecording>>;

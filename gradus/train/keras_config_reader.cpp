@@ -345,7 +345,7 @@ class ConfigReader {
 
 namespace {
 
-/// What `read` makes of a config; DataError with all problems.
+/// The model that `read` makes of a config; DataError with all problems.
 template <class Read>
 auto read_config(std::string_view json, const std::string& file, const LoadModelOptions& options, Read read) {
   const Json written = parse_json(json, file + ": config.json");

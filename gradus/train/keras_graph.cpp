@@ -20,13 +20,14 @@ using Json = nlohmann::json;
 constexpr std::size_t most_calls = 5000, most_layers = 1000, most_constants = std::size_t{1} << 20;
 constexpr int deepest_list = 16;
 
-std::string shown(const Json& value) {
-  std::string all = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return all.size() > 80 ? all.substr(0, 80) + "..." : all;
+/// The member of that name; null if there is none.
+const Json& part(const Json& of, const char* name) {
+  static const Json none;
+  const auto found = of.is_object() ? of.find(name) : of.end();
+  return found == of.end() ? none : *found;
 }
-Json part(const Json& of, const char* name) { return of.is_object() ? of.value(name, Json()) : Json(); }
 std::string word(const Json& of, const char* name) {
-  const Json found = part(of, name);
+  const Json& found = part(of, name);
   return found.is_string() ? found.get<std::string>() : "";
 }
 
@@ -61,7 +62,7 @@ class Taking {
       if (argument.is_tensor()) given_.push_back(argument.input);
       else if (!argument.list.empty())
         for (const KerasArgument& each : argument.list) given_.push_back(each.input);
-      else if (!argument.value.is_null()) problem("it is called with ", shown(argument.value));
+      else if (!argument.value.is_null()) problem("it is called with ", short_form(argument.value));
     }
     if (std::ranges::any_of(given_, [](int input) { return input < 0; })) problem("it takes a list within a list");
   }
@@ -91,7 +92,7 @@ class Taking {
     const auto found = call_.named.find(name);
     if (found == call_.named.end() || found->second.value.is_null()) return {};
     if (found->second.value.is_boolean()) return found->second.value.get<bool>();
-    problem("it is called with `", name, "` ", shown(found->second.value));
+    problem("it is called with `", name, "` ", short_form(found->second.value));
     return {};
   }
   /// Layers take masks from their inputs here.
@@ -297,7 +298,7 @@ class GraphReader {
       } else if (value.is_array() && std::ranges::all_of(value, is_place)) {
         for (const Json& each : value) all.emplace_back(each[0].get<std::string>(), each);
       } else {
-        fail(text("inputs or outputs are ", shown(value), "; expected [layer, node, tensor]"));
+        fail(text("inputs or outputs are ", short_form(value), "; expected [layer, node, tensor]"));
         return {};
       }
     }
@@ -312,7 +313,7 @@ class GraphReader {
       const std::string layer = place[0].get<std::string>();
       const auto found = inputs.find(layer);
       if (found == inputs.end()) return fail(text("input ", layer, " has no InputLayer"));
-      const Json config = part(*found->second, "config");
+      const Json& config = part(*found->second, "config");
       if (!values_.emplace(key(layer, 0, 0), static_cast<int>(graph_.input_names.size())).second)
         return fail(text("input ", layer, " occurs twice"));
       graph_.input_names.push_back(name);
@@ -351,7 +352,7 @@ class GraphReader {
   /// False while a tensor that the call takes is not known.
   bool make_step(Node& node) {
     Known& of = known_.at(node.layer);
-    const Json arguments = part(*node.call, "args"), named = part(*node.call, "kwargs");
+    const Json &arguments = part(*node.call, "args"), &named = part(*node.call, "kwargs");
     if (!are_known(arguments) || !are_known(named)) return false;
     node.is_made = true;
     Call call;
@@ -441,7 +442,7 @@ class GraphReader {
   GraphStep step_of(Known& of, const Call& call) {
     const Json& written = *of.written;
     const std::string kind = word(written, "class_name"), module = word(written, "module");
-    const Json config = part(written, "config");
+    const Json& config = part(written, "config");
     GraphStep step;
     KerasOptions options(config, of.called, inference_only_, problems_);
     if (module.starts_with("keras.src.ops") || module.starts_with("keras.ops")) {
@@ -513,7 +514,8 @@ class GraphReader {
   void read_outputs(const Json& written) {
     for (const auto& [name, place] : places(written)) {
       const auto found = values_.find(key_of(place).value_or(""));
-      if (found == values_.end()) return fail(text("output ", name, " is ", shown(place), ", which no layer gives"));
+      if (found == values_.end())
+        return fail(text("output ", name, " is ", short_form(place), ", which no layer gives"));
       graph_.output_names.push_back(name);
       graph_.outputs.push_back(found->second);
     }
@@ -541,16 +543,16 @@ LayerGraph graph_of_config(const nlohmann::json& config, const MakeGraphLayer& m
 Spec keras_input_spec(const nlohmann::json& shape, const nlohmann::json& dtype, std::vector<std::string>& problems) {
   Spec spec{f32, {any_size}};
   if (const auto known = keras_dtype(dtype.is_null() ? nlohmann::json("float32") : dtype)) spec.dtype = *known;
-  else problems.push_back("the input is of type " + keras_graph::shown(dtype) + "; expected a number type");
+  else problems.push_back("the input is of type " + short_form(dtype) + "; expected a number type");
   if (!shape.is_array() || shape.empty() || shape.size() > Shape::max_rank) {
-    problems.push_back("the shape of the input is " + keras_graph::shown(shape) +
+    problems.push_back("the shape of the input is " + short_form(shape) +
                        "; expected a list of sizes: build the model in Keras before it is saved");
     return spec;
   }
   spec.shape = {};
   for (const nlohmann::json& size : shape) {
     const bool known = size.is_number_unsigned() && size.get<std::uint64_t>() < std::uint64_t{1} << 40;
-    if (!known && !size.is_null()) problems.push_back("the shape of the input is " + keras_graph::shown(shape));
+    if (!known && !size.is_null()) problems.push_back("the shape of the input is " + short_form(shape));
     spec.shape.push_back(known ? size.get<std::int64_t>() : any_size);
   }
   spec.shape.set(0, any_size);

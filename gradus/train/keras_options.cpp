@@ -17,12 +17,6 @@ bool are_sizes(const Json& value) {
   return value.is_array() && value.size() <= 64 && std::ranges::all_of(value, is_size);
 }
 
-/// A short form of a value, for messages.
-std::string shown(const Json& value) {
-  std::string all = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return all.size() > 80 ? all.substr(0, 80) + "..." : all;
-}
-
 /// Options that say nothing about what a layer computes with given weights, or repeat what is known.
 bool makes_no_difference(const std::string& name) {
   static const std::set<std::string> known{"name",       "trainable",  "dtype",           "seed",
@@ -36,6 +30,11 @@ bool acts_in_training(const std::string& name) {
 
 }  // namespace
 
+std::string short_form(const nlohmann::json& value) {
+  std::string all = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return all.size() > 80 ? all.substr(0, 80) + "..." : all;
+}
+
 const Json& KerasOptions::raw(const char* name) {
   static const Json none;
   asked_.insert(name);
@@ -44,7 +43,7 @@ const Json& KerasOptions::raw(const char* name) {
 }
 
 void KerasOptions::unexpected(const char* name, const char* expected) {
-  problem("option `", name, "` is ", shown(raw(name)), "; expected ", expected);
+  problem("option `", name, "` is ", short_form(raw(name)), "; expected ", expected);
 }
 
 std::int64_t KerasOptions::integer(const char* name, std::optional<std::int64_t> otherwise) {
@@ -205,7 +204,7 @@ void KerasOptions::finish() {
     if (asked_.contains(name) || makes_no_difference(name) || value.is_null() || value == false) continue;
     if (name == "data_format" && value == "channels_last") continue;
     if (acts_in_training(name) && inference_only_) continue;
-    problem("option `", name, "` is ", shown(value),
+    problem("option `", name, "` is ", short_form(value),
             acts_in_training(name) ? ", which acts in training; load it with {.inference_only = true}, or leave it out"
                                    : "; there is none");
   }

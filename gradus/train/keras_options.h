@@ -61,6 +61,8 @@ class KerasOptions {
   std::set<std::string> asked_;
 };
 
+/// The value as text, cut off behind 80 characters.
+std::string short_form(const nlohmann::json& value);
 /// The dtype of Keras's name; empty if there is none.
 std::optional<DType> keras_dtype(const nlohmann::json& name);
 

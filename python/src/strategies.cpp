@@ -28,11 +28,16 @@ nb::object results_of(const Strategy& strategy, const erased::StepResults& found
 }
 
 /// A step without a handle is traced anew.
+erased::StepIdentity identity_of(const StepHandle* known, const nb::object& step) {
+  erased::StepIdentity identity{.options = {.name = nb::cast<std::string>(step.attr("__name__"))}};
+  if (known) identity.step = known->step;
+  return identity;
+}
+
 nb::object run(const Strategy& strategy, const StepHandle* known, const nb::object& step, const nb::object& per_replica,
                const nb::tuple& args, const nb::dict& kwargs) {
   Call call = call_of(args, kwargs);
-  erased::StepIdentity identity{.options = {.name = nb::cast<std::string>(step.attr("__name__"))}};
-  if (known) identity.step = known->step;
+  const erased::StepIdentity identity = identity_of(known, step);
   StaticArguments statics{.values = call.key, .types = &step_types};
   const gradus::detail::MaskedArguments masked(call.tensors, statics);
   const Body body = [&](In all) {
@@ -85,8 +90,7 @@ Loss first_loss(nb::handle result) {
 void schedule(const ParameterServerStrategy& strategy, const StepHandle* known, const nb::object& step,
               const nb::tuple& args, const nb::dict& kwargs) {
   Call call = call_of(args, kwargs);
-  erased::StepIdentity identity{.options = {.name = nb::cast<std::string>(step.attr("__name__"))}};
-  if (known) identity.step = known->step;
+  const erased::StepIdentity identity = identity_of(known, step);
   StaticArguments statics{.values = call.key, .types = &step_types};
   const gradus::detail::MaskedArguments masked(call.tensors, statics);
   const Body body = [&](In all) {
