@@ -33,7 +33,7 @@ Tensor as_input(const Tensor& x, const std::string& name, const Spec& wanted) {
     fits = known < 0 || given < 0 || given == known;
   }
   require(fits, "Functional: input `", name, "` is ", x.spec(), ", expected ", wanted);
-  return y.dtype() == wanted.dtype ? y : cast(y, wanted.dtype);
+  return cast(y, wanted.dtype);
 }
 
 }  // namespace

@@ -241,7 +241,7 @@ Tensors alike(In in) {
   Tensors all(in.begin(), in.end());
   DType dtype = all[0].dtype();
   for (const Tensor& x : all) dtype = promoted(dtype, x.dtype());
-  for (Tensor& x : all) x = x.dtype() == dtype ? x : cast(x, dtype);
+  for (Tensor& x : all) x = cast(x, dtype);
   return all;
 }
 Make joining(Tensor (*join)(const std::vector<Tensor>&, int)) {
@@ -502,7 +502,7 @@ const std::map<std::string, Make>& table() {
 
 std::pair<Tensor, Tensor> promoted(const Tensor& a, const Tensor& b) {
   const DType dtype = keras_ops::promoted(a.dtype(), b.dtype());
-  return {a.dtype() == dtype ? a : cast(a, dtype), b.dtype() == dtype ? b : cast(b, dtype)};
+  return {cast(a, dtype), cast(b, dtype)};
 }
 
 std::optional<KerasOp> keras_op(const std::string& class_name, KerasOptions& options,

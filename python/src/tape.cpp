@@ -116,7 +116,7 @@ struct SourceList {
 SourceList sources_of(nb::handle sources) {
   SourceList list;
   for_each_leaf(sources, nullptr, [&](nb::handle each) {
-    if (nb::hasattr(each, "__gradus_variable__")) {
+    if (!nb::isinstance<Variable>(each) && nb::hasattr(each, "__gradus_variable__")) {
       list.held.push_back(each.attr("__gradus_variable__")());
       each = list.held.back();
     }
