@@ -69,10 +69,10 @@ fuzz: setup-full build/fuzz/build.ninja
 	for target in build/fuzz/bin/*_fuzz; do fuzz/run.sh $$target $(FUZZ_RUNS) || exit 1; done
 
 # Against the peers, in turn; the report is build/bench.md and .json. A few: make bench WORKLOADS="gpt cnn" PEERS="jax tf";
-# each op and layer by itself: make bench WORKLOADS=ops; from Python: make bench WORKLOADS="py_op py_fit"
-bench: bench-peers $(if $(filter py_%,$(WORKLOADS)),package,build/release/build.ninja)
+# each op and layer by itself: make bench WORKLOADS=ops; from Python: make bench WORKLOADS="py_op keras_mlp"
+bench: bench-peers $(if $(filter py_% keras_%,$(WORKLOADS)),package,build/release/build.ninja)
 	cmake --build build/release -j $(JOBS) --target gradus_bench --target gradus_command \
-	  $(if $(filter py_%,$(WORKLOADS)),--target gradus_python_package --target gradus_bundled)
+	  $(if $(filter py_% keras_%,$(WORKLOADS)),--target gradus_python_package --target gradus_bundled)
 	python3 bench/run.py $(if $(WORKLOADS),--workloads $(WORKLOADS)) --peers $(PEERS) --json build/bench.json \
 	  --markdown build/bench.md $(BENCH_FLAGS)
 

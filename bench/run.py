@@ -81,13 +81,21 @@ def peer_programs(workload, peers, mkl):
 
 def python_programs(workload, peers, gradus_bench, inputs):
     """A workload in Python: our program, and those beside it."""
-    row, script = PYTHON_WORKLOADS[workload], str(BENCH / "py_rows.py")
+    row = PYTHON_WORKLOADS[workload]
+    script = str(BENCH / row.script)
     build = gradus_bench.parents[1]  # the package with the library of the wheel, and compiled as an installed one is
     environment = {"PYTHONPATH": str(build / "python"), "LD_LIBRARY_PATH": str(build / "bundled"), "PYTHONDONTWRITEBYTECODE": ""}
     ours = Program(report.GRADUS, [str(PACKAGES_PYTHON), script, "gradus", workload, ""], environment)
-    beside = [Program(f"{peer} {mode}", [str(python), str(BENCH / f"peer_{peer}.py"), row.peers, mode] if row.peers
-                      else [str(python), script, peer, workload, mode])
+
+    def command(peer, python, mode):
+        if row.peers:
+            return [str(python), str(BENCH / f"peer_{peer}.py"), row.peers, mode]
+        by = mode if row.script == "keras_rows.py" else peer
+        return [str(python), script, by, workload, mode]
+    beside = [Program(f"{peer} {mode}", command(peer, python, mode))
               for peer, python in peers.items() for mode in row.modes.get(peer, [])]
+    if workload == "keras_import":
+        beside.append(Program("numpy", [str(PACKAGES_PYTHON), script, "numpy", workload, ""]))
     if row.native:
         beside.append(Program(CPP, gradus(gradus_bench, row.native, *inputs).command))
     return ours, beside

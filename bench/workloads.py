@@ -232,7 +232,7 @@ MODES = {
               "table_update": ["eager"], "cnn": ["eager", "channels_last", "compile"],
               "dwsep": ["eager", "channels_last", "compile"]},
 }
-# Programs in Python: py_rows.py runs ours and, where `peers` names no other workload of theirs, the peers'; `native` is the
+# Programs in Python: the script runs ours and, where `peers` names no other workload of theirs, the peers'; `native` is the
 # workload of gradus_bench that does the same in C++.
 CPP = "gradus in C++"
 
@@ -242,6 +242,7 @@ class PythonWorkload(Workload):
     modes: dict = dataclasses.field(default_factory=dict)
     peers: str = ""
     native: str = ""
+    script: str = "py_rows.py"
 
 
 SAME_SUM = Check("sum of the result", ("sum",), 1e-5)
@@ -267,6 +268,35 @@ PYTHON_WORKLOADS = {
                              modes={"tf": ["function"]}, peers="fit", native="fit"),
     "py_generator": PythonWorkload([Figure("64 elements", "us", lambda line: line["median_us"], .7)], check=SAME_SUM,
                                    modes=OP_BY_OP),
+}
+
+
+# The same program of Keras by each backend; keras_rows.py names them.
+BACKENDS = {"jax": ["jax"], "tf": ["tensorflow"], "torch": ["torch"]}
+
+
+def keras_workload(*figures, check=SAME_SUM, **more):
+    return PythonWorkload(list(figures), check=check, script="keras_rows.py", **{"modes": BACKENDS, **more})
+
+
+def keras_steps(goal):
+    """A step of fit, and the first fit, which compiles."""
+    return keras_workload(Figure("step", "us", lambda line: line["median_us"], goal),
+                          Figure("first fit", "s", lambda line: line["first_call_s"], .2), check=EPOCH_LOSS)
+
+
+EPOCH_LOSS = Check("loss of the first epoch", ("sum",), 1e-4)
+PYTHON_WORKLOADS |= {
+    "keras_mlp": keras_steps(.4),
+    "keras_cnn": keras_steps(.25),
+    "keras_lstm": keras_steps(.4),
+    "keras_transformer": keras_steps(.75),
+    "keras_predict": keras_workload(Figure("one row", "us", lambda line: line["median_us"], .3)),
+    "keras_epoch": keras_workload(Figure("epoch", "s", lambda line: line["median_us"] / 1e6),
+                                  Figure("of C++", "s", lambda line: line["median_us"] / 1e6, 1.25, beside=(CPP,)),
+                                  check=None, native="fit"),
+    "keras_import": keras_workload(Figure("import, of Keras on NumPy", "ms", lambda line: line["median_us"] / 1e3, 1.05,
+                                          beside=("numpy",)), check=None, modes={}),
 }
 # Those that compile before a first step.
 COMPILING = ["jax jit", "tf function", "tf xla", "torch compile"]

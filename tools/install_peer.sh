@@ -7,9 +7,9 @@ cd "$(dirname "$0")/.."
 
 peer=${1-}
 case $peer in
-  jax) packages="jax optax" ;;
+  jax) packages="jax optax keras" ;;
   tf) packages="tensorflow-cpu" ;;
-  torch) packages="torch torchvision numpy" ;;
+  torch) packages="torch torchvision numpy keras" ;;
   tensorboard) packages="tensorboard numpy pillow" ;;
   xprof) packages="xprof" ;;
   *) echo "install_peer: jax, tf, torch, tensorboard or xprof, not '$peer'" >&2; exit 2 ;;

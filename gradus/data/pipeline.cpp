@@ -270,6 +270,10 @@ Pipeline Pipeline::generate(std::vector<Spec> specs, GeneratorFunction next) {
   return Pipeline(generator_stage(std::move(specs), std::move(next)));
 }
 
+Pipeline Pipeline::generate(std::vector<Spec> specs, ElementSourceFunction begin) {
+  return Pipeline(generator_stage(std::move(specs), std::move(begin)));
+}
+
 Pipeline Pipeline::cache() const {
   require(!stage_->is_endless(), "cache: this dataset has no end; cache before repeat()");
   return derived(cache_stage(with_start()));

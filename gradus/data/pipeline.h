@@ -19,6 +19,8 @@ namespace gradus {
 namespace detail {
 class Stage;
 class BatchReaders;
+class ElementRows;
+class ElementSource;
 struct PipelineChanges;
 }  // namespace detail
 
@@ -139,6 +141,8 @@ class Reading {
 using ElementFunction = std::function<Tensors(In)>;
 /// Gives the next element, or none at the end. A copy goes on by itself.
 using GeneratorFunction = std::function<std::optional<Tensors>()>;
+/// Begins a source of elements (element_source.h), for one pass.
+using ElementSourceFunction = std::function<std::unique_ptr<detail::ElementSource>()>;
 
 /// The number of elements that a window of this key holds, for group_by_window.
 using GroupSize = std::function<std::int64_t(std::int64_t)>;
@@ -217,6 +221,7 @@ class Pipeline {
   static Pipeline zip(const std::vector<Pipeline>& parts);
   /// As data::from_generator.
   static Pipeline generate(std::vector<Spec> specs, GeneratorFunction next);
+  static Pipeline generate(std::vector<Spec> specs, ElementSourceFunction begin);
   /// As Dataset::cache.
   Pipeline cache() const;
   Pipeline cache(const std::filesystem::path& file) const;

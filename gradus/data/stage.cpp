@@ -235,22 +235,45 @@ std::optional<RowLayout> Stage::layout(std::int64_t epoch) const {
   return RowLayout{rows, per_element};
 }
 
+void ForwardPass::begin() {
+  next_ = kept_ = -1;
+  restart();
+  next_ = 0;
+  is_over_ = false;
+}
+
 Tensors ForwardPass::at(std::int64_t index) {
-  if (next_ > 0 && index == next_ - 1) return last_;
-  if (next_ < 0 || index < next_) {
-    next_ = -1;  // as long as what follows may fail
-    restart();
-    next_ = 0;
-    last_.clear();
-  }
-  while (next_ <= index) {
-    if (next_ > 0 && last_.empty()) return {};
-    const std::int64_t made = next_;
-    next_ = -1;
+  if (index == kept_) return last_;
+  if (next_ < 0 || index < next_) begin();
+  while (next_ <= index && !is_over_) {
+    const std::int64_t made = std::exchange(next_, -1);  // as long as next() may fail
+    kept_ = -1;
     last_ = next();
-    next_ = made + 1;
+    is_over_ = last_.empty();
+    if (!is_over_) kept_ = made;
+    next_ = is_over_ ? made : made + 1;
   }
-  return last_;
+  return index == kept_ ? last_ : Tensors();
+}
+
+std::int64_t ForwardPass::write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) {
+  if (first == 0 && next_ != 0) begin();
+  if (first > next_) at(first - 1);
+  if (first != next_ || is_over_) return Pass::write_from(first, count, out);
+  next_ = kept_ = -1;  // as long as write_next() may fail
+  const std::int64_t made = write_next(count, out);
+  next_ = first + made;
+  is_over_ = made < count;
+  return made;
+}
+
+std::int64_t ForwardPass::write_next(std::int64_t count, std::span<std::byte* const> out) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Tensors element = next();
+    if (element.empty()) return i;
+    copy_to(out, static_cast<std::size_t>(i), element);
+  }
+  return count;
 }
 
 namespace {

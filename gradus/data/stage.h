@@ -162,15 +162,22 @@ class StopScope {
 class ForwardPass : public Pass {
  public:
   Tensors at(std::int64_t index) final;
+  std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) final;
 
  protected:
   /// Returns to the first element; also called before anything is read.
   virtual void restart() = 0;
   /// The next element; no tensors at the end.
   virtual Tensors next() = 0;
+  /// Copies up to `count` elements that come next, contiguously, to out[field], and returns their number; fewer only at
+  /// the end.
+  virtual std::int64_t write_next(std::int64_t count, std::span<std::byte* const> out);
 
  private:
+  void begin();
   std::int64_t next_ = -1;  // index of the element that next() gives; -1: restart first
+  bool is_over_ = false;    // there is no element next_
+  std::int64_t kept_ = -1;  // index of the element last_; -1: none
   Tensors last_;
 };
 
@@ -391,6 +398,7 @@ StagePointer padded_batch_stage(StagePointer source, std::int64_t size, PaddedBa
 StagePointer bucket_stage(StagePointer source, const ElementFunction& trace, ElementFunction run,
                           BucketOptions options);
 StagePointer generator_stage(std::vector<Spec> specs, GeneratorFunction next);
+StagePointer generator_stage(std::vector<Spec> specs, ElementSourceFunction begin);
 /// The rows of one rank of each element, as parts of a batch (batch_readers.h).
 StagePointer rank_rows_stage(StagePointer source, std::shared_ptr<const BatchReaders> readers);
 

@@ -6,6 +6,7 @@
 /// A function of a stage is given twice: `trace` is called with symbols, to learn the specs of its results and to make
 /// many elements at once, `run` with the fields of one element. They may be the same.
 #pragma once
+#include "gradus/data/element_source.h"
 #include "gradus/data/pipeline.h"
 
 namespace gradus::erased {
@@ -18,6 +19,11 @@ using detail::Reading;
 using gradus::ElementFunction;
 /// Gives the next element, or none at the end. A copy goes on by itself.
 using gradus::GeneratorFunction;
+/// Elements from an iterator of another language: begun for each pass, and asked for several elements at once where a
+/// batch of known sizes is made of them.
+using detail::ElementRows;
+using detail::ElementSource;
+using gradus::ElementSourceFunction;
 /// A function from the fields of an element to a pipeline, for interleave.
 using gradus::PipelineFunction;
 /// The number of elements that a window of a key holds.

@@ -90,15 +90,3 @@ def _signature(types_, shapes):
     found = []
     _collect_shapes(shapes, nest.map_structure(lambda _: None, types_), found)
     return nest.pack_sequence_as(types_, [TensorSpec(s, t) for s, t in zip(found, nest.flatten(types_))])
-
-
-def _as_signature(element, signature):
-    """The tensors of an element in the nest of a signature, in its dtypes."""
-    if isinstance(signature, dict):
-        return [t for key in sorted(signature) for t in _as_signature(element[key], signature[key])]
-    if isinstance(signature, (tuple, list)):
-        if len(element) != len(signature):
-            raise TypeError(f"from_generator: an element of {len(element)} parts, output_signature has {len(signature)}")
-        return [t for value, spec in zip(element, signature) for t in _as_signature(value, spec)]
-    return [element if isinstance(element, _native.Tensor) else constant(element, signature.dtype)]
-

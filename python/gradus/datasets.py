@@ -9,7 +9,7 @@ import types
 import numpy as np
 
 from . import _native, nest, saved
-from ._elements import _as_signature, _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
+from ._elements import _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
 from ._native import TensorSpec, constant, int64
 from ._warnings import warn
 from .errors import UnknownValueError
@@ -172,11 +172,8 @@ class Dataset:
         for spec in specs:
             if not isinstance(spec, TensorSpec):
                 raise TypeError(f"from_generator: output_signature is a nest of TensorSpecs, not of {type(spec).__name__}")
-
-        def make():
-            for element in generator(*arguments):
-                yield _as_signature(element, signature)
-        return Dataset(_native._Pipeline.generate(specs, make), nest.map_structure(lambda _: None, signature))
+        stages = _native._Pipeline.generate(specs, signature, lambda: generator(*arguments))
+        return Dataset(stages, nest.map_structure(lambda _: None, signature))
 
     @staticmethod
     def zip(*args, datasets=None, name=None):

@@ -1,6 +1,7 @@
 // Tensors from Python's numbers, lists and arrays, which are copied, and tensors as arrays, which are not.
 #include <nanobind/ndarray.h>
 #include <cstring>
+#include "python/src/arrays.h"
 #include "python/src/binding.h"
 
 namespace gradus::python {
@@ -12,6 +13,7 @@ constexpr std::int64_t large_copy = 1 << 20;
 /// NumPy and the bfloat16 that it lacks, imported with this module and kept for ever.
 PyObject* numpy_module = nullptr;
 PyObject* array_type = nullptr;
+PyObject* scalar_type = nullptr;  // the base of its scalars
 PyObject* bfloat16_of_ml_dtypes = nullptr;
 nb::handle numpy() { return numpy_module; }
 
@@ -368,6 +370,36 @@ Tensor constant_of(nb::handle value, std::optional<DType> dtype, std::optional<S
 
 }  // namespace
 
+bool write_array(nb::handle object, const Spec& spec, std::byte* out) {
+  if (!is_plain_array(object) && !PyType_IsSubtype(Py_TYPE(object.ptr()), reinterpret_cast<PyTypeObject*>(scalar_type)))
+    return false;
+  const Memory memory(object, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+  if (!memory || dtype_of_format(memory.view().format) != spec.dtype) return false;
+  if (!std::equal(spec.shape.begin(), spec.shape.end(), memory.view().shape, memory.view().shape + memory.view().ndim))
+    return false;
+  if (memory.view().len > 0) std::memcpy(out, memory.view().buf, static_cast<std::size_t>(memory.view().len));
+  return true;
+}
+
+bool write_number(nb::handle object, const Spec& spec, std::byte* out) {
+  const auto write = [&](auto value) {
+    std::memcpy(out, &value, sizeof value);
+    return true;
+  };
+  if (spec.shape.rank() > 0) return false;
+  if (PyFloat_CheckExact(object.ptr())) {
+    const double value = PyFloat_AsDouble(object.ptr());
+    if (spec.dtype == f64) return write(value);
+    return spec.dtype == f32 && write(static_cast<float>(value));
+  }
+  if (!PyLong_CheckExact(object.ptr()) || (spec.dtype != i32 && spec.dtype != i64)) return false;
+  int overflows = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object.ptr(), &overflows);
+  if (overflows != 0) return false;
+  if (spec.dtype == i64) return write(static_cast<std::int64_t>(value));
+  return std::in_range<std::int32_t>(value) && write(static_cast<std::int32_t>(value));
+}
+
 const PyType_Slot* tensor_slots() { return buffer_slots; }
 
 bool is_tensor(nb::handle object) {
@@ -429,6 +461,7 @@ nb::object to_capsule(const Tensor& x, nb::handle max_version, nb::handle copy) 
 void bind_arrays(nb::module_& module) {
   numpy_module = nb::module_::import_("numpy").release().ptr();
   array_type = nb::object(numpy().attr("ndarray")).release().ptr();
+  scalar_type = nb::object(numpy().attr("generic")).release().ptr();
   bfloat16_of_ml_dtypes = nb::object(nb::module_::import_("ml_dtypes").attr("bfloat16")).release().ptr();
   module.def(
       "constant", constant_of, "value"_a.none(), "dtype"_a = nb::none(), "shape"_a = nb::none(),

@@ -3,7 +3,9 @@
 // A call walks its arguments once: tensors and arrays are the arguments of the program, all else is spelt into its key.
 // Numbers, texts and None count by value, Variables and other objects by identity. The nest that the function gives
 // stays with the program, its tensors taken out.
+#include <filesystem>
 #include <set>
+#include "gradus/graph/trace_names.h"
 #include "python/src/binding.h"
 #include "python/src/calls.h"
 
@@ -70,13 +72,25 @@ nb::object result_of(const Called& called) {
   return result;
 }
 
+/// " (train.py, line 12)", where a function of Python begins; empty for any other object.
+std::string place_of(nb::object function) {
+  while (nb::hasattr(function, "__wrapped__")) function = function.attr("__wrapped__");
+  if (!nb::hasattr(function, "__code__")) return {};
+  const nb::object code = function.attr("__code__");
+  const std::filesystem::path file = nb::cast<std::string>(code.attr("co_filename"));
+  return text(" (", file.filename().string(), ", line ", nb::cast<int>(code.attr("co_firstlineno")), ")");
+}
+
 nb::object PythonFunction::run_compiled(const nb::args& args, const nb::kwargs& kwargs) {
   Call call = call_of(args, kwargs);
   StaticArguments statics{.values = call.key, .types = &static_types};
   const gradus::detail::MaskedArguments masked(call.tensors, statics);
+  const bool is_traced_along = CallContext::here().trace != nullptr;
   const Body body = [&](In all) {
     return in_python([&] {
       const In in = masked.take(all);
+      if (const auto* trace = CallContext::here().trace; trace && !is_traced_along)
+        name_trace(trace->id(), text("function ", options.name, place_of(function)));
       note_trace(call);
       const nb::object result = call.apply(function, in);
       Called called = called_with(result);

@@ -198,22 +198,6 @@ const PyType_Slot keeper_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(vis
 
 // ---- sources
 
-/// The next element of an iterator of Python, which is made by the first call of each pass.
-struct Generated {
-  StageFunctionPointer make;
-  Held iterator = {};
-
-  std::optional<Tensors> operator()() {
-    return in_python([this]() -> std::optional<Tensors> {
-      if (!iterator) iterator = Held(nb::object(nb::iter(make->get()())));
-      const nb::object item = nb::steal(PyIter_Next(iterator.get().ptr()));
-      if (item.is_valid()) return fields_of(item);
-      if (PyErr_Occurred()) throw nb::python_error();
-      return std::nullopt;
-    });
-  }
-};
-
 void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
   type.def_static(
           "slices",
@@ -224,11 +208,11 @@ void bind_sources(nb::module_& module, nb::class_<PythonPipeline>& type) {
           "tensors"_a, "The rows of all tensors, side by side.")
       .def_static(
           "generate",
-          [](std::vector<Spec> specs, const FunctionArg& make) {
+          [](std::vector<Spec> specs, nb::handle signature, const FunctionArg& make) {
             const StageFunctionPointer own = stage_function(make);
-            return made(with({}, {own}), [&] { return Pipeline::generate(std::move(specs), Generated{own}); });
+            return PythonPipeline(generated(std::move(specs), signature, own), with({}, {own}));
           },
-          "specs"_a, "make"_a, "The elements of the iterator that make() gives, anew in each pass.")
+          "specs"_a, "signature"_a, "make"_a, "The elements of the iterator that make() gives, anew in each pass.")
       .def_static("zip",
                   [](const nb::sequence& parts) {
                     const std::vector<Pipeline> all = all_of(parts);

@@ -57,6 +57,10 @@ class Keeper {
 };
 using Keepers = std::vector<Keeper>;
 
+/// The elements of the iterator that make() gives, anew in each pass. `signature`: a nest of tuples, lists and dicts,
+/// of which the specs are the leaves.
+erased::Pipeline generated(std::vector<Spec> specs, nb::handle signature, const StageFunctionPointer& make);
+
 /// Stages under Python. Their end may join threads that wait for the GIL.
 struct PythonPipeline {
   Keepers keepers;

@@ -159,8 +159,9 @@ ROWS = {
     "generator of too many parts": (lambda: generated(lambda: iter([(1, 2, 3)]), (tf.TensorSpec([], tf.int32),) * 2), TypeError,
                                     "3 parts"),
     # traces
-    "value of a trace": (lambda: left(lambda x: x.numpy()), InvalidArgument, "function traced was traced"),
-    "op on it": (lambda: left(lambda x: x + 1), InvalidArgument, "function traced was traced"),
+    "value of a trace": (lambda: left(lambda x: x.numpy()), InvalidArgument,
+                         rf"function traced \(bad_input_test.py, line {left.__code__.co_firstlineno + 4}\) was traced"),
+    "op on it": (lambda: left(lambda x: x + 1), InvalidArgument, r"function traced \(bad_input_test.py, line"),
     "in another function": (lambda: left(lambda x: tf.function(lambda y: x + y)(tf.constant(1.0))), InvalidArgument, "traced"),
     "assigned": (lambda: left(lambda x: tf.Variable(1.0).assign(x)), InvalidArgument, "traced"),
     "Variable of a trace": (lambda: within(tf.Variable), InvalidArgument, "outside of traced functions"),

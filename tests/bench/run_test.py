@@ -327,6 +327,14 @@ class Running(unittest.TestCase):
         self.assertAlmostEqual(of_cpp["ratio"], 10 / 9)
         self.assertEqual([p.name for p in run.still_running("py_mlp_step", beside, runs)], ["jax jit", "gradus in C++"])
 
+    def test_a_program_of_keras_runs_by_each_backend(self):
+        peers = {"jax": pathlib.Path("/j/python"), "tf": pathlib.Path("/t/python")}
+        ours, beside = run.python_programs("keras_mlp", peers, pathlib.Path("/build/bin/gradus_bench"), [])
+        self.assertEqual(ours.command[1:], [str(run.BENCH / "keras_rows.py"), "gradus", "keras_mlp", ""])
+        self.assertEqual([program.command[2] for program in beside], ["jax", "tensorflow"])
+        _, beside = run.python_programs("keras_import", peers, pathlib.Path("/build/bin/gradus_bench"), [])
+        self.assertEqual([program.command[2] for program in beside], ["numpy"])
+
     def test_hardware_threads_of_one_core_come_last(self):
         siblings = {0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}
         self.assertEqual(run.few_of({0, 1, 2, 3}, siblings.get), [0, 2])

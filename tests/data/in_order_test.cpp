@@ -2,7 +2,9 @@
 /// each checked for every property.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <cstring>
 #include "gradus/ops/constant.h"
+#include "gradus/data/element_source.h"
 #include "gradus/data/pipeline_changes.h"
 #include "gradus/data/stage.h"
 #include "gradus/ops/elementwise.h"
@@ -27,6 +29,37 @@ Dataset<1> pairs_of(std::int64_t key, Dataset<1> window) {
   return window.map([key](Tensor n) { return n * 10 + static_cast<int>(key); }).batch(2);
 }
 
+/// The numbers from 0 to n - 1, one by one or several at once; fails at number `bad`.
+class NumberSource : public detail::ElementSource {
+ public:
+  NumberSource(std::int32_t n, bool several, std::int32_t bad) : n_(n), several_(several), bad_(bad) {}
+  std::optional<Tensors> next() override {
+    if (next_ == n_) return std::nullopt;
+    check();
+    return Tensors{constant(next_++)};
+  }
+  void write(detail::ElementRows& rows) override {
+    if (!several_) return ElementSource::write(rows);
+    for (; next_ < n_ && !rows.is_full(); ++next_) {
+      check();
+      std::memcpy(rows.place(0), &next_, sizeof next_);
+      rows.end_element();
+    }
+  }
+
+ private:
+  void check() const { require<DataError>(next_ != bad_, "no more of them"); }
+  const std::int32_t n_;
+  const bool several_;
+  const std::int32_t bad_;
+  std::int32_t next_ = 0;
+};
+Dataset<1> from_source(std::int32_t n, bool several, std::int32_t bad = -1) {
+  return Dataset<1>(Pipeline::generate({{i32, {}}}, [=]() -> std::unique_ptr<detail::ElementSource> {
+    return std::make_unique<NumberSource>(n, several, bad);
+  }));
+}
+
 const std::vector<InOrder> pipelines_in_order{
     {"take_while", [] { return data::range(30).take_while([](Tensor n) { return n < 17; }); }, 17},
     {"unique", [] { return shuffled_range(30).map(third).unique(); }, 3},
@@ -42,6 +75,11 @@ const std::vector<InOrder> pipelines_in_order{
     {"sample", [] { return data::sample_from_datasets({kept_all(9), kept_all(6)}, {}, {.seed = 1}); }, 15},
     {"choose", [] { return data::choose_from_datasets({kept_all(4), shuffled_range(4)}, data::range(2).repeat(4)); },
      8},
+    {"source", [] { return from_source(9, true); }, 9},
+    {"source_in_batches", [] { return from_source(13, true).batch(4); }, 4},
+    {"source_in_whole_batches", [] { return from_source(12, true).batch(4); }, 3},
+    {"source_one_by_one_in_batches", [] { return from_source(13, false).batch(4); }, 4},
+    {"source_skipped_and_batched", [] { return from_source(13, true).skip(3).batch(4).skip(1); }, 2},
     {"ignore_errors", [] { return shuffled_range(9).ignore_errors(); }, 9},
     {"enumerate", [] { return kept_all(9).enumerate().map([](Tensor i, Tensor) { return cast(i, i32); }); }, 9},
 };
@@ -110,6 +148,18 @@ TEST_P(PipelinesInOrder, HaveCopiesThatReadTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, PipelinesInOrder, testing::ValuesIn(pipelines_in_order),
                          [](const auto& info) { return info.param.name; });
+
+TEST(Sources, BatchesHoldTheElementsAndErrorsNameThem) {
+  for (const bool several : {false, true}) {
+    EXPECT_EQ(values(from_source(13, several).batch(4)), counted(13));
+    EXPECT_EQ(values(from_source(13, several).batch(4, {.drop_remainder = true})), counted(12));
+    EXPECT_EQ(values(from_source(13, several).batch(4).repeat(2)).size(), 26);
+    EXPECT_EQ(values(from_source(0, several).batch(4)), Numbers());
+    EXPECT_NE(message_of<DataError>([&] { values(from_source(13, several, 6).batch(4)); }).find(
+                  "from_generator, element 6: no more of them"),
+              std::string::npos);
+  }
+}
 
 }  // namespace
 }  // namespace gradus::in_order_test
