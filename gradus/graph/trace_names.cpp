@@ -1,4 +1,5 @@
 #include "gradus/graph/trace_names.h"
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include "gradus/base/error.h"
@@ -30,7 +31,9 @@ std::string name_of_trace(std::uint32_t id) {
 void name_trace(std::uint32_t id, std::string_view name) {
   TraceNames& names = names_of_traces();
   const std::lock_guard lock(names.guard);
-  names.latest[names.next++ % names.latest.size()] = {id, std::string(name)};
+  const auto known = std::ranges::find(names.latest, id, &std::pair<std::uint32_t, std::string>::first);
+  auto& named = known != names.latest.end() ? *known : names.latest[names.next++ % names.latest.size()];
+  named = {id, std::string(name)};
 }
 
 std::string origin_of(const detail::Node& node) {

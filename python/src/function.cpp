@@ -5,6 +5,7 @@
 // stays with the program, its tensors taken out.
 #include <filesystem>
 #include <set>
+#include "gradus/function/trace.h"
 #include "gradus/graph/trace_names.h"
 #include "python/src/binding.h"
 #include "python/src/calls.h"
