@@ -24,3 +24,6 @@ endforeach()
 # Some of Keras's own tests; `make test-keras` runs all.
 set(suite ${CMAKE_CURRENT_SOURCE_DIR}/tests/keras/suite)
 gradus_keras_test(suite ${suite}/run.py ${PROJECT_BINARY_DIR}/keras-suite --again @${suite}/quick.txt)
+# Twelve programs beside JAX, which is installed as for the benchmarks.
+gradus_keras_test(beside ${CMAKE_CURRENT_SOURCE_DIR}/tests/keras/beside/keras_beside.py)
+set_tests_properties(python_keras_beside PROPERTIES LABELS "full;python" TIMEOUT 1200)

@@ -121,9 +121,8 @@ void ElementSource::write(ElementRows& rows) {
 }
 
 StagePointer generator_stage(std::vector<Spec> specs, GeneratorFunction next) {
-  return generator_stage(std::move(specs), [next]() -> std::unique_ptr<ElementSource> {
-    return std::make_unique<FunctionSource>(next);
-  });
+  return generator_stage(std::move(specs),
+                         [next]() -> std::unique_ptr<ElementSource> { return std::make_unique<FunctionSource>(next); });
 }
 
 StagePointer generator_stage(std::vector<Spec> specs, ElementSourceFunction begin) {

@@ -1,5 +1,4 @@
 """compile, fit, evaluate and predict of gradus.nn: what the engine is told of a training, and callbacks in Python."""
-import difflib
 import math
 import os
 import re
@@ -68,6 +67,7 @@ sparse_categorical_crossentropy squared_hinge""".split())
 
 
 def _unknown(kind, given, known):
+    import difflib  # only where a name is not known: imports take time
     near = difflib.get_close_matches(given.lower(), known, n=1)
     return ValueError(f"compile: there is no {kind} {given!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
@@ -138,6 +138,7 @@ class Logs(dict):
     def __missing__(self, name):
         if isinstance(name, str) and name.startswith("val_"):
             return self["validation_" + name[4:]]
+        import difflib  # only where a name is not known: imports take time
         near = difflib.get_close_matches(str(name), self, n=1)
         raise KeyError(f"{name!r}" + (f"; did you mean {near[0]!r}?" if near else f"; there are {sorted(self)}"))
 

@@ -1,6 +1,5 @@
 """Data sets in a directory. elements.json names the kinds of the elements and the files of records, TFRecords, whose checksums
 are verified; a record holds the sizes and the bytes of the tensors of one element. Nothing in it is code."""
-import json
 import os
 
 import numpy as np
@@ -98,6 +97,7 @@ def save(dataset, path, compression, shard_func):
 
 def _replace(path, description):
     """Writes the description, and removes what the one before named."""
+    import json
     before = _description(path)["folder"] if os.path.exists(os.path.join(path, _DESCRIPTION)) else None
     new = os.path.join(path, f"{description['folder']}.json")
     with open(new, "w", encoding="utf-8") as file:
@@ -109,6 +109,7 @@ def _replace(path, description):
 
 
 def _description(path):
+    import json
     try:
         with open(os.path.join(path, _DESCRIPTION), encoding="utf-8") as file:
             found = json.load(file)

@@ -16,7 +16,8 @@ class Structure {
   explicit Structure(nb::handle nest) {
     if (PyDict_Check(nest.ptr())) {
       keys_ = Held(nb::module_::import_("builtins").attr("sorted")(nb::borrow(nest)));
-      for (const nb::handle key : nb::borrow<nb::list>(keys_.get())) parts_.emplace_back(nb::object(nb::borrow(nest)[key]));
+      for (const nb::handle key : nb::borrow<nb::list>(keys_.get()))
+        parts_.emplace_back(nb::object(nb::borrow(nest)[key]));
     } else if (is_sequence(nest)) {
       is_sequence_ = true;
       for (const nb::handle part : nb::borrow<nb::sequence>(nest)) parts_.emplace_back(part);

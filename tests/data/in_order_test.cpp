@@ -155,8 +155,9 @@ TEST(Sources, BatchesHoldTheElementsAndErrorsNameThem) {
     EXPECT_EQ(values(from_source(13, several).batch(4, {.drop_remainder = true})), counted(12));
     EXPECT_EQ(values(from_source(13, several).batch(4).repeat(2)).size(), 26);
     EXPECT_EQ(values(from_source(0, several).batch(4)), Numbers());
-    EXPECT_NE(message_of<DataError>([&] { values(from_source(13, several, 6).batch(4)); }).find(
-                  "from_generator, element 6: no more of them"),
+    EXPECT_NE(message_of<DataError>([&] {
+                values(from_source(13, several, 6).batch(4));
+              }).find("from_generator, element 6: no more of them"),
               std::string::npos);
   }
 }

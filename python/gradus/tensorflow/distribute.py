@@ -3,7 +3,6 @@ replicas, whose gradients and losses are those of the whole batch."""
 import contextlib
 import enum
 import functools
-import json
 import os
 import threading
 import types
@@ -329,6 +328,7 @@ class TFConfigClusterResolver:
     """The cluster that the variable TF_CONFIG describes."""
 
     def __init__(self):
+        import json
         self._config = json.loads(os.environ.get("TF_CONFIG") or "{}")
         task = self._config.get("task", {})
         self.task_type, self.task_id = task.get("type", "worker"), int(task.get("index", 0))

@@ -3,7 +3,6 @@
 A checkpoint is one file of NumPy's arrays, <prefix>-<number>.npz, which appears whole or not at all, with the state of random
 numbers, so that a program goes on with the same bits.
 """
-import json
 import os
 import re
 import types
@@ -124,6 +123,7 @@ def _write(path, arrays):
 
 def _read(prefix):
     """The arrays of a checkpoint, and its notes."""
+    import json
     import zipfile
     path = prefix if str(prefix).endswith(".npz") else f"{prefix}.npz"
     try:
@@ -143,6 +143,7 @@ def _read(prefix):
 
 
 def _note_latest(folder, paths):
+    import json
     text = json.dumps({"latest": os.path.basename(paths[-1]) if paths else None, "all": [os.path.basename(p) for p in paths]})
     temporary = os.path.join(folder, f".{_INDEX}.{os.getpid()}")
     with open(temporary, "w", encoding="utf-8") as file:
@@ -152,6 +153,7 @@ def _note_latest(folder, paths):
 
 def _noted(folder):
     """The prefixes of the checkpoints that a folder's index names and that exist."""
+    import json
     try:
         with open(os.path.join(folder, _INDEX), encoding="utf-8") as file:
             names = json.load(file)["all"]
@@ -287,6 +289,7 @@ class Checkpoint:
 
     def write(self, file_prefix, options=None):
         """Writes <prefix>.npz; gives the prefix."""
+        import json
         contents = self._contents()
         arrays, dtypes = {}, {}
         for name, variable in contents.variables.items():

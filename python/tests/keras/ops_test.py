@@ -12,6 +12,7 @@ if importlib.util.find_spec("keras") is None:
 import keras_gradus  # noqa: E402, F401
 
 import gradus  # noqa: E402
+import keras  # noqa: E402
 from keras import ops  # noqa: E402
 
 NAN = np.float32([[1, np.nan, 3, 9], [3, 2, 1, np.nan], [np.nan] * 4])
@@ -101,6 +102,14 @@ class Images(unittest.TestCase):
         self.assertAlmostEqual(corner.item(), 5.0)
         same(tape.gradient(corner, x)[0, :, :, 0], [[0.375, 0.125], [0.375, 0.125]])
         self.assertEqual(ops.image.affine_transform(np.uint8(image), half, fill_mode="nearest").dtype.name, "uint8")
+
+    def test_float64_stays(self):
+        x = ops.convert_to_tensor(np.full((2, 3), 1 / 3))
+        for result in (x + x, ops.multiply(x, np.float32(1)), ops.matmul(x, ops.transpose(x)), ops.maximum(x, 0), ops.arctan2(x, x),
+                       ops.add(x, np.ones(3, np.int64)), keras.layers.Dense(4, dtype="float64")(np.ones((2, 3), np.float32))):
+            self.assertEqual(keras.backend.standardize_dtype(result.dtype), "float64")
+        np.testing.assert_allclose(np.asarray(ops.matmul(x, ops.transpose(x))), np.full((2, 2), 1 / 3), rtol=1e-15)
+        self.assertEqual(ops.add(ops.ones(3), 1.5).dtype.name, "float32")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 import keras
 from keras import layers, ops
 
-from common import STEPS, fitted, numbers, program, whole_numbers, with_first_weights
+from common import Losses, STEPS, fitted, numbers, program, whole_numbers, with_first_weights
 
 
 def block(x, filters, stride=1):
@@ -48,14 +48,15 @@ def segmentation():
 
 
 @program
-def mobile_network():
-    """keras.applications without weights, fine-tuned by two rates."""
-    base = keras.applications.MobileNetV2((32, 32, 3), alpha=0.35, include_top=False, weights=None, pooling="avg")
-    model = with_first_weights(keras.Sequential([keras.Input((32, 32, 3)), base, layers.Dense(4)]))
-    model.compile(keras.optimizers.SGD(0.005, momentum=0.9, nesterov=True),
+def fine_tuning():
+    """A network of keras.applications, built without weights, whose normalizations keep their statistics."""
+    base = keras.applications.MobileNetV2((48, 48, 3), alpha=0.35, include_top=False, weights=None, pooling="avg")
+    model = with_first_weights(keras.Sequential([keras.Input((48, 48, 3)), base, layers.Dense(4)]))
+    for layer in base.layers:
+        layer.trainable = not isinstance(layer, layers.BatchNormalization)
+    model.compile(keras.optimizers.SGD(1e-2, momentum=0.9, nesterov=True),
                   keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    # Fifty normalizations over 16 images of at last one place amplify the order in which backends sum.
-    return fitted(model, numbers(160, 32, 32, 3), whole_numbers(4, 160), 16), 2e-3
+    return fitted(model, numbers(160, 48, 48, 3), whole_numbers(4, 160), 16)
 
 
 class Reconstruction(keras.Model):
@@ -110,7 +111,7 @@ def of_jax(generator, critic, optimizers, noise, images):
 
 def of_tape(generator, critic, optimizers, noise, images):
     """A step by a tape."""
-    from gradus.keras import GradientTape
+    from gradus.tensorflow import GradientTape
 
     with GradientTape(persistent=True) as tape:
         losses = adversary_losses(generator, critic, noise, images)
@@ -131,15 +132,21 @@ class Adversaries(keras.Model):
         for optimizer, which in zip(self.optimizers, (self.generator, self.critic)):
             optimizer.build(which.trainable_variables)
 
-    def step(self, noise, images):
-        step = of_jax if keras.backend.backend() == "jax" else of_tape
-        return step(self.generator, self.critic, self.optimizers, noise, images)
+    def train_step(self, data):
+        """A step of fit by a backend with a tape."""
+        of_generator, of_critic = of_tape(self.generator, self.critic, self.optimizers, *data)
+        return {"loss": of_generator + of_critic}
 
 
 @program
 def adversaries():
     model = Adversaries()
     with_first_weights(model.generator), with_first_weights(model.critic, seed=2)
-    losses = [model.step(ops.convert_to_tensor(numbers(16, 6, seed=k)), ops.convert_to_tensor(numbers(16, 12, seed=k) + 1))
-              for k in range(STEPS)]
-    return [float(of_generator) + float(of_critic) for of_generator, of_critic in losses]
+    noise, images = numbers(160, 6), numbers(160, 12, seed=4) + 1
+    if keras.backend.backend() == "jax":
+        return [float(sum(of_jax(model.generator, model.critic, model.optimizers, noise[at:at + 16], images[at:at + 16])))
+                for at in range(0, 16 * STEPS, 16)]
+    model.compile()
+    losses = Losses(are_means=False)
+    model.fit(noise, images, batch_size=16, shuffle=False, verbose=0, callbacks=[losses])
+    return losses.all
