@@ -18,7 +18,7 @@ class Gradus(ConanFile):
     settings = "os", "compiler", "build_type", "arch"
     options = {"shared": [True, False]}
     default_options = {"shared": True}
-    exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "gradus/*", "apps/*", "python/wheel/older_glibc.cpp"
+    exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "gradus/*", "apps/*"
 
     def set_version(self):
         text = load(self, os.path.join(self.recipe_folder, "CMakeLists.txt"))
@@ -39,7 +39,9 @@ class Gradus(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self, generator="Ninja")
-        toolchain.cache_variables.update({"GRADUS_BOTH_KINDS": False, "GRADUS_TESTS": False, "BUILD_SHARED_LIBS": bool(self.options.shared)})
+        toolchain.cache_variables.update({"GRADUS_BOTH_KINDS": False, "GRADUS_TESTS": False,
+                                          "BUILD_SHARED_LIBS": bool(self.options.shared)})
+        toolchain.user_presets_path = False  # nothing is written beside the sources
         toolchain.generate()
 
     def build(self):
