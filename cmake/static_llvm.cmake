@@ -11,14 +11,3 @@ function(gradus_link_llvm target is_static)
   target_link_libraries(${target} PRIVATE ${archives})
   target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed)
 endfunction()
-
-# Of what a shared library defines, the names of exported_names.map leave it. UBSan compares types by the addresses of their
-# descriptions, which must then be one for the library and the program.
-function(gradus_exported_names target)
-  if(GRADUS_SANITIZE)
-    return()
-  endif()
-  set(names ${PROJECT_SOURCE_DIR}/cmake/exported_names.map)
-  target_link_options(${target} PRIVATE LINKER:--version-script,${names})
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${names})
-endfunction()
