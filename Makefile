@@ -8,7 +8,8 @@ WORKLOADS ?=
 BENCH_FLAGS ?=
 PYTHON_PACKAGE ?= ON
 
-.PHONY: setup build run test test-full package sanitize fuzz bench bench-peers docs format install wheel clean
+.PHONY: setup build run test test-full python-package sanitize fuzz bench bench-peers docs format install \
+        wheel package clean
 .DEFAULT_GOAL := build
 .PRECIOUS: build/%/build.ninja
 
@@ -25,12 +26,12 @@ run: setup build/release/build.ninja
 	cmake --build build/release -j $(JOBS) --target gradus_command
 	$(if $(FASHION_MNIST_DIR),GRADUS_DATA_DIR=$(FASHION_MNIST_DIR)) build/release/bin/gradus train configs/fashion_mnist.toml
 
-test: xla-plugin package
+test: xla-plugin python-package
 	cmake --build build/release -j $(JOBS)
 	ctest --preset release
 
 # The build folder builds the Python package, too, which `make run` does without; PYTHON_PACKAGE=OFF leaves it out.
-package: setup
+python-package: setup
 	$(if $(filter ON,$(PYTHON_PACKAGE)),@tools/setup.sh binding)
 	@grep -qsx GRADUS_PYTHON:BOOL=$(PYTHON_PACKAGE) build/release/CMakeCache.txt || \
 	  cmake --preset release -DGRADUS_PYTHON=$(PYTHON_PACKAGE)
@@ -49,15 +50,16 @@ test-keras: setup
 	tools/keras_suite.sh $(KERAS_TESTS)
 
 # What takes longer: the remaining tests, the sanitizers, the fuzz targets.
-test-full: setup-full package
-	$(if $(filter ON,$(PYTHON_PACKAGE)),@tools/setup.sh python && cmake --preset release)
+test-full: setup-full python-package
+	$(if $(filter ON,$(PYTHON_PACKAGE)),@tools/setup.sh python)
+	cmake --preset release -DGRADUS_PACKAGES=ON
 	cmake --build build/release -j $(JOBS)
 	ctest --preset release-full
 	$(MAKE) sanitize fuzz
 
 .PHONY: setup-full
 setup-full:
-	@tools/setup.sh full
+	@tools/setup.sh full package
 
 sanitize: sanitize-asan sanitize-tsan
 sanitize-%: build/%/build.ninja
@@ -70,7 +72,7 @@ fuzz: setup-full build/fuzz/build.ninja
 
 # Against the peers, in turn; the report is build/bench.md and .json. A few: make bench WORKLOADS="gpt cnn" PEERS="jax tf";
 # each op and layer by itself: make bench WORKLOADS=ops; from Python: make bench WORKLOADS="py_op keras_mlp"
-bench: bench-peers $(if $(filter py_% keras_%,$(WORKLOADS)),package,build/release/build.ninja)
+bench: bench-peers $(if $(filter py_% keras_%,$(WORKLOADS)),python-package,build/release/build.ninja)
 	cmake --build build/release -j $(JOBS) --target gradus_bench --target gradus_command \
 	  $(if $(filter py_% keras_%,$(WORKLOADS)),--target gradus_python_package --target gradus_bundled)
 	python3 bench/run.py $(if $(WORKLOADS),--workloads $(WORKLOADS)) --peers $(PEERS) --json build/bench.json \
@@ -99,6 +101,12 @@ wheel: setup
 	cmake --preset release -DGRADUS_PYTHON=ON
 	cmake --build build/release -j $(JOBS) --target gradus_wheel_parts
 	python/wheel/make.sh build/wheel build/release
+
+# Files for dpkg, for the system on which this runs: library, headers, command, parts for several ranks (docs/packages.md).
+package: setup
+	@tools/setup.sh package
+	cmake --preset release -DGRADUS_PACKAGES=ON
+	cmake --build build/release -j $(JOBS) --target gradus_packages
 
 clean:
 	rm -rf build

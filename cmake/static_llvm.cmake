@@ -1,6 +1,6 @@
 # LLVM inside the library, seen by nobody: two LLVMs in one process that see each other's names crash, and others export
 # theirs (TensorFlow). The archives' names are hidden, and so are those of LLVM's inline functions, which stand in the
-# library's own objects: of what is defined, only names that speak of gradus leave the library.
+# library's own objects: see gradus_exported_names.
 function(gradus_link_llvm target is_static)
   if(NOT is_static)
     target_link_libraries(${target} PRIVATE LLVM)
@@ -8,8 +8,6 @@ function(gradus_link_llvm target is_static)
   endif()
   llvm_map_components_to_libnames(archives ${LLVM_NATIVE_ARCH} OrcJIT MCJIT RuntimeDyld ExecutionEngine Passes BitWriter Object
                                   Target)
-  set(names ${PROJECT_SOURCE_DIR}/cmake/exported_names.map)
   target_link_libraries(${target} PRIVATE ${archives})
-  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed -Wl,--version-script,${names})
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${names})
+  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed)
 endfunction()

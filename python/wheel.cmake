@@ -58,7 +58,7 @@ if(GRADUS_TESTS)
   endif()
   add_test(NAME python_wheel_beside_others COMMAND ${Python_EXECUTABLE} ${tests}/beside.py ${wheel_folder}
                                                    ${PROJECT_BINARY_DIR}/wheel-tests)
-  set_tests_properties(python_wheel_is_made PROPERTIES FIXTURES_SETUP gradus_wheel LABELS "full;wheel")
+  set_tests_properties(python_wheel_is_made PROPERTIES FIXTURES_SETUP gradus_wheel RESOURCE_LOCK build_tree LABELS "full;wheel")
   set_tests_properties(${wheel_tests} PROPERTIES
                        FIXTURES_REQUIRED gradus_wheel LABELS "full;wheel" TIMEOUT 1500)
 endif()

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what Gradus is built from; what is there already is left alone, so that a second call takes no time.
-#   tools/setup.sh [build] [format] [docs] [full] [bench] [binding] [python]      what for: `build`
-# where nothing is said; `binding` builds and tests the Python package, `python` makes its wheels, too
+#   tools/setup.sh [build] [format] [docs] [full] [bench] [binding] [python] [package]      what for:
+# `build` where nothing is said; `binding` builds and tests the Python package, `python` makes its wheels, too; `package`
+# makes .deb files
 set -eu
 
 build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
@@ -13,6 +14,7 @@ docs="doxygen python3"
 full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
 python="python3-dev python3-venv libzstd-dev"
+package="dpkg-dev libzstd-dev"
 # A second clean build in seconds; a users' compiler to test; training on several machines; the test of the API reference;
 # the header for Eigen and the layout of DLPack's structs; for `full` the tests under mpirun. Set-up goes on without them.
 optional="ccache clang-14 libucx-dev libgrpc++-dev doxygen libeigen3-dev libdlpack-dev"
@@ -22,11 +24,12 @@ for purpose in "${@:-build}"; do
     build) wanted="${wanted-} $build" ;;
     format) wanted="${wanted-} $format" ;;
     docs) wanted="${wanted-} $docs" ;;
-    full) wanted="${wanted-} $build $full" optional="$optional openmpi-bin" ;;
+    full) wanted="${wanted-} $build $full" optional="$optional openmpi-bin debootstrap lintian" ;;
     bench) wanted="${wanted-} $build $bench" ;;
     binding) wanted="${wanted-} $build $python" wants_binding=yes ;;
     python) wanted="${wanted-} $build $python" wants_binding=yes wants_wheels=yes ;;
-    *) echo "setup: unknown purpose '$purpose': build, format, docs, full, bench, binding or python" >&2; exit 2 ;;
+    package) wanted="${wanted-} $build $package" ;;
+    *) echo "setup: unknown purpose '$purpose': build, format, docs, full, bench, binding, python or package" >&2; exit 2 ;;
   esac
 done
 

@@ -292,6 +292,7 @@ TEST(Components, WhatIsMissingIsNamed) {
       [] { load({"gradus_nothing", "entry", "doing nothing", "libnothing-dev", "libnothing0"}); });
   expect_says(message, "doing nothing is not in this build of Gradus: libgradus_nothing.so is not in ");
   expect_says(message, "install the package libnothing-dev and build Gradus again");
+  expect_says(message, "install gradus-ranks");
 }
 
 }  // namespace

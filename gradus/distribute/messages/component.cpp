@@ -61,7 +61,7 @@ std::string last_problem() {
                            ", which it needs to run"));
   throw Unavailable(text(component.purpose, " is not in this build of Gradus: lib", component.library, ".so is not in ",
                          folder_of_components(), ": install the package ", component.package,
-                         " and build Gradus again"));
+                         " and build Gradus again, or, where Gradus is a package of the system, install gradus-ranks"));
 }
 
 void* load_anew(const Component& component) {
@@ -69,7 +69,7 @@ void* load_anew(const Component& component) {
   const std::filesystem::path folder = folder_of_components();
   const std::string file = std::string("lib") + component.library + ".so";
   std::error_code ignored;
-  for (const auto& place : {folder / file, folder / ".." / "lib" / file}) {
+  for (const auto& place : {folder / file, folder / "gradus" / file, folder / ".." / "lib" / file}) {
     if (!std::filesystem::exists(place, ignored)) continue;
     const std::string problem = why_cut_off(place);
     require<Unavailable>(problem.empty(), component.purpose, " cannot be used: ", problem);

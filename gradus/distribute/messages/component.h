@@ -27,7 +27,8 @@ template <class Table> const Table& table_of(const Component& component) {
   return found;
 }
 
-/// Where components are looked for: beside the library or program that holds this code, and in ../lib.
+/// Where components are looked for: beside the library or program that holds this code, in its folder gradus, and in
+/// ../lib.
 std::string folder_of_components();
 
 }  // namespace gradus
