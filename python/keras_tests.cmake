@@ -27,3 +27,10 @@ gradus_keras_test(suite ${suite}/run.py ${PROJECT_BINARY_DIR}/keras-suite --agai
 # Twelve programs beside JAX, which is installed as for the benchmarks.
 gradus_keras_test(beside ${CMAKE_CURRENT_SOURCE_DIR}/tests/keras/beside/keras_beside.py)
 set_tests_properties(python_keras_beside PROPERTIES LABELS "full;python" TIMEOUT 1200)
+
+# Small programs with older versions of Keras, each in an environment of its own, which the script makes.
+foreach(version 3.10.0 3.12.0)
+  add_test(NAME python_keras_${version} COMMAND ${PROJECT_SOURCE_DIR}/tools/keras_versions.sh ${version})
+  set_tests_properties(python_keras_${version} PROPERTIES LABELS "full;python" TIMEOUT 900 ENVIRONMENT
+                       "GRADUS_PYTHON_PACKAGE=${PROJECT_BINARY_DIR}/python;PYTHON=${Python_EXECUTABLE}")
+endforeach()

@@ -10,5 +10,5 @@ if ! cmp -s "$requirements" "$environment/installed"; then
   "$environment/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
   cp "$requirements" "$environment/installed"
 fi
-PYTHONPATH=build/release/python KERAS_BACKEND=gradus exec "$environment/bin/python" python/tests/keras/suite/run.py \
+PYTHONPATH="$PWD/build/release/python" KERAS_BACKEND=gradus exec "$environment/bin/python" python/tests/keras/suite/run.py \
   build/keras-suite "$@"

@@ -13,7 +13,7 @@
 """
 import importlib
 
-from . import _native, _training, data, errors, nest
+from . import _native, _training, data, errors, nest, onnx
 from .datasets import Dataset
 from ._native import (DType, Device, Extent, Function, GradientTape, Gradients, Loss, Tensor, TensorSpec, Variable,
                       batch_jacobian, bfloat16, bool_, clip_by_global_norm, cond, constant, default_device, device, devices,

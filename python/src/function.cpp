@@ -4,6 +4,7 @@
 // Numbers, texts and None count by value, Variables and other objects by identity. The nest that the function gives
 // stays with the program, its tensors taken out.
 #include <filesystem>
+#include <nanobind/stl/filesystem.h>
 #include <set>
 #include "gradus/function/trace.h"
 #include "gradus/graph/trace_names.h"
@@ -119,6 +120,41 @@ nb::object PythonFunction::operator()(const nb::args& args, const nb::kwargs& kw
   return function(*args, **kwargs);
 }
 
+// ---- for programs without Python
+
+/// The function on tensors alone, as it is exported.
+Body on_tensors(const PythonFunction& self) {
+  return [f = Held(self.function)](In in) {
+    return in_python([&] {
+      nb::list given;
+      for (const Tensor& x : in) given.append(x);
+      return called_with(f.get()(*given));
+    });
+  };
+}
+
+nb::tuple export_object(const PythonFunction& self, const std::filesystem::path& stem, std::vector<Spec> signature,
+                        const std::string& instruction_set, const std::optional<std::filesystem::path>& weights) {
+  if (signature.empty()) signature = self.options.input_signature;
+  const Body body = on_tensors(self);
+  const ObjectFiles files = without_gil([&] {
+    return self.traced->export_object(stem, std::move(signature),
+                                      {.instruction_set = instruction_set, .weights = weights.value_or("")}, {}, body);
+  });
+  return nb::make_tuple(files.object, files.header, files.weights.empty() ? nb::none() : nb::cast(files.weights));
+}
+
+std::string stablehlo(const PythonFunction& self, std::vector<Spec> signature) {
+  if (signature.empty()) signature = self.options.input_signature;
+  const Body body = on_tensors(self);
+  return without_gil([&] { return self.traced->stablehlo(std::move(signature), {}, body); });
+}
+
+void export_stablehlo(const PythonFunction& self, const std::filesystem::path& file, std::vector<Spec> signature) {
+  const std::string made = stablehlo(self, std::move(signature));
+  without_gil([&] { gradus::detail::write_stablehlo(file, made); });
+}
+
 nb::object make_function(nb::object f, std::optional<std::string> name, std::vector<Spec> signature, int max_variants,
                          bool open_sizes, bool run_eagerly, bool profile, std::size_t max_bytes,
                          std::vector<std::string> disable) {
@@ -196,6 +232,14 @@ void bind_function(nb::module_& module) {
       .def(
           "explain", [](const PythonFunction& self) { return printed(self.traced->explain()); },
           "A report: kernels, memory, variants, and the reasons of retraces.")
+      .def("export_object", export_object, "stem"_a, "input_signature"_a = std::vector<Spec>(),
+           "instruction_set"_a = "", "weights"_a = nb::none(),
+           "Writes the step for tensors of these TensorSpecs, whose sizes are known, as an object file, stem.o, and a "
+           "header in C, stem.h. Gives the paths of both, and that of the file of weights, if one is asked for.")
+      .def("stablehlo", stablehlo, "input_signature"_a = std::vector<Spec>(),
+           "The step for tensors of these TensorSpecs, whose sizes are known, as text for compilers of XLA.")
+      .def("export_stablehlo", export_stablehlo, "file"_a, "input_signature"_a = std::vector<Spec>(),
+           "Writes stablehlo(input_signature) into a file.")
       .def_prop_ro("python_function", [](const PythonFunction& self) { return self.function; })
       .def("__repr__", [](const PythonFunction& self) { return text("<gradus.Function ", self.options.name, ">"); });
   module.def("_function", make_function, "f"_a, "name"_a.none(), "input_signature"_a, "max_variants"_a, "open_sizes"_a,

@@ -138,6 +138,13 @@ void bind_strategies(nb::module_& module) {
             return PythonPipeline(without_gil([&] { return self.distributed(*data.stages, true); }), data.keepers);
           },
           "data"_a, "The rows of each element that this process computes with.");
+  module.def(
+      "_cluster",
+      [] {
+        const Cluster cluster = without_gil([] { return Cluster::from_environment(); });
+        return nb::make_tuple(cluster.rank, cluster.ranks());
+      },
+      "The rank of this process, and the number of ranks, as the environment says.");
   nb::class_<ParameterServerStrategy, Strategy>(module, "_ParameterServers")
       .def_static("make", parameter_servers, "max_staleness"_a, "checkpoints"_a, "checkpoint_steps"_a)
       .def("schedule", schedule, "known"_a.none(), "step"_a, "args"_a, "kwargs"_a,

@@ -138,7 +138,10 @@ class Strategy:
         if _native._is_traced():
             raise _native._StepsWithin("strategy.run within a traced function")  # which runs in Python from now on
         args = args if isinstance(args, (tuple, list)) else (args,)
+        return self._run(_steps.of(fn), fn, args, kwargs or {}, PerReplica)
 
+    def _run(self, handle, fn, args, kwargs, per_replica):
+        """run(), traced once for a handle. per_replica(list) makes a result of the values of replicas that differ."""
         def step(*args, **kwargs):
             _stack().append(self)
             before, _here.replica = _here.replica, ReplicaContext(self)
@@ -148,7 +151,7 @@ class Strategy:
                 _here.replica = before
                 _stack().pop()
         step.__name__ = getattr(fn, "__name__", "step")
-        return self._strategy.run(_steps.of(fn), step, PerReplica, args, kwargs or {})
+        return self._strategy.run(handle, step, per_replica, args, kwargs)
 
     def reduce(self, reduce_op, value, axis=None):
         """The sum or the mean over replicas, with an axis over that one, too."""
@@ -225,18 +228,19 @@ class InputOptions:
 
 
 class MirroredStrategy(Strategy):
-    """One replica on each of these devices; without a list on all GPUs, or without any on the processor."""
+    """One replica on each of these devices; without a list on all GPUs, or without any on the processor. micro_shards: in
+    how many shards a batch is divided, on which alone the bits of results depend; 0 is one for each replica."""
 
-    def __init__(self, devices=None, cross_device_ops=None):
-        super().__init__(_native._Strategy.mirrored([_device_name(each) for each in devices or ()], 0, False, False))
+    def __init__(self, devices=None, cross_device_ops=None, *, micro_shards=0):
+        super().__init__(_native._Strategy.mirrored([_device_name(each) for each in devices or ()], micro_shards, False, False))
 
 
 class MultiWorkerMirroredStrategy(Strategy):
     """Replicas in several processes, which `gradus launch` or TF_CONFIG describe: each runs the same program with the same
-    batches."""
+    batches. micro_shards as of MirroredStrategy."""
 
-    def __init__(self, cluster_resolver=None, communication_options=None):
-        super().__init__(_native._Strategy.multi_worker(0, False, False))
+    def __init__(self, cluster_resolver=None, communication_options=None, *, micro_shards=0):
+        super().__init__(_native._Strategy.multi_worker(micro_shards, False, False))
         self.cluster_resolver = cluster_resolver or TFConfigClusterResolver()
 
 

@@ -17,6 +17,7 @@ from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.utils.python_utils import is_default, pythonify_logs
 
 from keras_gradus.src.ops.core import convert_to_tensor
+from keras_gradus.src.replicas import DividedStep
 
 # Layers that read tables in Python, or take as many elements as their values say.
 ON_THE_HOST = (IndexLookup, *(getattr(layers, name) for name in (
@@ -49,13 +50,18 @@ def all_of(found):
 
 class Step:
     """A model's train_step, test_step or predict_step, compiled unless run_eagerly says otherwise, or a layer works on the
-    host."""
+    host. With a strategy it is divided among replicas."""
 
-    def __init__(self, model, name, joined=last_of):
-        self._model, self._name, self._joined = model, name, joined
+    def __init__(self, model, name, strategy=None, joined=last_of):
+        self._model, self._name, self._joined, self.strategy = model, name, joined, strategy
         self.is_eager = model.run_eagerly or any(isinstance(each, ON_THE_HOST) for each in model._flatten_layers())
-        self.of_batch = self._step if self.is_eager else gradus.function(
-            self._step, name=f"{model.name}.{name}", open_sizes=False, max_variants=MOST_PROGRAMS)
+        if self.is_eager:
+            self.of_batch = self._step
+        elif strategy is not None:
+            self.of_batch = DividedStep(strategy, self._step, f"{model.name}.{name}")
+        else:
+            self.of_batch = gradus.function(self._step, name=f"{model.name}.{name}", open_sizes=False,
+                                            max_variants=MOST_PROGRAMS)
 
     def _step(self, data):
         return getattr(self._model, self._name)(data)

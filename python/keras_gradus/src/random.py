@@ -3,9 +3,19 @@ import gradus
 from gradus import ops, random
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.config import floatx
-from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed  # noqa: F401
+from keras.src.random.seed_generator import SeedGenerator, make_default_seed  # noqa: F401
+from keras.src.random.seed_generator import draw_seed as _drawn_seed
 
 from keras_gradus.src.ops.core import convert_to_tensor
+from keras_gradus.src.replicas import first_row, is_divided
+
+
+def draw_seed(seed):
+    """The seed of one draw; each shard of a divided batch has its own."""
+    drawn = convert_to_tensor(_drawn_seed(seed))
+    if not is_divided():
+        return drawn
+    return ops.add(drawn, ops.multiply(ops.cast(ops.add(first_row(), 1), drawn.dtype), gradus.constant([0, 1_000_003], drawn.dtype)))
 
 
 def _drawn(f, shape, dtype, seed, **options):

@@ -3,6 +3,7 @@ import functools
 
 from gradus import ops
 from keras.src import tree
+from keras.src.backend.common import global_state
 
 from keras_gradus.src.loops import scan
 from keras_gradus.src.ops.core import convert_to_tensor
@@ -23,7 +24,8 @@ def rnn(step_function, inputs, initial_states, go_backwards=False, mask=None, co
     """Calls step_function(input, states) for each time; gives the last output, all outputs and the last states.
 
     Where the mask is False, the states stay, and the output is that of the time before, or 0 with zero_output_for_mask.
-    With go_backwards outputs are in the order in which they were computed.
+    Before the first time it is the first state, as on JAX, or 0 where that has another shape. With go_backwards outputs
+    are in the order in which they were computed.
     """
     in_time = (lambda x: convert_to_tensor(x)) if time_major else (lambda x: _swapped(convert_to_tensor(x)))
     rows = tree.map_structure(in_time, inputs)
@@ -51,11 +53,18 @@ def rnn(step_function, inputs, initial_states, go_backwards=False, mask=None, co
     else:
         first = tree.map_structure(lambda x: x[0], rows)
         like = step_function(first, states + constants)[0]
-        (last, _), outputs = scan(masked_step, (states, ops.zeros_like(like)), xs)
+        (last, _), outputs = scan(masked_step, (states, _before(states, like)), xs)
     last_output = tree.map_structure(lambda x: x[-1], outputs)
     if not return_all_outputs:
         outputs = tree.map_structure(lambda x: ops.expand_dims(x, 0), last_output)
     return last_output, outputs if time_major else tree.map_structure(_swapped, outputs), last
+
+
+def _before(states, like):
+    """The output before the first time: the first state, of stacked cells that of the last one."""
+    first = tree.flatten(states[-1] if states and tree.is_nested(states[0]) else states)[:1]
+    is_alike = first and not tree.is_nested(like) and first[0].shape == like.shape
+    return ops.cast(first[0], like.dtype) if is_alike else tree.map_structure(ops.zeros_like, like)
 
 
 def _mask_of(mask, in_time):
@@ -84,21 +93,43 @@ def _by_default(activation, recurrent_activation):
     return found
 
 
-def _fused(op, inputs, mask, return_sequences, go_backwards, time_major, options):
-    """(last output, outputs, result) of a fused op, whose outputs are [time, batch, units] in the order of time.
-
-    NotImplementedError for a mask, whereupon Keras calls rnn(): layers do not say whether masked outputs are zeros.
-    """
-    if mask is not None:
+def _zeroes_masked_outputs():
+    """zero_output_for_mask of the layer that is called, which Keras hands to rnn() alone. NotImplementedError outside of
+    such a layer: then Keras calls rnn()."""
+    stack = global_state.get_global_attribute("name_scope_stack") or [None]
+    found = getattr(getattr(stack[-1], "caller", None), "zero_output_for_mask", None)
+    if found is None:
         raise NotImplementedError
+    return found
+
+
+def _fused(op, inputs, mask, return_sequences, go_backwards, time_major, options):
+    """(last output, outputs, result) of a fused op, whose outputs are [time, batch, units] in the order of time."""
+    zeroes = mask is not None and _zeroes_masked_outputs()
     options = {name: value for name, value in options.items() if value is not None}
     x = convert_to_tensor(inputs)
     x = x if x.dtype.is_floating else ops.cast(x, options["kernel"].dtype)
-    result = op(x if time_major else _swapped(x), reverse=go_backwards, **options)
-    outputs = ops.reverse(result.sequence, [0]) if go_backwards else result.sequence
+    x = x if time_major else _swapped(x)
+    if mask is not None:
+        mask = options["mask"] = _mask_of(mask, (lambda m: m) if time_major else _swapped)
+    result = op(x, reverse=go_backwards, **options)
+    outputs = result.sequence
+    if mask is not None:
+        outputs = _masked(outputs, mask, go_backwards, zeroes, options.get("initial_state"))
+    outputs = ops.reverse(outputs, [0]) if go_backwards else outputs
     last_output = outputs[-1]
     outputs = outputs if return_sequences else ops.expand_dims(last_output, 0)
     return last_output, outputs if time_major else _swapped(outputs), result
+
+
+def _masked(outputs, mask, go_backwards, zeroes, first):
+    """The outputs at masked times: 0, or that of the time before, which is `first` before all others. The op has 0 there."""
+    if zeroes:
+        return ops.where(ops.expand_dims(mask, -1), outputs, ops.zeros_like(outputs))
+    if first is None:
+        return outputs
+    seen = ops.cumsum(ops.cast(mask, "int32"), axis=0, reverse=go_backwards)
+    return ops.where(ops.expand_dims(seen > 0, -1), outputs, ops.broadcast_to(first, outputs.shape))
 
 
 def _given(**tensors):

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 from gradus import ops
 
+from keras_gradus.src.ops.core import sizes_may_be_open
 from keras_gradus.src.projections import projected
 
 
@@ -34,11 +35,16 @@ def at(name):
     return _EVERYWHERE if name.startswith("tensorflow.python") else _Experimental if name == "tensorflow.experimental" else tf
 
 
+def _numbers(sizes):
+    """Sizes as a list of numbers; those that are open stay as they are."""
+    return [size if isinstance(size, gradus.Extent) else int(size) for size in np.asarray(sizes).reshape(-1)]
+
+
 def _sized(f, x_name, sizes_name):
     """f(x, shape) or f(x, axes) that takes the arrays that shape() gives, and tensors of known values."""
     def with_sizes(*args, name=None, **named):
         x, sizes = (*args, *(named.pop(each) for each in (x_name, sizes_name) if each in named))
-        return f(_convert(x), [int(size) for size in np.asarray(sizes).reshape(-1)])
+        return f(_convert(x), _numbers(sizes))
     return with_sizes
 
 
@@ -79,13 +85,19 @@ class _Refusing:
 
 def shape(input, out_type="int32", name=None):
     """The sizes, as an array."""
-    sizes = input.shape if hasattr(input, "shape") else _convert(input).shape
-    return np.array(sizes, dtype=facade.as_dtype(out_type).name)
+    sizes = tuple(input.shape if hasattr(input, "shape") else _convert(input).shape)
+    is_open = sizes_may_be_open() and any(isinstance(size, gradus.Extent) for size in sizes)
+    return np.array(sizes, dtype=object if is_open else facade.as_dtype(out_type).name)
 
 
 def size(input, out_type="int32", name=None):
     """The number of elements."""
     return shape(input, out_type).prod(dtype=facade.as_dtype(out_type).name)
+
+
+def executing_eagerly():
+    """False while sizes, which checks of values would read, may be open."""
+    return facade.executing_eagerly() and not sizes_may_be_open()
 
 
 def rank(input, name=None):
@@ -123,7 +135,7 @@ def _moved(op, data_format, x):
 
 def _inner(sizes, rank, data_format):
     """The sizes of the spatial axes, of one number or a list with or without batch and channels."""
-    sizes = [int(n) for n in np.asarray(sizes).reshape(-1)]
+    sizes = _numbers(sizes)
     if len(sizes) == rank + 2:
         sizes = sizes[2:] if data_format and data_format.startswith("NC") else sizes[1:-1]
     return sizes * rank if len(sizes) == 1 else sizes
@@ -294,8 +306,8 @@ tf = _Within(
         "reshape": ("tensor", "shape"), "broadcast_to": ("input", "shape"), "tile": ("input", "multiples"),
         "reverse": ("tensor", "axis")}.items()},
     **{name: _names[name] for name in (
-        "SparseTensor", "RaggedTensor", "shape", "size", "rank", "broadcast_dynamic_shape", "get_static_value",
-        "convert_to_tensor", "eye", "matmul", "tensordot", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
+        "SparseTensor", "RaggedTensor", "shape", "size", "rank", "executing_eagerly", "broadcast_dynamic_shape",
+        "get_static_value", "convert_to_tensor", "eye", "matmul", "tensordot", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
     signal=_Within(facade.signal, **{name: _windowed(getattr(facade.signal, name)) for name in (
         "hamming_window", "hann_window", "kaiser_window")}),
     slice=lambda x, begin, size, name=None: ops.slice(_convert(x), [int(i) for i in begin], [int(n) for n in size]),

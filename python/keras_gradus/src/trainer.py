@@ -16,8 +16,10 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
-from keras_gradus.src.epochs import Step, all_of, first_rows, progress, whole_arrays
+from keras_gradus.src.epochs import Step, all_of, first_rows, last_of, progress, whole_arrays
+from keras_gradus.src.export import exporting
 from keras_gradus.src.ops.core import compute_output_spec, convert_to_numpy, convert_to_tensor
+from keras_gradus.src.replicas import is_first_process, mean_over_rows, row_count, strategy_here, strategy_of, whole
 
 # A new batch size makes a program, which is no reason to warn.
 warnings.filterwarnings("ignore", r"gradus: function .*\.(train|test|predict)_step has been traced")
@@ -31,19 +33,21 @@ def _value_and_gradients(loss_of, variables):
     return result, list(gradients)
 
 
-def _batch_size(x):
-    return next(leaf for leaf in tree.flatten(x) if leaf is not None).shape[0]
-
-
 class GradusTrainer(base_trainer.Trainer):
     """fit, evaluate and predict on this engine. A model's own train_step(data), test_step(data) or predict_step(data) is
     compiled as these are."""
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if cls.__module__ == "keras.src.models.model" and "export" in vars(cls):
+            cls.export = exporting(cls.export)
 
     def __init__(self):
         super().__init__()
         self.train_function = None
         self.test_function = None
         self.predict_function = None
+        self._own_strategy = strategy_here()
 
     # ---- steps
 
@@ -53,11 +57,12 @@ class GradusTrainer(base_trainer.Trainer):
     def train_step(self, data):
         """The logs of one step, which updates the weights."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        count, labels, weights_of_rows = row_count(x), whole(y), whole(sample_weight)
 
         def loss_of():
-            y_pred = self._predicted(x, training=True)
-            loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
-            self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
+            y_pred = whole(self._predicted(x, training=True))
+            loss = self._compute_loss(x=x, y=labels, y_pred=y_pred, sample_weight=weights_of_rows, training=True)
+            self._loss_tracker.update_state(loss, sample_weight=count)
             return loss if self.optimizer is None else self.optimizer.scale_loss(loss), y_pred
         weights = self.trainable_weights
         if weights:
@@ -66,35 +71,43 @@ class GradusTrainer(base_trainer.Trainer):
         else:
             warnings.warn("The model does not have any trainable weights.")
             _, y_pred = loss_of()
-        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+        return self.compute_metrics(x, labels, y_pred, sample_weight=weights_of_rows)
 
     def test_step(self, data):
         """The logs of one batch."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
-        y_pred = self._predicted(x, training=False)
+        count, y, sample_weight = row_count(x), whole(y), whole(sample_weight)
+        y_pred = whole(self._predicted(x, training=False))
         loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
-        self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
+        self._loss_tracker.update_state(loss, sample_weight=count)
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
     def predict_step(self, data):
         """The outputs of one batch."""
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
-        return self._predicted(x, training=False)
+        return whole(self._predicted(x, training=False))
+
+    def _aggregate_additional_loss(self, loss):
+        """Of a shard's outputs, as an activity regularizer's, it is the shard's own."""
+        return mean_over_rows(super()._aggregate_additional_loss(loss))
 
     def make_train_function(self, force=False):
-        if self.train_function is None or force:
-            self.train_function = Step(self, "train_step")
+        self.train_function = self._step_function(self.train_function, "train_step", force)
         return self.train_function
 
     def make_test_function(self, force=False):
-        if self.test_function is None or force:
-            self.test_function = Step(self, "test_step")
+        self.test_function = self._step_function(self.test_function, "test_step", force)
         return self.test_function
 
     def make_predict_function(self, force=False):
-        if self.predict_function is None or force:
-            self.predict_function = Step(self, "predict_step", all_of)
+        self.predict_function = self._step_function(self.predict_function, "predict_step", force, all_of)
         return self.predict_function
+
+    def _step_function(self, known, name, force, joined=last_of):
+        """The step that is known, or one for the strategy of now."""
+        strategy = strategy_of(self._own_strategy)
+        is_of_another = isinstance(known, Step) and known.strategy is not strategy
+        return Step(self, name, strategy, joined) if known is None or force or is_of_another else known
 
     # ---- loops
 
@@ -221,6 +234,8 @@ class GradusTrainer(base_trainer.Trainer):
     def _callback_list(self, callbacks, verbose, epochs, batches, add_history=False):
         if isinstance(callbacks, callbacks_module.CallbackList):
             return callbacks
+        if verbose == "auto" and not is_first_process(strategy_of(self._own_strategy)):
+            verbose = 0
         return callbacks_module.CallbackList(callbacks, add_history=add_history, add_progbar=verbose != 0, verbose=verbose,
                                              epochs=epochs, steps=batches.num_batches, model=self)
 

@@ -32,8 +32,13 @@ class Variable(KerasVariable):
     """A keras.Variable, whose value is in a gradus.Variable. Functions of this engine take it as its value."""
 
     def _initialize(self, value):
-        self._value = value if isinstance(value, gradus.Variable) else gradus.Variable(
-            convert_to_tensor(value, dtype=self._dtype), self.name, bool(self.trainable))
+        if isinstance(value, gradus.Variable):
+            self._value = value
+            return
+        value = convert_to_tensor(value, dtype=self._dtype)
+        # What shards of a batch assign differently, as moving statistics, becomes their mean.
+        aggregation = "sum" if self.aggregation == "sum" else "mean" if value.dtype.is_floating else "none"
+        self._value = gradus.Variable(value, self.path, bool(self.trainable), aggregation=aggregation)
 
     def _initialize_with_initializer(self, initializer):
         self._initialize(_computed(lambda: initializer(self._shape, dtype=self._dtype)))

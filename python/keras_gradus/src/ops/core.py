@@ -1,6 +1,7 @@
 """Tensors, shapes, scatter and gather by index, what Keras calls the core of a backend. Loops are in loops.py."""
 import contextlib
 import functools
+import threading
 
 import gradus
 import gradus.tensorflow as tf
@@ -11,6 +12,7 @@ from keras.src.backend.common.backend_utils import slice_along_axis
 from keras.src.backend.common.keras_tensor import KerasTensor
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
+from keras.src.backend.common.variables import standardize_shape as _standard_shape
 from gradus import ops
 
 from keras_gradus.src.loops import cond, fori_loop, map, scan, switch, vectorized_map, while_loop  # noqa: F401
@@ -23,15 +25,43 @@ IS_THREAD_SAFE = True
 # ---- conversion
 
 
+class _Sizes(threading.local):
+    may_be_open = False
+
+
+_sizes = _Sizes()
+
+
+@contextlib.contextmanager
+def with_open_sizes():
+    """Within, sizes may stay open: what is exported then takes batches of any size."""
+    before, _sizes.may_be_open = _sizes.may_be_open, True
+    try:
+        yield
+    finally:
+        _sizes.may_be_open = before
+
+
+def sizes_may_be_open():
+    return _sizes.may_be_open
+
+
 def is_tensor(x):
     """True for the engine's tensors and Variables. Keras reads sizes as numbers: a function that is traced with open sizes
     learns here that it needs them, and is traced for each size."""
     if isinstance(x, gradus.Tensor):
-        if x.is_symbolic:
+        if x.is_symbolic and not _sizes.may_be_open:
             for size in x.shape:
                 int(size)
         return True
     return isinstance(x, gradus.Variable)
+
+
+def standardize_shape(shape):
+    """Keras's, for which open sizes are unknown."""
+    if _sizes.may_be_open and hasattr(shape, "__iter__"):
+        shape = tuple(None if isinstance(size, gradus.Extent) else size for size in shape)
+    return _standard_shape(shape)
 
 
 def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):

@@ -14,6 +14,13 @@ keras_text.run(globals())
 _quantile_of_numbers = quantile  # noqa: F821, of Keras's text
 
 
+def add(x1, x2):
+    """The sum. Keras's text looks for biases by their sizes, which may be open here; the engine fuses them anyway."""
+    x1, x2 = (x if isinstance(x, (int, float)) else _convert(x) for x in (x1, x2))
+    dtype = _result_type(getattr(x1, "dtype", type(x1)), getattr(x2, "dtype", type(x2)))
+    return _ops.add(_convert(x1, dtype), _convert(x2, dtype))
+
+
 def argpartition(x, kth, axis=-1):
     """The order by which x is sorted, which is a partition at every place."""
     x = _convert(x)

@@ -3,7 +3,7 @@
 RESULTS is a folder. It gets a log of each file and results.json with its counts; files that are in it are not run again,
 but with --again. Names are as within keras/src; @LIST is a file of them; without names all tests run. A test that lists
 the backends gets this one. Tests in excluded_tests.txt are left out, whole files and folders too. The exit status is 1 if a
-test failed.
+test failed. With KERAS_BACKEND=jax all run on JAX, to compare with: table.py writes the counts of both.
 """
 import ast
 import importlib.util
@@ -11,14 +11,16 @@ import json
 import os
 import pathlib
 import re
-import subprocess
+import signal
 import sys
+import time
 
 from keras_gradus import finder
 
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS = pathlib.Path(importlib.util.find_spec("keras").origin).parent / "src"
 MOST_SECONDS = 3600
+IS_OURS = os.environ.get("KERAS_BACKEND", finder.NAME) == finder.NAME
 FINE = {"passed", "skipped", "deselected", "xfailed", "xpassed", "warning", "excluded"}
 
 
@@ -50,6 +52,8 @@ def files_of(names):
 
 def is_excluded(name):
     """True for a file that is left out as a whole."""
+    if not IS_OURS:
+        return False
     lines = (HERE / "excluded_tests.txt").read_text().splitlines()
     return any(line == name or line.endswith("/") and name.startswith(line) for line in lines)
 
@@ -66,21 +70,48 @@ def ready(file, results):
     return copy
 
 
+def run_here(options, log, results, name):
+    """pytest in this process, a child that has Keras and what its tests share; it ends the process."""
+    import pytest
+    sys.path.insert(0, str(HERE))
+    os.environ.update(GRADUS_KERAS_TEST=name, TF_CPP_MIN_LOG_LEVEL="3")
+    with open(log, "w") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    os.chdir(results)
+    status = 1
+    try:
+        status = pytest.main(options)
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+def ends_in_time(child):
+    """Waits for a process; False if it had to be killed."""
+    end = time.monotonic() + MOST_SECONDS
+    while time.monotonic() < end:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return True
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
 def run(file, results):
     """{outcome: count} of a file's tests."""
     name = str(file.relative_to(TESTS))
     if is_excluded(name):
         return {"excluded": 1}
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "ignore", "--no-header", "--tb=native", "-p", "no:cacheprovider",
-               "-p", "conftest", "--import-mode=importlib", str(ready(file, results))]
     log = results / (name.replace("/", "_") + ".log")
-    path = f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    environment = {**os.environ, "PYTHONPATH": path, "GRADUS_KERAS_TEST": name, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    with open(log, "w") as out:
-        try:
-            subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, env=environment, timeout=MOST_SECONDS, cwd=results)
-        except subprocess.TimeoutExpired:
-            return {"timeout": 1}
+    options = ["-q", "-W", "ignore", "--no-header", "--tb=native", "-p", "no:cacheprovider", "-p", "conftest",
+               "--import-mode=importlib", str(ready(file, results))]
+    child = os.fork()
+    if child == 0:
+        run_here(options, log, results, name if IS_OURS else "")
+    if not ends_in_time(child):
+        return {"timeout": 1}
     lines = log.read_text().splitlines() or ["nothing"]
     return {outcome.rstrip("s"): int(count) for count, outcome in re.findall(r"(\d+) (\w+?)(?=,| in )", lines[-1])} or \
         {"crashed": 1}
@@ -92,6 +123,8 @@ def main(arguments):
     table = results / "results.json"
     known = json.loads(table.read_text()) if table.exists() else {}
     found = {} if "--again" in arguments else dict(known)
+    import keras_gradus  # noqa: F401, before Keras: all files' processes are forked from this one, which has imported both
+    from keras.src import testing  # noqa: F401
     names = [str(file.relative_to(TESTS)) for file in files_of([name for name in arguments[1:] if name != "--again"])]
     for name in names:
         if name not in found:
