@@ -12,6 +12,7 @@ from gradus import ops
 from keras.src import layers, tree
 from keras.src.callbacks import ProgbarLogger
 from keras.src.layers.preprocessing.index_lookup import IndexLookup
+from keras.src.optimizers.base_optimizer import BaseOptimizer as Optimizer
 from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.utils.python_utils import is_default, pythonify_logs
@@ -48,9 +49,21 @@ def all_of(found):
     return tree.map_structure(lambda *parts: ops.concat(list(parts), 0), *found)
 
 
+def _is_of_program(model, name):
+    """True for a step that the model's class, and not this package, defines."""
+    return not getattr(type(model), name).__module__.startswith("keras_gradus.")
+
+
+def _makes_weights(model):
+    """True while layers, or optimizers that the model keeps, are not built."""
+    kept = tree.flatten([value for value in vars(model).values() if isinstance(value, (list, tuple, dict, Optimizer))])
+    return not all(each.built for each in (*model._flatten_layers(), *(each for each in kept if isinstance(each, Optimizer))))
+
+
 class Step:
     """A model's train_step, test_step or predict_step, compiled unless run_eagerly says otherwise, or a layer works on the
-    host. With a strategy it is divided among replicas."""
+    host. With a strategy it is divided among replicas. The first call of a step that the program wrote runs op by op where
+    layers or optimizers are not built: it makes their weights, which no compiled step can."""
 
     def __init__(self, model, name, strategy=None, joined=last_of):
         self._model, self._name, self._joined, self.strategy = model, name, joined, strategy
@@ -62,14 +75,20 @@ class Step:
         else:
             self.of_batch = gradus.function(self._step, name=f"{model.name}.{name}", open_sizes=False,
                                             max_variants=MOST_PROGRAMS)
+        self.begins_eagerly = not self.is_eager and strategy is None and _is_of_program(model, name) and _makes_weights(model)
 
     def _step(self, data):
         return getattr(self._model, self._name)(data)
 
     def __call__(self, batches):
         """What a loop calls for one execution, of one or several batches."""
-        taken = _eager if self.is_eager else _taken
-        return self._joined([self.of_batch(tree.map_structure(taken, data)) for data in batches])
+        return self._joined([self._of(data) for data in batches])
+
+    def _of(self, data):
+        if self.begins_eagerly:
+            self.begins_eagerly = False
+            return self._step(tree.map_structure(_eager, data))
+        return self.of_batch(tree.map_structure(_eager if self.is_eager else _taken, data))
 
 
 # ---- whole arrays
@@ -151,7 +170,7 @@ class WholeArrays:
 def whole_arrays(step, batches, callbacks, kind):
     """The arrays of these batches, or None where the loop over batches is needed: other data, a given number of steps, a
     callback that asks for batches, a step that is not compiled."""
-    is_plain = type(step) is Step and not step.is_eager and type(batches.data_adapter) is ArrayDataAdapter
+    is_plain = type(step) is Step and not (step.is_eager or step.begins_eagerly) and type(batches.data_adapter) is ArrayDataAdapter
     if not is_plain or batches.steps_per_epoch or any(_asks_for_batches(each, kind) for each in callbacks.callbacks):
         return None
     try:

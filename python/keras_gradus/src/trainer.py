@@ -91,6 +91,11 @@ class GradusTrainer(base_trainer.Trainer):
         """Of a shard's outputs, as an activity regularizer's, it is the shard's own."""
         return mean_over_rows(super()._aggregate_additional_loss(loss))
 
+    def _symbolic_build(self, iterator=None, data_batch=None):
+        """As Keras's. A model that is no network, but whose steps call some, has no call() to build it by."""
+        if type(self).call.__module__ != "keras.src.models.model":
+            super()._symbolic_build(iterator, data_batch)
+
     def make_train_function(self, force=False):
         self.train_function = self._step_function(self.train_function, "train_step", force)
         return self.train_function

@@ -12,6 +12,7 @@ if importlib.util.find_spec("keras") is None:
 import keras_gradus  # noqa: E402, F401
 
 import gradus  # noqa: E402
+import gradus.tensorflow as tf  # noqa: E402
 import keras  # noqa: E402
 from keras import layers, ops  # noqa: E402
 
@@ -246,6 +247,45 @@ class Values(unittest.TestCase):
         model.fit(ROWS[:8].repeat(2, 0)[::2], LABELS[:8], epochs=5, verbose=0, callbacks=[Seen()])
         self.assertGreater(len(set(seen)), 1)
 
+
+
+class TwoNetworks(keras.Model):
+    """No network itself: a train_step that calls two, whose weights and slots come into being with the first step."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = keras.layers.Dense(4), keras.layers.Dense(1)
+
+    def compile(self):
+        super().compile()
+        self.rates = [keras.optimizers.Adam(0.1), keras.optimizers.SGD(0.1)]
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = keras.ops.mean((self.second(self.first(x)) - y) ** 2)
+        weights = self.trainable_weights
+        gradients = tape.gradient(loss, weights)
+        self.rates[0].apply_gradients(zip(gradients[:2], weights[:2]))
+        self.rates[1].apply_gradients(zip(gradients[2:], weights[2:]))
+        return {"error": loss}
+
+
+class OwnSteps(unittest.TestCase):
+    def test_a_model_without_a_call_trains_by_its_step(self):
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((64, 3)).astype("float32")
+        y = x.sum(1, keepdims=True)
+        keras.utils.set_random_seed(1)
+        by_steps = TwoNetworks()
+        by_steps.compile()
+        errors = by_steps.fit(x, y, batch_size=16, epochs=4, shuffle=False, verbose=0).history["error"]
+        self.assertLess(errors[-1], errors[0])
+        keras.utils.set_random_seed(1)
+        op_by_op = TwoNetworks()
+        op_by_op.compile()
+        op_by_op.run_eagerly = True
+        self.assertEqual(op_by_op.fit(x, y, batch_size=16, epochs=4, shuffle=False, verbose=0).history["error"], errors)
 
 if __name__ == "__main__":
     unittest.main()
