@@ -2,7 +2,7 @@
 import keras
 from keras import layers, ops
 
-from common import Losses, STEPS, fitted, numbers, program, whole_numbers, with_first_weights
+from ten_steps import Losses, STEPS, fitted, numbers, program, whole_numbers, with_first_weights
 
 
 def block(x, filters, stride=1):

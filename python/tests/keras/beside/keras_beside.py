@@ -24,7 +24,7 @@ def run(out):
         import keras_gradus  # noqa: F401  a wheel's .pth file does it
     import images  # noqa: F401  they list their programs
     import sequences  # noqa: F401
-    from common import PROGRAMS
+    from ten_steps import PROGRAMS
     found = {}
     for name, program in PROGRAMS.items():
         start = time.perf_counter()

@@ -3,7 +3,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from common import STEPS, fitted, numbers, program, whole_numbers, with_first_weights
+from ten_steps import STEPS, fitted, numbers, program, whole_numbers, with_first_weights
 
 
 @program
