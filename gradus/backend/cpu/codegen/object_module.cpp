@@ -21,8 +21,10 @@ class ModuleWriter {
   std::string write(Isa isa) {
     pointer_ = PointerType::get(context_, 0);
     number_ = Type::getInt64Ty(context_);
-    constant(made_.facts)->setName("gradus_object_facts");
-    known_[made_.facts.get()]->setLinkage(GlobalValue::ExternalLinkage);
+    for (const auto& [name, image] : made_.named) {
+      constant(image)->setName(name);
+      known_[image.get()]->setLinkage(GlobalValue::ExternalLinkage);
+    }
     write_step();
     if (made_.init) write_init();
     write_supported();

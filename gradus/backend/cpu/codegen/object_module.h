@@ -1,6 +1,7 @@
 /// The module of an object file that is its own: the tables of the step, data, and the functions that programs call.
 #pragma once
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 #include "gradus/backend/cpu/isa.h"
@@ -15,7 +16,8 @@ struct ObjectModule {
   std::string name;
   int pointers = 0;  // parameters behind the state
   Returns returns = Returns::nothing;
-  std::shared_ptr<const DataImage> step, init, facts;
+  std::shared_ptr<const DataImage> step, init;
+  std::map<std::string, std::shared_ptr<const DataImage>> named;  // that kernels know by these names
   std::function<std::string(KernelFunction)> symbol_of;
 };
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/strips.h"
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include "gradus/backend/cpu/kernels/attention_rows.h"
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/ops/attention_ops.h"
@@ -16,18 +17,30 @@ namespace {
 
 using namespace attention;
 
+constexpr std::int64_t enough_keys = 512;  // as columns of one row they have met every tile
+
+/// Notes their tiles, too.
 std::int64_t scratch_of_products(const Call& c) {
   std::size_t most = 0;
+  if (!c.is_narrow()) cpu_backend::note_transpose(c.dtype);
   if (c.has_few_queries()) {
     for (std::int64_t q = 0; q < c.queries; ++q) {
       const std::int64_t seen = c.keys_before(q + 1);
-      for (const Product& p : {c.scores_in_place(seen), c.values_in_place(seen)})
+      for (const Product& p : {c.scores_in_place(seen), c.values_in_place(seen)}) {
         most = std::max(most, cpu_backend::scratch_bytes(p));
+        cpu_backend::note_tiles(p);
+      }
     }
+    // A mask says only when it is read how many keys a query sees.
+    for (std::int64_t seen = 1; c.mask >= 0 && seen <= std::min(c.keys, enough_keys); ++seen)
+      for (const Product& p : {c.scores_in_place(seen), c.values_in_place(seen)}) cpu_backend::note_tiles(p);
     return round_up(static_cast<std::int64_t>(most), 64);
   }
   const auto consider = [&](const Parts& parts) {
-    for (const Part& part : parts) most = std::max(most, cpu_backend::scratch_bytes(part.product));
+    for (const Part& part : parts) {
+      most = std::max(most, cpu_backend::scratch_bytes(part.product));
+      cpu_backend::note_tiles(part.product);
+    }
   };
   for (std::int64_t number = 0; number < c.blocks(); ++number) {
     const Block block = c.block(c.first_query(number), c.queries);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include "gradus/base/divide.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/ops/conv_ops.h"
@@ -206,7 +207,11 @@ std::int64_t product_scratch(const Gathered& g) {
       const TapRun run = g.run_from(phase, tap);
       const auto k = static_cast<std::int64_t>(run.last - run.first) * g.inner;
       for (std::int64_t rows : {g.rows_at_once, phase.rows % g.rows_at_once})
-        if (rows > 0) most = std::max(most, cpu_backend::scratch_bytes(g.product(rows, k, false)));
+        if (rows > 0) {
+          const Product p = g.product(rows, k, false);
+          most = std::max(most, cpu_backend::scratch_bytes(p));
+          cpu_backend::note_tiles(p);
+        }
       tap = run.last;
     }
   return static_cast<std::int64_t>(most);
@@ -345,6 +350,7 @@ BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, const Way
     bound.worker_scratch = g->packed_bytes + g->sums_bytes + product_scratch(*g);
     bound.extent = g->units + (g->covers ? 0 : call.examples);
   }
+  bound.run = run_packed_convolution;
   bound.data = std::shared_ptr<const ConvolutionCall>(std::move(g));
   bound.image = image_of<Gathered>;
   return bound;
@@ -421,7 +427,10 @@ void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::
   if (call.way == Way::depthwise) return run_depthwise(arguments, call, begin, end);
   if (call.way == Way::strips) return run_strips(arguments, call, begin, end);
   if (call.way == Way::winograd) return transform_weights(arguments, call, begin, end);
-  const auto& g = static_cast<const Gathered&>(call);
+  run_packed_convolution(arguments, begin, end);
+}
+void run_packed_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& g = static_cast<const Gathered&>(*static_cast<const ConvolutionCall*>(arguments->data));
   GatheredProduct product(g, arguments);
   for (std::int64_t unit = begin; unit < end; ++unit)
     if (unit < g.units) product.run(unit);
@@ -548,10 +557,14 @@ BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbol
     };
     for (std::int64_t rows : {w->rows_at_once, tail(w->rows(), w->rows_at_once)})
       for (std::int64_t columns : {w->columns_at_once, tail(w->columns, w->columns_at_once)})
-        for (std::int64_t k : {w->windows_at_once, w->all_windows() % w->windows_at_once})
-          most = std::max(most, cpu_backend::scratch_bytes(w->product(rows, columns, k, false)));
+        for (std::int64_t k : {w->windows_at_once, w->all_windows() % w->windows_at_once}) {
+          const Product p = w->product(rows, columns, k, false);
+          most = std::max(most, cpu_backend::scratch_bytes(p));
+          cpu_backend::note_tiles(p);
+        }
     bound.worker_scratch = w->packed_bytes() + static_cast<std::int64_t>(most);
   }
+  if (!depthwise) bound.run = run_packed_weights;
   bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
   bound.image = image_of<Weights>;
   return bound;
@@ -562,7 +575,10 @@ void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin
   if (call.way == Way::depthwise) return run_depthwise(arguments, call, begin, end);
   if (call.way == Way::strips) return run_strips(arguments, call, begin, end);
   if (call.way == Way::winograd) return sum_tiles(arguments, call, begin, end);
-  const auto& w = static_cast<const Weights&>(call);
+  run_packed_weights(arguments, begin, end);
+}
+void run_packed_weights(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& w = static_cast<const Weights&>(*static_cast<const KernelConvolutionCall*>(arguments->data));
   for (std::int64_t unit = begin; unit < end; ++unit) run_weights(w, arguments, unit);
 }
 void run_kernel_convolution_second(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/strips.h"
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include "gradus/backend/cpu/kernels/convolution.h"
 #include "gradus/backend/cpu/kernels/padded_image.h"
 #include "gradus/base/divide.h"
@@ -80,6 +81,18 @@ bool find_runs(InStrips& s) {
     if (s.steps.back() < least_steps) return false;
   }
   return true;
+}
+
+/// Of add_phase: a line of each block.
+void note_tiles_of(const InStrips& s) {
+  const std::int64_t last = s.columns % s.width;
+  if (s.packs) cpu_backend::note_packed_panels(s.dtype, s.width);
+  for (const Phase& phase : s.phases)
+    for (std::int64_t begin = 0; begin < phase.count[2]; begin += s.at_once[2]) {
+      const std::int64_t targets = std::min(s.at_once[2], phase.count[2] - begin);
+      if (s.columns >= s.width) cpu_backend::note_strip_tiles(s.dtype, targets, s.width);
+      cpu_backend::note_strip_tiles(s.dtype, targets, last);
+    }
 }
 
 StripTiles tiles_of(const InStrips& s, std::size_t phase) {
@@ -187,18 +200,24 @@ std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const Grouped
   s->packs = s->columns > s->width && s->taps_rows() * s->columns * size > weights_bytes;
   s->panel_bytes = s->taps_rows() * s->width * size + 64;
   if (!find_runs(*s)) return {};
+  note_tiles_of(*s);
   BoundThunk bound{.extent = s->units(), .cut = s->packs ? Cut::nowhere : Cut::anywhere};
   bound.bytes = call.bytes();
   bound.flops = call.flops();
   bound.worker_scratch = s->packed_bytes() + (s->image.copies ? s->image_size() : 0);
   bound.data = std::shared_ptr<const ConvolutionCall>(std::move(s));
   bound.image = image_of<InStrips>;
+  bound.run = run_strip_convolution;
   return bound;
 }
 
 void run_strips(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end) {
   StripConvolution convolution(static_cast<const InStrips&>(call), arguments);
   for (std::int64_t unit = begin; unit < end; ++unit) convolution.run(unit);
+}
+
+void run_strip_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_strips(arguments, *static_cast<const ConvolutionCall*>(arguments->data), begin, end);
 }
 
 }  // namespace gradus::library

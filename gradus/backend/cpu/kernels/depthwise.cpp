@@ -62,6 +62,21 @@ void run_line(const ChannelFunctions<E>& functions, const ConvolutionCall& call,
   }
 }
 
+template <class T>
+void run_lines(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end) {
+  using E = typename ComputedAs<T>::type;
+  const ChannelFunctions<E>& functions = channel_functions<E>();
+  const std::int64_t channels = call.groups, lines = lines_of(call.axes);
+  for (std::int64_t at = begin; at < end; ++at)
+    run_line<E>(functions, call, pointer<E>(arguments, call.source) + at / lines * sources_of(call.axes) * channels,
+                pointer<E>(arguments, call.weights), at % lines,
+                target_pointer<E>(arguments, call.target) + at * call.axes[2].targets * channels,
+                static_cast<TapAt<E>*>(arguments->scratch));
+}
+template <class T> void run_lines_of(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_lines<T>(arguments, *static_cast<const ConvolutionCall*>(arguments->data), begin, end);
+}
+
 }  // namespace
 
 BoundThunk bind_depthwise(ConvolutionCall& call) {
@@ -74,21 +89,29 @@ BoundThunk bind_depthwise(ConvolutionCall& call) {
   bound.flops = 2 * targets * taps;
   const std::int64_t rows = call.axes[0].taps * call.axes[1].taps;
   bound.worker_scratch = (rows + taps) * static_cast<std::int64_t>(sizeof(TapAt<float>));
+  bound.run = call.dtype == f32   ? run_depthwise_f32
+              : call.dtype == f64 ? run_depthwise_f64
+              : call.dtype == i32 ? run_depthwise_i32
+                                  : run_depthwise_i64;
   return bound;
 }
 
 void run_depthwise(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin,
                    std::int64_t end) {
-  with_convolved_type(call.dtype, [&]<class T>(T) {
-    using E = typename ComputedAs<T>::type;
-    const ChannelFunctions<E>& functions = channel_functions<E>();
-    const std::int64_t channels = call.groups, lines = lines_of(call.axes);
-    for (std::int64_t at = begin; at < end; ++at)
-      run_line<E>(functions, call, pointer<E>(arguments, call.source) + at / lines * sources_of(call.axes) * channels,
-                  pointer<E>(arguments, call.weights), at % lines,
-                  target_pointer<E>(arguments, call.target) + at * call.axes[2].targets * channels,
-                  static_cast<TapAt<E>*>(arguments->scratch));
-  });
+  with_convolved_type(call.dtype, [&]<class T>(T) { run_lines<T>(arguments, call, begin, end); });
+}
+
+void run_depthwise_f32(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_lines_of<float>(arguments, begin, end);
+}
+void run_depthwise_f64(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_lines_of<double>(arguments, begin, end);
+}
+void run_depthwise_i32(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_lines_of<std::int32_t>(arguments, begin, end);
+}
+void run_depthwise_i64(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_lines_of<std::int64_t>(arguments, begin, end);
 }
 
 }  // namespace gradus::library

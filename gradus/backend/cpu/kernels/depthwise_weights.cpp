@@ -115,6 +115,25 @@ std::int64_t channel_blocks(const KernelConvolutionCall& call) { return divide_u
 /// Few channels: rows of taps are units of their own.
 bool divides_rows(const KernelConvolutionCall& call) { return channel_blocks(call) < enough_units; }
 
+template <class T>
+void sum_windows(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+                 std::int64_t end) {
+  const std::int64_t rows = rows_of_taps(call.axes), channels = call.groups;
+  const auto channel = [&](std::int64_t block) { return std::min(channels, block * channel_block); };
+  WeightSums<typename ComputedAs<T>::type> sums(arguments, call);
+  if (!divides_rows(call)) return sums.run(0, rows, channel(begin), channel(end));
+  while (begin < end) {  // as many whole blocks of channels as there are, and the parts of blocks beside them
+    const std::int64_t block = begin / rows, row = begin % rows;
+    const std::int64_t blocks = row == 0 ? (end - begin) / rows : 0;
+    const std::int64_t last = blocks > 0 ? rows : std::min(rows, row + end - begin);
+    sums.run(row, last, channel(block), channel(block + std::max<std::int64_t>(1, blocks)));
+    begin += blocks > 0 ? blocks * rows : last - row;
+  }
+}
+template <class T> void sum_windows_of(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  sum_windows<T>(arguments, *static_cast<const KernelConvolutionCall*>(arguments->data), begin, end);
+}
+
 }  // namespace
 
 BoundThunk bind_depthwise(const KernelConvolutionCall& call) {
@@ -122,24 +141,29 @@ BoundThunk bind_depthwise(const KernelConvolutionCall& call) {
                    .cut = Cut::nowhere};
   bound.bytes = call.bytes();
   bound.flops = call.flops();
+  bound.run = call.dtype == f32   ? run_depthwise_weights_f32
+              : call.dtype == f64 ? run_depthwise_weights_f64
+              : call.dtype == i32 ? run_depthwise_weights_i32
+                                  : run_depthwise_weights_i64;
   return bound;
 }
 
 void run_depthwise(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                    std::int64_t end) {
-  const std::int64_t rows = rows_of_taps(call.axes), channels = call.groups;
-  const auto channel = [&](std::int64_t block) { return std::min(channels, block * channel_block); };
-  with_convolved_type(call.dtype, [&]<class T>(T) {
-    WeightSums<typename ComputedAs<T>::type> sums(arguments, call);
-    if (!divides_rows(call)) return sums.run(0, rows, channel(begin), channel(end));
-    while (begin < end) {  // as many whole blocks of channels as there are, and the parts of blocks beside them
-      const std::int64_t block = begin / rows, row = begin % rows;
-      const std::int64_t blocks = row == 0 ? (end - begin) / rows : 0;
-      const std::int64_t last = blocks > 0 ? rows : std::min(rows, row + end - begin);
-      sums.run(row, last, channel(block), channel(block + std::max<std::int64_t>(1, blocks)));
-      begin += blocks > 0 ? blocks * rows : last - row;
-    }
-  });
+  with_convolved_type(call.dtype, [&]<class T>(T) { sum_windows<T>(arguments, call, begin, end); });
+}
+
+void run_depthwise_weights_f32(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  sum_windows_of<float>(arguments, begin, end);
+}
+void run_depthwise_weights_f64(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  sum_windows_of<double>(arguments, begin, end);
+}
+void run_depthwise_weights_i32(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  sum_windows_of<std::int32_t>(arguments, begin, end);
+}
+void run_depthwise_weights_i64(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  sum_windows_of<std::int64_t>(arguments, begin, end);
 }
 
 }  // namespace gradus::library

@@ -7,6 +7,7 @@
 /// of the one before it.
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/base/divide.h"
@@ -135,6 +136,7 @@ BoundThunk bound_for(const Graph& graph, int value, const cpu_backend::Product& 
     bound.bytes += graph[operand].spec.shape.evaluated(symbols).size() * size_of(p.dtype);
   bound.flops = 2 * results * p.k;
   bound.worker_scratch = static_cast<std::int64_t>(cpu_backend::scratch_bytes(p));
+  cpu_backend::note_tiles(p);
   return bound;
 }
 

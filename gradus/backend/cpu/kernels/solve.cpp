@@ -2,6 +2,7 @@
 #include "gradus/ops/solve.h"
 #include <algorithm>
 #include "gradus/backend/cpu/kernels/factor_calls.h"
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include "gradus/ops/solve_ops.h"
 
 namespace gradus::library {
@@ -14,6 +15,7 @@ BoundThunk factors::bind_call(Call call, std::int64_t count, const Operations& o
   const RoomBytes room = (call.dtype == f64 ? room_f64 : room_f32)(call.sizes);
   const std::int64_t n = call.sizes.n, elements = count * (n * n + 2 * n * call.sizes.columns);
   BoundThunk bound{.extent = call.result == 0 ? 0 : count};
+  if (bound.extent > 0) cpu_backend::note_tiles_of_any_size(call.dtype);
   bound.bytes = elements * size_of(call.dtype);
   // Small ones take longer than their operations.
   bound.flops = call.sizes.is_block()

@@ -4,6 +4,7 @@
 #include <utility>
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/strips.h"
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include "gradus/backend/cpu/kernels/convolution.h"
 #include "gradus/backend/cpu/kernels/padded_image.h"
 #include "gradus/base/divide.h"
@@ -62,6 +63,15 @@ bool find_rows(WeightStrips& w, const Phase& phase) {
   w.rows = static_cast<std::int64_t>(together) * w.inner;
   w.parts = divide_up(w.rows, part_rows);
   return w.rows >= least_rows;
+}
+
+/// Of add_part.
+void note_tiles_of(const WeightStrips& w) {
+  for (std::int64_t part = 0; part < w.parts; ++part) {
+    const std::int64_t rows = (part + 1) * w.rows / w.parts - part * w.rows / w.parts;
+    if (w.columns >= w.width) cpu_backend::note_strip_tiles(w.dtype, rows, w.width);
+    cpu_backend::note_strip_tiles(w.dtype, rows, w.columns % w.width);
+  }
 }
 
 class WeightSums {
@@ -169,6 +179,7 @@ std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call) {
   const std::int64_t panels = divide_up(w->columns, w->width);
   if (call.groups * std::ssize(w->rows_at) * w->parts < enough_units) w->column_blocks = panels;
   w->panels = divide_up(panels, w->column_blocks);
+  note_tiles_of(*w);
   BoundThunk bound{.extent = call.groups * w->units_of_group(), .cut = Cut::nowhere};
   bound.bytes = call.bytes();
   bound.flops = call.flops();
@@ -177,6 +188,7 @@ std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call) {
     bound.worker_scratch += w->examples_at_once * w->image.elements(w->at_once) * size_of(call.dtype);
   bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
   bound.image = image_of<WeightStrips>;
+  bound.run = run_strip_weights;
   return bound;
 }
 
@@ -190,6 +202,10 @@ void run_strips(const KernelArguments* arguments, const KernelConvolutionCall& c
     sums.run(group, begin - group * of_group, last - group * of_group);
     begin = last;
   }
+}
+
+void run_strip_weights(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  run_strips(arguments, *static_cast<const KernelConvolutionCall*>(arguments->data), begin, end);
 }
 
 }  // namespace gradus::library

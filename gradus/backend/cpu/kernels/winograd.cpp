@@ -5,6 +5,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include "gradus/backend/cpu/kernels/winograd_transforms.h"
 #include "gradus/base/divide.h"
 
@@ -126,8 +127,11 @@ BoundThunk winograd::bind_tiles(const ConvolutionCall& call, const Tiling& tilin
   const std::int64_t fair = divide_up(t->tiles() * call.groups, enough_units);
   t->blocks = divide_up(t->tiles(), std::min(tiles_at_once, round_up(fair, 14)));
   t->at_once = divide_up(t->tiles(), t->blocks);
-  for (const std::int64_t rows : {t->at_once, t->tiles() / t->blocks})
-    t->product_bytes = std::max(t->product_bytes, static_cast<std::int64_t>(scratch_bytes(t->products(rows))));
+  for (const std::int64_t rows : {t->at_once, t->tiles() / t->blocks}) {
+    const Product p = t->products(rows);
+    t->product_bytes = std::max(t->product_bytes, static_cast<std::int64_t>(scratch_bytes(p)));
+    note_tiles(p);
+  }
   const std::int64_t all_places = call.groups * places, weights_size = inner * columns;
   BoundThunk bound{.extent = call.groups * inner};
   bound.bytes = call.groups * (9 + places) * weights_size * size_of(f32);
@@ -139,6 +143,7 @@ BoundThunk winograd::bind_tiles(const ConvolutionCall& call, const Tiling& tilin
   bound.shared_scratch = call.groups * places * t->weights_step() * size_of(f32);
   bound.data = std::shared_ptr<const ConvolutionCall>(std::move(t));
   bound.image = image_of<InTiles>;
+  bound.run = run_winograd_convolution;
   return bound;
 }
 
@@ -157,6 +162,10 @@ void transform_weights(const KernelArguments* arguments, const ConvolutionCall& 
                 group * w.group_columns;
     transform(taps, t.columns, weights_of(t, arguments, group) + channel * pitch_of(t.columns), t.weights_step());
   }
+}
+
+void run_winograd_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  transform_weights(arguments, *static_cast<const ConvolutionCall*>(arguments->data), begin, end);
 }
 
 void multiply_tiles(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include "gradus/backend/cpu/kernels/winograd.h"
 #include "gradus/backend/cpu/kernels/winograd_transforms.h"
 #include "gradus/base/divide.h"
@@ -163,8 +164,11 @@ BoundThunk winograd::bind_tiles(const KernelConvolutionCall& call, const Tiling&
   for (const std::int64_t channels : {w->most_channels(), w->inner / w->parts})
     for (std::int64_t chunk = 0; chunk < w->chunks; ++chunk)
       for (const std::int64_t last : {w->at_once, (w->first_tile(chunk + 1) - w->first_tile(chunk)) % w->at_once})
-        for (const std::int64_t rows : {1, 2, 3, 4})
-          product_bytes = std::max(product_bytes, scratch_bytes(w->products(4 * rows, channels, last, false)));
+        for (const std::int64_t rows : {1, 2, 3, 4}) {
+          const Product p = w->products(4 * rows, channels, last, false);
+          product_bytes = std::max(product_bytes, scratch_bytes(p));
+          note_tiles(p);
+        }
   BoundThunk bound{.extent = w->is_shared() ? w->units_of_group() : call.groups};
   bound.bytes = call.bytes();
   const std::int64_t weights = w->inner * w->columns, transformed = 2 * (w->inner + w->parts * w->columns);
@@ -180,6 +184,7 @@ BoundThunk winograd::bind_tiles(const KernelConvolutionCall& call, const Tiling&
   }
   bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
   bound.image = image_of<WeightTiles>;
+  bound.run = run_winograd_weights;
   return bound;
 }
 
@@ -193,6 +198,10 @@ void sum_tiles(const KernelArguments* arguments, const KernelConvolutionCall& ca
     sums.run(0, w.units_of_group());
     sums.finish(0, w.inner);
   }
+}
+
+void run_winograd_weights(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  sum_tiles(arguments, *static_cast<const KernelConvolutionCall*>(arguments->data), begin, end);
 }
 
 void transform_tile_sums(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,

@@ -16,6 +16,12 @@ template <class Record> std::vector<Record> records(std::string_view file, std::
   return read;
 }
 
+std::vector<Elf64_Shdr> sections_of(std::string_view file) {
+  const Elf64_Ehdr header = records<Elf64_Ehdr>(file, 0, 1).front();
+  internal_check(std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0, "a linker has written no object file");
+  return records<Elf64_Shdr>(file, header.e_shoff, header.e_shnum);
+}
+
 std::string_view name_of(std::string_view file, const Elf64_Shdr& texts, const Elf64_Sym& symbol) {
   const std::string_view from = file.substr(texts.sh_offset, texts.sh_size).substr(symbol.st_name);
   return from.substr(0, from.find('\0'));
@@ -23,21 +29,27 @@ std::string_view name_of(std::string_view file, const Elf64_Shdr& texts, const E
 
 }  // namespace
 
-bool defines(std::string_view file, std::string_view name) {
-  const Elf64_Ehdr header = records<Elf64_Ehdr>(file, 0, 1).front();
-  const auto sections = records<Elf64_Shdr>(file, header.e_shoff, header.e_shnum);
+std::set<std::string> defined_symbols(std::string_view file) {
+  const std::vector<Elf64_Shdr> sections = sections_of(file);
+  std::set<std::string> names;
   for (const Elf64_Shdr& table : sections) {
     if (table.sh_type != SHT_SYMTAB) continue;
     for (const Elf64_Sym& symbol : records<Elf64_Sym>(file, table.sh_offset, table.sh_size / sizeof(Elf64_Sym)))
-      if (symbol.st_shndx != SHN_UNDEF && name_of(file, sections.at(table.sh_link), symbol) == name) return true;
+      if (symbol.st_shndx != SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL)
+        names.emplace(name_of(file, sections.at(table.sh_link), symbol));
   }
-  return false;
+  return names;
+}
+
+std::int64_t code_bytes(std::string_view file) {
+  std::int64_t bytes = 0;
+  for (const Elf64_Shdr& section : sections_of(file))
+    if ((section.sh_flags & SHF_EXECINSTR) != 0) bytes += static_cast<std::int64_t>(section.sh_size);
+  return bytes;
 }
 
 std::set<std::string> undefined_symbols(std::string_view file) {
-  const Elf64_Ehdr header = records<Elf64_Ehdr>(file, 0, 1).front();
-  internal_check(std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0, "a linker has written no object file");
-  const auto sections = records<Elf64_Shdr>(file, header.e_shoff, header.e_shnum);
+  const std::vector<Elf64_Shdr> sections = sections_of(file);
   std::set<std::string> names;
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_RELA) continue;

@@ -1,11 +1,13 @@
 /// The tools of binutils do it: every machine that links programs has them.
 #include "gradus/backend/cpu/object/link.h"
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include "gradus/backend/cpu/object/elf_symbols.h"
@@ -90,6 +92,58 @@ bool is_of_faults(std::string_view name) {
          name == "strlen";
 }
 
+using Instead = std::map<std::string, std::string>;  // names that another name stands for
+
+/// A name of C++ as it is written; empty for one of C.
+std::string written(const std::string& symbol) {
+  int problem = 0;
+  char* const name = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &problem);
+  const std::string copy = name == nullptr ? "" : name;
+  std::free(name);
+  return copy;
+}
+
+/// Functions that are compiled for several instruction sets are named so, and one of them is called: that of the best
+/// of these sets that the object is for. The others stay out.
+constexpr std::string_view variants[] = {"_by_avx2", "_by_avx512", "_by_avx512_bf16"};
+
+/// By AVX2 in any object: they are for few channels.
+bool is_for_any_set(std::string_view name) { return name.find("transforms_by_avx2") != std::string_view::npos; }
+
+void choose_variants(const std::set<std::string>& defined, std::size_t best, Instead& instead) {
+  std::map<std::string, std::map<std::size_t, std::string>> functions;  // by name without the set, by set
+  for (const std::string& symbol : defined) {
+    std::string name = written(symbol);
+    for (std::size_t set = std::size(variants); set-- > 0;) {  // the longest name first
+      const std::size_t at = name.find(variants[set]);
+      if (at == std::string::npos) continue;
+      if (!is_for_any_set(name) || best == 0) functions[name.erase(at, variants[set].size())][set] = symbol;
+      break;
+    }
+  }
+  for (const auto& [name, by_set] : functions) {
+    auto chosen = by_set.upper_bound(best);
+    if (chosen == by_set.begin()) continue;
+    --chosen;
+    for (const auto& [set, symbol] : by_set)
+      if (set != chosen->first) instead[symbol] = chosen->second;
+  }
+}
+
+/// What code refers to without ever needing it: tiles and functions of other instruction sets, and the driver of AMX.
+Instead of_other_processors(std::string_view all, cpu_backend::Isa isa) {
+  const bool wide = isa == cpu_backend::Isa::avx512;
+  const std::string used = wide ? "gradus_tiles_avx512" : "gradus_tiles_avx2",
+                    other = wide ? "gradus_tiles_avx2" : "gradus_tiles_avx512";
+  const std::set<std::string> defined = defined_symbols(all);
+  Instead instead;
+  if (defined.contains(used)) instead[other] = used;
+  choose_variants(defined, wide ? 1 + cpu_backend::has_pair_products() : 0, instead);
+  for (const std::string& symbol : defined)
+    if (written(symbol).starts_with("gradus::cpu_backend::run_amx(")) instead[symbol] = "gradus_object_fault";
+  return instead;
+}
+
 }  // namespace
 
 std::string linked(const std::vector<std::string>& objects, const std::vector<std::string>& kept, cpu_backend::Isa isa,
@@ -102,12 +156,9 @@ std::string linked(const std::vector<std::string>& objects, const std::vector<st
     files.push_back(folder.file(text(files.size(), ".o")));
     write_file(files.back(), object);
   }
-  const bool wide = isa == cpu_backend::Isa::avx512;
-  const std::string used = wide ? "gradus_tiles_avx512" : "gradus_tiles_avx2",
-                    other = wide ? "gradus_tiles_avx2" : "gradus_tiles_avx512";
   std::vector<std::string> link{"ld", "-r", "--gc-sections", "--force-group-allocation", "-u", "gradus_object_fault"};
   for (const std::string& name : kept) link.insert(link.end(), {"-u", name});
-  const auto link_to = [&](const std::string& output, const std::map<std::string, std::string>& instead) {
+  const auto link_to = [&](const std::string& output, const Instead& instead) {
     std::vector<std::string> words = link;
     for (const auto& [name, other_name] : instead) words.push_back(text("--defsym=", name, "=", other_name));
     words.insert(words.end(), {"-o", output});
@@ -118,8 +169,7 @@ std::string linked(const std::vector<std::string>& objects, const std::vector<st
   const std::string first = folder.file("first.o"), second = folder.file("second.o"), last = folder.file("last.o");
   link_to(first, {});
   const std::string all = read_text_file(first);
-  std::map<std::string, std::string> instead;
-  if (defines(all, used)) instead[other] = used;  // tiles of unused instruction sets stay out
+  Instead instead = of_other_processors(all, isa);
   for (const std::string& name : undefined_symbols(all)) {
     if (is_memory_function(name)) continue;
     require(is_of_faults(name), title, ": its code needs ", name,

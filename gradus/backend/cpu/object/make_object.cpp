@@ -12,6 +12,7 @@
 #include "gradus/backend/cpu/object/table_images.h"
 #include "gradus/backend/cpu/run/binding.h"
 #include "gradus/backend/cpu/run/control.h"
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include "gradus/backend/object.h"
 #include "gradus/base/divide.h"
 #include "gradus/base/thread_pool.h"
@@ -242,14 +243,15 @@ class ObjectMaker {
     const std::int64_t workspace_bytes = workspace_.end + line;  // from where it begins to a line's begin
     const std::int64_t bytes = workspace_start_ + workspace_bytes;
     const std::string set(cpu_backend::name(isa));
-    cpu_backend::ObjectModule module{.name = step_.name,
-                                     .pointers = static_cast<int>(step_.arguments.size() + step_.results.size()) -
-                                                 (returns() == Returns::nothing ? 0 : 1),
-                                     .returns = returns(),
-                                     .step = step_image(),
-                                     .init = has_weights_file() ? nullptr : init_image(bytes),
-                                     .facts = facts_image(isa),
-                                     .symbol_of = [this](KernelFunction run) { return symbol(run); }};
+    cpu_backend::ObjectModule module{
+        .name = step_.name,
+        .pointers =
+            static_cast<int>(step_.arguments.size() + step_.results.size()) - (returns() == Returns::nothing ? 0 : 1),
+        .returns = returns(),
+        .step = step_image(),
+        .init = has_weights_file() ? nullptr : init_image(bytes),
+        .named = {{"gradus_object_facts", facts_image(isa)}, {"gradus_tiles_" + set, tiles_image(isa)}},
+        .symbol_of = [this](KernelFunction run) { return symbol(run); }};
     std::vector<std::string> objects = objects_;
     objects.push_back(object_of_module(module, isa));
     std::vector<std::string> functions{step_.name, step_.name + "_supported"};
@@ -309,6 +311,23 @@ class ObjectMaker {
     values.set(image, init, &Init::values);
     return std::make_shared<const DataImage>(std::move(image));
   }
+  /// The table of tiles with the entries that the step calls.
+  Image tiles_image(cpu_backend::Isa isa) {
+    using namespace cpu_backend;
+    const TileTable& table = isa == Isa::avx512 ? gradus_tiles_avx512 : gradus_tiles_avx2;
+    KernelFunction entries[tile_entries];
+    static_assert(sizeof entries == sizeof table);
+    std::memcpy(entries, &table, sizeof table);
+    DataImage image;
+    image.bytes.resize(sizeof table);
+    for (std::size_t i = 0; i < tile_entries; ++i) {
+      if (!tiles_.all().test(i)) continue;
+      internal_check(entries[i] != nullptr, "a step calls tile ", i, " of ", name(isa), ", which there is not");
+      names_.emplace(entries[i], text("gradus_tiles_", name(isa), "_", i));
+      image.pointers.push_back({.offset = i * sizeof(void*), .code = entries[i]});
+    }
+    return std::make_shared<const DataImage>(std::move(image));
+  }
   static Image facts_image(cpu_backend::Isa isa) {
     const bool wide = isa == cpu_backend::Isa::avx512;
     const Facts facts{wide, wide && cpu_backend::has_pair_products(), wide && cpu_backend::prefers_pair_products(),
@@ -330,6 +349,7 @@ class ObjectMaker {
   std::vector<std::string> objects_;
   std::map<KernelFunction, std::string> names_;
   std::vector<std::string> failures_;
+  cpu_backend::UsedTiles tiles_;  // of everything that is bound meanwhile
   TableImage<SlotEntry> slot_entries_;
   TableImage<CopyEntry> before_, staged_, after_;
   TableImage<JobEntry> jobs_;

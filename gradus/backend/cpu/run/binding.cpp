@@ -122,7 +122,7 @@ class Binder {
   }
   Job whole_job_of(int t) const {
     const BoundThunk& b = thunks_[t];
-    return {.run = lowered_.thunks[at(t)].run,
+    return {.run = b.run ? b.run : lowered_.thunks[at(t)].run,
             .data = b.data.get(),
             .extent = b.extent,
             .grain = std::max<std::int64_t>(1, b.grain),

@@ -86,6 +86,9 @@ struct BoundThunk {
   bool may_fail = false;             // something within a branch or a loop may
   double nested_ns = 0;              // the time of the programs within on one thread, estimated, and
   std::int64_t nested_meetings = 0;  // how often their members meet
+  /// If set, it runs in place of the thunk's: a kernel that is one of several ways alone, so that an object file takes
+  /// that way along.
+  KernelFunction run = nullptr;
   /// If set, how a team divides it: every member gets its part of [0, turns), which may be empty, and continues the
   /// work of the members before it, piece after piece (TeamMember).
   KernelFunction in_turns = nullptr;

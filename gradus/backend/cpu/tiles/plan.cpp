@@ -29,19 +29,26 @@ constexpr std::int64_t most_of_few = 16;  // rows, in panels of few, which all p
 /// Rows of a panel of few, if the panels are of one height.
 std::int64_t few_rows_of(std::int64_t m) { return divide_up(m, divide_up(m, std::int64_t{TileSizes::few_rows})); }
 
-void check(const Product& p) {
+/// An internal_check whose text is ready: object files take it along, and they have no streams.
+void check(bool ok, const char* what) {
+  if (!ok) [[unlikely]]
+    throw InternalError(what);
+}
+
+void check_product(const Product& p) {
   const bool is_known =
       p.dtype == f32 || p.dtype == f64 || p.dtype == bf16 || (is_integer(p.dtype) && size_of(p.dtype) >= 4);
-  internal_check(is_known, "product of ", p.dtype);
-  internal_check(p.dtype == bf16 || !p.wide, "wide product of ", p.dtype);
-  internal_check(!p.resume || p.wide || p.dtype != bf16, "a product of bf16 goes on, but its sums have been rounded");
-  internal_check(std::min({p.batch, p.m, p.n, p.k}) >= 0, "product of negative size");
-  internal_check(std::min({p.a_row, p.a_column, p.a_batch, p.b_row, p.b_column, p.b_batch, p.c_row, p.c_batch}) >= 0,
-                 "product with a negative stride");
-  internal_check(!p.is_followed || (!p.wide && p.c_row == p.n && (p.batch == 1 || p.c_batch == p.m * p.n)),
-                 "a product is followed, but its rows do not follow each other");
-  internal_check((p.a_row == 1 || p.a_column == 1) && (p.b_row == 1 || p.b_column == 1),
-                 "product of an operand with neither adjacent rows nor adjacent columns");
+  check(is_known, "internal fault: product of a dtype that has no tiles");
+  check(p.dtype == bf16 || !p.wide, "internal fault: wide product of another dtype than bf16");
+  check(!p.resume || p.wide || p.dtype != bf16,
+        "internal fault: a product of bf16 goes on, but its sums have been rounded");
+  check(std::min({p.batch, p.m, p.n, p.k}) >= 0, "internal fault: product of negative size");
+  check(std::min({p.a_row, p.a_column, p.a_batch, p.b_row, p.b_column, p.b_batch, p.c_row, p.c_batch}) >= 0,
+        "internal fault: product with a negative stride");
+  check(!p.is_followed || (!p.wide && p.c_row == p.n && (p.batch == 1 || p.c_batch == p.m * p.n)),
+        "internal fault: a product is followed, but its rows do not follow each other");
+  check((p.a_row == 1 || p.a_column == 1) && (p.b_row == 1 || p.b_column == 1),
+        "internal fault: product of an operand with neither adjacent rows nor adjacent columns");
 }
 
 /// Many matrices times one are a single tall one, if its rows follow each other. A single column is computed as a row
@@ -79,7 +86,7 @@ Plan::Plan(const Product& given)
       element(size_of(product.dtype)),
       c_element(product.wide ? size_of(f32) : element) {
   const Product& p = product;
-  check(p);
+  check_product(p);
   const bool avx512 = p.isa == Isa::avx512;
   const TileSizes& sizes = avx512 ? avx512_tiles : avx2_tiles;
   table = avx512 ? &gradus_tiles_avx512 : &gradus_tiles_avx2;

@@ -2,6 +2,7 @@
 /// and the drivers: sizes of tiles, their arguments, the layout of packed panels. Strides are bytes here, elements
 /// everywhere else.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include "gradus/backend/cpu/tiles/amx.h"
 #include "gradus/tensor/dtype.h"
@@ -95,6 +96,9 @@ struct TileTable {
   TileFunction wide[dtypes][TileSizes::few_rows];  // by kind, rows - 1; of all their columns
 };
 
+/// Entry i is also the symbol gradus_tiles_avx2_i, or gradus_tiles_avx512_i. An object file of a step has a table of
+/// its own under the name of the whole one, of the entries that its step calls (used_tiles.h).
 extern "C" const TileTable gradus_tiles_avx2, gradus_tiles_avx512;
+constexpr std::size_t tile_entries = sizeof(TileTable) / sizeof(void*);
 
 }  // namespace gradus::cpu_backend

@@ -1,5 +1,6 @@
-/// gradus_emit_tiles avx2|avx512 FILE: writes the tiles of one instruction set as an object file whose one symbol is
-/// the table of table.h. It runs while the library is built; nothing of it is part of the library.
+/// gradus_emit_tiles avx2|avx512 FILE: writes the tiles of one instruction set as an object file: the table of table.h,
+/// and each function under the number of its entry, in a section of its own. It runs while the library is built;
+/// nothing of it is part of the library.
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -45,6 +46,7 @@ std::unique_ptr<llvm::TargetMachine> machine_for(const Target& target) {
   if (!found) throw std::runtime_error(problem);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  options.FunctionSections = options.DataSections = true;  // an object file of a step takes what it calls
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
       triple, "x86-64", target.features, options, llvm::Reloc::PIC_, {}, llvm::CodeGenOptLevel::Default));
 }
@@ -119,9 +121,14 @@ class Functions {
     return function;
   }
 
-  void add(llvm::Constant* function) {
+  void add(llvm::Function* function) {
     auto* pointer = llvm::PointerType::get(module_.getContext(), 0);
-    table_.push_back(function ? function : llvm::ConstantPointerNull::get(pointer));
+    if (function) {
+      function->setName("gradus_tiles_" + target_.name + "_" + std::to_string(table_.size()));
+      function->setLinkage(llvm::GlobalValue::ExternalLinkage);
+      function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    }
+    table_.push_back(function ? static_cast<llvm::Constant*>(function) : llvm::ConstantPointerNull::get(pointer));
   }
 
   llvm::Module& module_;
