@@ -88,9 +88,11 @@ def _onnx(model, filepath, arguments, opset_version=None):
     try:
         gradus.onnx.export(filepath, listed, [gradus.TensorSpec(spec.shape, spec.dtype) for spec in specs], input_names=names,
                            one_batch=True)
-    except gradus.errors.UnknownValueError as error:
-        raise ValueError(f"export: {model.name} reads a size, or a value, that is open in its inputs: give sizes by "
-                         f"input_signature=[keras.InputSpec(shape=..., dtype=...)]. {error}") from error
+    except gradus.errors.InvalidArgumentError as error:
+        if all(None not in tuple(spec.shape) for spec in specs):
+            raise
+        raise ValueError(f"export: {model.name}: {error}\nThe inputs have open sizes, {[tuple(spec.shape) for spec in specs]}; "
+                         "if that is why, input_signature=[keras.InputSpec(shape=..., dtype=...)] gives numbers") from error
 
 
 def _object(model, filepath, arguments, batch_size=1, instruction_set="", weights=None):

@@ -12,6 +12,8 @@ from gradus import _native, ops
 from gradus.tensorflow import distribute
 from keras.src import tree
 
+from keras_gradus.src.distribution_lib import num_processes
+
 SHARDS = 8
 
 
@@ -118,7 +120,7 @@ def strategy_of(own):
         raise NotImplementedError(f"{type(distribution).__name__}: this backend replicates models, by "
                                   "keras.distribution.DataParallel, and does not divide their Variables")
     devices = tuple(str(each) for each in distribution.device_mesh.devices.flatten())
-    processes = distribution.num_processes
+    processes = num_processes()
     shards = max(SHARDS, len(devices))
     key = processes if processes > 1 else devices
     if key not in _known:

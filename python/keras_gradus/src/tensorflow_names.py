@@ -7,9 +7,9 @@ import gradus
 import gradus.tensorflow as facade
 import ml_dtypes
 import numpy as np
-from gradus import ops
+from gradus import _native, ops
 
-from keras_gradus.src.ops.core import sizes_may_be_open
+from keras_gradus.src.ops.core import number_in_trace, sizes_may_be_open
 from keras_gradus.src.projections import projected
 
 
@@ -93,6 +93,12 @@ def shape(input, out_type="int32", name=None):
 def size(input, out_type="int32", name=None):
     """The number of elements."""
     return shape(input, out_type).prod(dtype=facade.as_dtype(out_type).name)
+
+
+def cast(x, dtype, name=None):
+    """facade.cast; a floating number is a part of the program."""
+    is_number = type(x) is float and _native._is_traced()
+    return number_in_trace(x, facade.as_dtype(dtype).name) if is_number else facade.cast(x, dtype)
 
 
 def executing_eagerly():
@@ -306,7 +312,7 @@ tf = _Within(
         "reshape": ("tensor", "shape"), "broadcast_to": ("input", "shape"), "tile": ("input", "multiples"),
         "reverse": ("tensor", "axis")}.items()},
     **{name: _names[name] for name in (
-        "SparseTensor", "RaggedTensor", "shape", "size", "rank", "executing_eagerly", "broadcast_dynamic_shape",
+        "SparseTensor", "RaggedTensor", "shape", "size", "rank", "cast", "executing_eagerly", "broadcast_dynamic_shape",
         "get_static_value", "convert_to_tensor", "eye", "matmul", "tensordot", "einsum", "transpose", "map_fn", "vectorized_map", "while_loop")},
     signal=_Within(facade.signal, **{name: _windowed(getattr(facade.signal, name)) for name in (
         "hamming_window", "hann_window", "kaiser_window")}),

@@ -47,8 +47,8 @@ class Variable(KerasVariable):
         if self._value is not None:
             raise ValueError(f"Variable {self.path} is already initialized.")
         if in_stateless_scope():
-            raise ValueError(f"Variable {self.path} cannot be initialized in a stateless scope: build the layer or model "
-                             "before it is used there")
+            raise ValueError("You are attempting to initialize a variable while in a stateless scope. This is disallowed. Build "
+                             f"the layer or model of {self.path} before it is used there")
         self._initialize_with_initializer(self._initializer)
         self._initializer = None
 

@@ -138,6 +138,23 @@ class Onnx(unittest.TestCase):
                          input_signature=[keras.InputSpec(shape=(2, 6), dtype="float32")])
             self.assertEqual(gradus.onnx.load(f"{folder}/net.onnx").inputs[0][1], (2, 6))
 
+    def test_sizes_besides_that_of_the_batch_may_be_open(self):
+        model = keras.Sequential([keras.Input((None, 3)), layers.Dense(4, "relu"), layers.GlobalMaxPooling1D()])
+        with tempfile.TemporaryDirectory() as folder:
+            model.export(f"{folder}/net.onnx", format="onnx", verbose=False)
+            net = gradus.onnx.load(f"{folder}/net.onnx")
+            for shape in ((1, 2, 3), (3, 5, 3)):
+                x = rows(*shape)
+                np.testing.assert_allclose(net(x)[0], model(x), rtol=1e-5, atol=1e-5)
+            model = keras.Sequential([keras.Input((None, 3)), layers.LSTM(2)])  # its text takes sequences[:, 0, :]
+            with self.assertRaisesRegex(ValueError, "open sizes.*None.*input_signature"):
+                model.export(f"{folder}/other.onnx", format="onnx", verbose=False)
+            self.assertEqual(os.listdir(folder), ["net.onnx"])
+            model.export(f"{folder}/other.onnx", format="onnx", verbose=False,
+                         input_signature=[keras.InputSpec(shape=(None, 4, 3), dtype="float32")])
+            x = rows(3, 4, 3)
+            np.testing.assert_allclose(gradus.onnx.load(f"{folder}/other.onnx")(x)[0], model(x), rtol=1e-5, atol=1e-5)
+
     def test_it_can_be_trained_again(self):
         model, inputs = made("dense")
         with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from keras.src.backend.common.keras_tensor import KerasTensor
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras.src.backend.common.variables import standardize_shape as _standard_shape
-from gradus import ops
+from gradus import _native, ops
 
 from keras_gradus.src.loops import cond, fori_loop, map, scan, switch, vectorized_map, while_loop  # noqa: F401
 
@@ -73,12 +73,21 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
                          "an operation of keras.ops, on it")
     if x is None:
         raise ValueError("None cannot be converted to a tensor")
+    if type(x) is float and _native._is_traced():
+        return number_in_trace(x, dtype)
     if dtype is None:
         return gradus.constant(x)
     dtype = standardize_dtype(dtype)
     if dtype == "float64" and not hasattr(x, "dtype"):
         return gradus.constant(x, dtype)
     return cast(_number(x) if isinstance(x, int) else gradus.constant(x), dtype)
+
+
+def number_in_trace(x, dtype=None):
+    """A floating number as a part of the program, where a constant would be a tensor that it captures."""
+    dtype = "float32" if dtype is None else standardize_dtype(dtype)
+    is_floating = dtype in ("float16", "bfloat16", "float32", "float64")
+    return ops.full([], x, dtype) if is_floating else ops.cast(gradus.constant(x), dtype)
 
 
 def _number(x):

@@ -59,11 +59,11 @@ def is_excluded(name):
 
 
 def ready(file, results):
-    """The file to run: a copy if it lists the backends."""
+    """The file to run: a copy if it lists the backends, or if its folder is no package."""
     tree, count = finder.with_branches(file.read_text(), str(file))
     devices = Devices()
     tree = devices.visit(tree)
-    if not count + devices.count:
+    if not count + devices.count and (file.parent / "__init__.py").exists():
         return file
     copy = results / file.name
     copy.write_text(ast.unparse(tree))

@@ -10,6 +10,7 @@ import unittest
 os.environ["KERAS_BACKEND"] = "gradus"
 import keras_gradus  # noqa: E402, F401
 
+import gradus  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 from keras import layers, ops  # noqa: E402
@@ -43,6 +44,12 @@ class Programs(unittest.TestCase):
         history = model.fit(x, y, epochs=5, validation_split=0.25, class_weight={0: 1.0, 1: 2.0, 2: 0.5}, verbose=0).history
         self.assertEqual(set(history), {"loss", "accuracy", "val_loss", "val_accuracy"})
         self.assertLess(history["loss"][-1], history["loss"][0])
+        found = []
+        for count in (1, 2):
+            with keras.distribution.DataParallel(devices=[f"cpu:{i}" for i in range(count)]).scope():
+                found.append(model.evaluate(x, y, verbose=0) + [*model.predict(x, verbose=0)[0]])
+        self.assertEqual(*found)
+        np.testing.assert_allclose(found[0][:2], model.evaluate(x, y, verbose=0), rtol=1e-5)
 
     def test_convolutions(self):
         model = keras.Sequential([
@@ -250,6 +257,9 @@ class Programs(unittest.TestCase):
         from_json = keras.models.model_from_json(model.to_json())
         from_json.set_weights(model.get_weights())
         np.testing.assert_array_equal(from_json.predict(x, verbose=0), want)
+        model.export(f"{self.folder}/net.onnx", format="onnx", verbose=False)
+        np.testing.assert_allclose(gradus.onnx.load(f"{self.folder}/net.onnx")(x)[0], want, rtol=1e-5, atol=1e-5)
+        model.export(f"{self.folder}/net.o", format="object", verbose=False)
 
     def test_transfer_with_frozen_layers(self):
         base = keras.Sequential([keras.Input((4,)), layers.Dense(5, "relu"), layers.BatchNormalization()])
@@ -266,9 +276,8 @@ class Programs(unittest.TestCase):
         normal = layers.Normalization()
         normal.adapt(x)
         np.testing.assert_allclose(np.asarray(normal(x)).mean(0), [0, 0], atol=1e-5)
-        buckets = layers.Discretization(num_bins=4)
-        buckets.adapt(x[:, 0])
-        self.assertLessEqual(int(np.max(np.asarray(buckets(x[:, 0])))), 3)
+        buckets = layers.Discretization(bin_boundaries=[0.0, 3.0, 6.0])
+        np.testing.assert_array_equal(buckets(x[:, 0]), np.digitize(x[:, 0], [0.0, 3.0, 6.0]))
         images = layers.RandomFlip("horizontal", seed=1)(layers.Rescaling(1 / 255)(rows(2, 8, 8, 3)))
         self.assertEqual(tuple(layers.CenterCrop(4, 4)(layers.Resizing(6, 6)(images)).shape), (2, 4, 4, 3))
 
