@@ -3,12 +3,11 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <utility>
-#include <unistd.h>
 #include "gradus/backend/cpu/kernels/kernel_names.h"
 #include "gradus/backend/cpu/object/c_header.h"
 #include "gradus/backend/cpu/object/link.h"
+#include "gradus/backend/cpu/object/targets.h"
 #include "gradus/backend/cpu/object/table_images.h"
 #include "gradus/backend/cpu/run/binding.h"
 #include "gradus/backend/cpu/run/control.h"
@@ -38,12 +37,11 @@ class ObjectMaker {
   explicit ObjectMaker(const ObjectStep& step) : step_(step), title_("export_object of " + step.name) {}
 
   ObjectText make() {
-    const cpu_backend::Isa isa = chosen_isa();
-    std::optional<cpu_backend::IsaScope> scope;  // AMX has to be asked for, which an object does not
-    if (isa != cpu_backend::isa() || cpu_backend::uses_amx()) scope.emplace(isa);
+    const cpu_backend::Processor& processor = chosen_processor();  // never with AMX, for which a process has to ask
+    const cpu_backend::TargetScope target(&processor);             // sizes of scratch are its, too
     const ThreadPool::AtMost one(1);
-    program_ =
-        cpu_backend::compile(step_.graph, {.disable = step_.disable, .max_bytes = step_.max_bytes, .keeps_code = true});
+    program_ = cpu_backend::compile(
+        step_.graph, {.disable = step_.disable, .max_bytes = step_.max_bytes, .keeps_code = true}, &processor);
     binding_ = program_->bound_within({}, 1);
     gather_code(program_->lowered());
     lay_out();
@@ -53,28 +51,11 @@ class ObjectMaker {
     for (const Inside& inside : binding_->inside) set_slot(inside.value, slots_.at(inside.output));
     add_jobs();
     fill_slots();
-    return finish(isa);
+    return finish(processor.isa);
   }
 
  private:
-  cpu_backend::Isa chosen_isa() const {
-    return step_.instruction_set.empty() ? cpu_backend::isa() : isa_named(step_.instruction_set);
-  }
-  /// Throws errors that name the option, not the environment variable.
-  static cpu_backend::Isa isa_named(std::string_view name) {
-    using cpu_backend::Isa;
-    constexpr std::string_view option = "export_object: instruction_set (--instruction-set of gradus compile): ";
-    const std::optional<Isa> widest = cpu_backend::widest_isa();
-    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-      if (name != cpu_backend::name(isa)) continue;
-      require<Unavailable>(widest && isa <= *widest, option, "this processor has no ", name,
-                           ", so the object could not be tried here; expected ",
-                           widest ? cpu_backend::name(*widest) : "a machine with AVX2, FMA and F16C");
-      return isa;
-    }
-    throw InvalidArgument(text(option, "expected avx2 or avx512, given '", printable(name, true),
-                               "'; leave it out for the widest of this processor"));
-  }
+  const cpu_backend::Processor& chosen_processor() const { return processor_for(step_.target, step_.instruction_set); }
   const Graph& graph() const { return program_->graph(); }
 
   void lay_out() {
@@ -310,9 +291,10 @@ class ObjectMaker {
     return std::make_shared<const DataImage>(std::move(image));
   }
   static Image facts_image(cpu_backend::Isa isa) {
-    const bool wide = isa == cpu_backend::Isa::avx512;
-    const Facts facts{wide, wide && cpu_backend::has_pair_products(), wide && cpu_backend::prefers_pair_products(),
-                      wide && cpu_backend::prefers_near_panels(), sysconf(_SC_LEVEL2_CACHE_SIZE)};
+    const cpu_backend::Processor& row = cpu_backend::processor_of(isa);
+    const bool has_pairs = row.has_pair_tiles && cpu_backend::has_pair_products();
+    const Facts facts{static_cast<std::int64_t>(isa), has_pairs, has_pairs && cpu_backend::prefers_pair_products(),
+                      row.has_near_panels && cpu_backend::prefers_near_panels(), cpu_backend::second_level_cache()};
     return std::make_shared<const DataImage>(DataImage::of_bytes(&facts, sizeof facts));
   }
 
