@@ -49,6 +49,16 @@ test-keras: setup
 	cmake --build build/release -j $(JOBS) --target gradus_python_package
 	tools/keras_suite.sh $(KERAS_TESTS)
 
+# For 64-bit ARM by a cross compiler: library, command, tests, examples; qemu runs tests, and the bits of op rows and of
+# trainings are compared with this machine's. An ARM machine needs none of it: `make run` and `make test` are the same.
+.PHONY: test-arm
+test-arm: setup build/release/build.ninja
+	@tools/setup.sh arm
+	cmake --preset aarch64
+	cmake --build build/release -j $(JOBS) --target processor_bits
+	cmake --build build/aarch64 -j $(JOBS)
+	ctest --preset aarch64
+
 # What takes longer: the remaining tests, the sanitizers, the fuzz targets.
 test-full: setup-full python-package
 	$(if $(filter ON,$(PYTHON_PACKAGE)),@tools/setup.sh python)

@@ -1,5 +1,7 @@
 #include "bench/machine.h"
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -45,9 +47,9 @@ thread_local volatile float kept;  // so that no result is left out, and none is
 template <class Work> double arithmetic(Work work, double operations) {
   return best_rate(operations * ThreadPool::global().threads(), [&](int, int) { kept = work(); }) / 1e9;
 }
-/// The same of chains of an instruction that does so many.
-double of_chains(float (*kernel)(long rounds, float first), int operations) {
-  return arithmetic([=] { return kernel(rounds, kept); }, operations_of(rounds, operations));
+/// The same of a chain of one instruction.
+double of_chains(const Chain& chain) {
+  return arithmetic([=] { return chain.run(rounds, kept); }, operations_of(rounds, chain.operations));
 }
 
 // ---------------------------------------------------------------- memory
@@ -74,6 +76,7 @@ class Arrays {
   float* memory_;
 };
 
+#if defined(__x86_64__)
 __attribute__((target("avx2"), noinline)) float read_all(const float* from, std::size_t n) {
   __m256 sums[8] = {};
   for (std::size_t i = 0; i < n; i += 64)
@@ -92,6 +95,21 @@ __attribute__((target("avx2"), noinline)) void scale_all(float* x, std::size_t n
   const __m256 factor = _mm256_set1_ps(0.999f);
   for (std::size_t i = 0; i < n; i += 8) _mm256_store_ps(x + i, _mm256_mul_ps(_mm256_load_ps(x + i), factor));
 }
+#else
+typedef float Floats __attribute__((vector_size(16)));
+[[gnu::noinline]] float read_all(const float* from, std::size_t n) {
+  const auto* vectors = reinterpret_cast<const Floats*>(from);
+  Floats sums[8] = {};
+  for (std::size_t i = 0; i < n / 4; i += 8)
+    for (int k = 0; k < 8; ++k) sums[k] += vectors[i + static_cast<std::size_t>(k)];
+  for (int k = 1; k < 8; ++k) sums[0] += sums[k];
+  return sums[0][0];
+}
+[[gnu::noinline]] void copy_all(const float* from, float* to, std::size_t n) { std::copy_n(from, n, to); }
+/// No instruction for it is used.
+[[gnu::noinline]] void copy_past_caches(const float* from, float* to, std::size_t n) { std::copy_n(from, n, to); }
+[[gnu::noinline]] void scale_all(float* x, std::size_t n) { scale(x, n, false); }
+#endif
 
 void add_memory(Machine& machine) {
   const Arrays arrays;
@@ -135,10 +153,9 @@ Figures busy() {
 
 Machine measure_machine() {
   Machine machine;
-  const bool is_wide = __builtin_cpu_supports("avx512f");
-  machine.flops = is_wide ? of_chains(multiply_add_512, 32) : of_chains(multiply_add_256, 16);
-  if (__builtin_cpu_supports("avx512bf16"))
-    machine.narrow_flops = std::max(of_chains(multiply_pairs_512, 64), machine.flops);
+  const bool is_wide = cpu_backend::widest_isa() == cpu_backend::Isa::avx512;
+  machine.flops = of_chains(multiply_adds(is_wide));
+  if (cpu_backend::has_pair_products()) machine.narrow_flops = std::max(of_chains(multiply_pairs()), machine.flops);
   if (cpu_backend::uses_amx()) {
     constexpr double in_tiles = static_cast<double>(tile_rounds) * tile_products * tile_operations;
     machine.narrow_flops =

@@ -6,7 +6,11 @@ function(gradus_link_llvm target is_static)
     target_link_libraries(${target} PRIVATE LLVM)
     return()
   endif()
-  llvm_map_components_to_libnames(archives ${LLVM_NATIVE_ARCH} OrcJIT MCJIT RuntimeDyld ExecutionEngine Passes BitWriter Object
+  set(processors ${LLVM_NATIVE_ARCH})
+  if(GRADUS_OBJECTS_FOR_AARCH64)
+    list(APPEND processors AArch64)
+  endif()
+  llvm_map_components_to_libnames(archives ${processors} OrcJIT MCJIT RuntimeDyld ExecutionEngine Passes BitWriter Object
                                   Target)
   target_link_libraries(${target} PRIVATE ${archives})
   target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed)

@@ -1,13 +1,47 @@
 /// What a program may have made of its threads' floating-point state before it calls the library.
 #pragma once
 #include <gtest/gtest.h>
+#if defined(__x86_64__)
 #include <xmmintrin.h>
+#endif
 #include <array>
 #include <cfenv>
 #include <cstdint>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {
+
+/// The controls of this thread's vectors: rounding, exceptions, subnormals; not the exceptions that have been raised.
+inline std::uint64_t vector_controls() {
+#if defined(__x86_64__)
+  return _mm_getcsr() & 0xFFC0;
+#else
+  return FloatingPointState::control();
+#endif
+}
+#if defined(__x86_64__)
+inline constexpr std::uint64_t flushing_controls = 0x9FC0, usual_controls = 0x1F80, flushing_bits = 0x8040;
+#else
+inline constexpr std::uint64_t flushing_controls = FloatingPointState::flush, usual_controls = 0,
+                               flushing_bits = FloatingPointState::flush;
+#endif
+/// Subnormals become zeros in this thread.
+inline void flush_subnormals() {
+#if defined(__x86_64__)
+  _mm_setcsr(_mm_getcsr() | static_cast<unsigned>(flushing_bits));
+#else
+  FloatingPointState::set_control(FloatingPointState::control() | flushing_bits);
+#endif
+}
+/// The controls of the x87; on another architecture those that it has as usual.
+inline unsigned x87_controls() {
+  std::uint16_t word = 0x037F;
+#if defined(__x86_64__)
+  asm volatile("fnstcw %0" : "=m"(word));
+#endif
+  return word & 0x0F3Fu;
+}
 
 struct FloatingPointSetting {
   const char* name;
@@ -26,7 +60,7 @@ class SetFloatingPoint {
   explicit SetFloatingPoint(const FloatingPointSetting& setting) {
     fegetenv(&before_);
     fesetround(setting.rounding);
-    if (setting.flushes) _mm_setcsr(_mm_getcsr() | 0x8040);
+    if (setting.flushes) flush_subnormals();
     feclearexcept(FE_ALL_EXCEPT);
     feenableexcept(setting.traps);
     set_ = now();
@@ -38,14 +72,9 @@ class SetFloatingPoint {
   SetFloatingPoint(const SetFloatingPoint&) = delete;
 
  private:
-  /// The controls of vectors and of the x87, without what has been raised.
-  static std::uint32_t now() {
-    std::uint16_t word = 0;
-    asm volatile("fnstcw %0" : "=m"(word));
-    return (_mm_getcsr() & 0xFFC0) | static_cast<std::uint32_t>(word) << 16;
-  }
+  static std::uint64_t now() { return vector_controls() << 16 | x87_controls(); }
   std::fenv_t before_;
-  std::uint32_t set_;
+  std::uint64_t set_;
 };
 
 /// The tensors that `work` gives, computed under each setting, have the bits that they have under none.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what Gradus is built from; what is there already is left alone, so that a second call takes no time.
-#   tools/setup.sh [build] [format] [docs] [full] [bench] [binding] [python] [package]      what for:
+#   tools/setup.sh [build] [format] [docs] [full] [bench] [binding] [python] [package] [arm]      what for:
 # `build` where nothing is said; `binding` builds and tests the Python package, `python` makes its wheels, too; `package`
-# makes .deb files
+# makes .deb files; `arm` builds for 64-bit ARM by a cross compiler, and tests that with qemu
 set -eu
 
 build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
@@ -15,6 +15,7 @@ full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
 python="python3-dev python3-venv libzstd-dev"
 package="dpkg-dev libzstd-dev"
+arm="g++-aarch64-linux-gnu binutils-aarch64-linux-gnu qemu-user"
 # A second clean build in seconds; a users' compiler to test; training on several machines; the test of the API reference;
 # the header for Eigen and the layout of DLPack's structs; for `full` the tests under mpirun. Set-up goes on without them.
 optional="ccache clang-14 libucx-dev libgrpc++-dev doxygen libeigen3-dev libdlpack-dev"
@@ -29,7 +30,8 @@ for purpose in "${@:-build}"; do
     binding) wanted="${wanted-} $build $python" wants_binding=yes ;;
     python) wanted="${wanted-} $build $python" wants_binding=yes wants_wheels=yes ;;
     package) wanted="${wanted-} $build $package" ;;
-    *) echo "setup: unknown purpose '$purpose': build, format, docs, full, bench, binding, python or package" >&2; exit 2 ;;
+    arm) wanted="${wanted-} $build $arm" wants_arm=yes ;;
+    *) echo "setup: unknown purpose '$purpose': build, format, docs, full, bench, binding, python, package or arm" >&2; exit 2 ;;
   esac
 done
 
@@ -120,3 +122,4 @@ install_python_packages() {
 }
 [ -z "${wants_binding-}" ] || install_python_packages
 [ -z "${wants_wheels-}" ] || tools/newer_python.sh
+[ -z "${wants_arm-}" ] || "$(dirname "$0")/arm_libraries.sh"

@@ -59,7 +59,7 @@ struct CompileArguments {
   std::filesystem::path source, stem;   // a configuration, a run directory or an ONNX model; of the two files
   bool train = false, predict = false;  // the training step; predictions, as without both
   std::optional<std::int64_t> batch_size;
-  std::string instruction_set;
+  std::string instruction_set, target;
   std::optional<std::filesystem::path> data_directory, weights;  // weights: a file of their own
 };
 /// Writes a model as an object file and a header in C, and says on stdout where they are.

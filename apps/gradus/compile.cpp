@@ -141,6 +141,7 @@ int compile_object(const CompileArguments& arguments) {
   ObjectFiles files;
   Exporter(arguments, "compile", [&](TracedFunction& traced, const std::vector<Spec>& specs, const Body& body) {
     const ObjectOptions options{.instruction_set = arguments.instruction_set,
+                                .target = arguments.target,
                                 .weights = arguments.weights.value_or(fs::path())};
     files = traced.export_object(arguments.stem, specs, options, {}, body);
   }).run();

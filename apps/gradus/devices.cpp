@@ -3,6 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
+#include "gradus/backend/object.h"
 #include "gradus/backend/plugin.h"
 #include "gradus/distribute/messages/network_rates.h"
 #include "gradus/gradus.h"
@@ -39,6 +40,23 @@ void print(const PluginInfo& plugin) {
               << printable(plugin.path, true) << ")\n";
 }
 
+/// The kinds of machines that `gradus compile --target` makes object files for.
+void print(const ObjectTarget& target) {
+  std::cout << "target " << target.name << "  ";
+  for (const std::string& set : target.instruction_sets)
+    std::cout << (&set == target.instruction_sets.data() ? "" : ", ") << set;
+  if (target.is_here) std::cout << "  this machine's";
+  if (!target.problem.empty()) std::cout << "  cannot be used: " << target.problem;
+  std::cout << '\n';
+}
+
+nlohmann::json json_of(const ObjectTarget& target) {
+  nlohmann::json all{
+      {"target", target.name}, {"instruction_sets", target.instruction_sets}, {"is_here", target.is_here}};
+  if (!target.problem.empty()) all["problem"] = target.problem;
+  return all;
+}
+
 nlohmann::json networks_as_json() {
   nlohmann::json all = nlohmann::json::array();
   for (const NetworkRates& rates : measure_local_networks()) {
@@ -73,6 +91,7 @@ int list_devices(bool json, bool network) {
     std::cout << processor << "  " << instruction_set() << "  " << num_threads() << " threads  " << gibibytes(memory)
               << '\n';
     for (const PluginInfo& plugin : found) print(plugin);
+    for (const ObjectTarget& target : object_targets()) print(target);
     if (network) print_networks(networks_as_json());
     return ok;
   }
@@ -89,6 +108,7 @@ int list_devices(bool json, bool network) {
     }
     if (!plugin.problem.empty()) all.push_back(json_of(plugin));
   }
+  for (const ObjectTarget& target : object_targets()) all.push_back(json_of(target));
   if (network) all = nlohmann::json{{"devices", std::move(all)}, {"networks", networks_as_json()}};
   std::cout << all.dump() << '\n';
   return ok;

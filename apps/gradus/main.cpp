@@ -68,7 +68,9 @@ CLI::App* add_compile(CLI::App& app, CompileArguments& a) {
   add_exported(*command, a);
   command->add_option("-o,--output", a.stem, "STEM of STEM.o and STEM.h; its last part names the functions")
       ->required();
-  command->add_option("--instruction-set", a.instruction_set, "avx2 or avx512 (default: this machine's)");
+  command->add_option("--target", a.target, "Machines that run it, as `gradus devices` lists them (default: this one)");
+  command->add_option("--instruction-set", a.instruction_set,
+                      "avx2 or avx512, of ARM neon (default: this machine's, of another target its first)");
   command->add_option("--weights", a.weights, "FILE for the values of weights, which are part of STEM.o otherwise");
   return command;
 }

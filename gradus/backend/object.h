@@ -39,7 +39,8 @@ struct ObjectStep {
   std::vector<std::pair<std::size_t, int>> assigned;  // fields, and the outputs that they take
   std::vector<Result> results;
   std::uint64_t random_state = 0;
-  std::string instruction_set = {};  // "avx2", "avx512"; empty: that of this machine
+  std::string instruction_set = {};  // as in ObjectOptions (function/object_files.h)
+  std::string target = {};           // likewise
   std::string weights_file = {};     // if it has a name, it holds the initial values in place of the object
 };
 
@@ -50,6 +51,16 @@ struct ObjectText {
 
 /// InvalidArgument that names the op, if something of the graph cannot come along. Unavailable without binutils.
 ObjectText make_object(const ObjectStep& step);
+
+/// A kind of machine that object files can be made for.
+struct ObjectTarget {
+  std::string name;                           // such as "aarch64-linux-gnu"
+  std::vector<std::string> instruction_sets;  // those to choose from
+  bool is_here = false;                       // its programs run on this machine
+  std::string problem = {};                   // why none can be made; empty if they can
+};
+/// That of this machine first.
+std::vector<ObjectTarget> object_targets();
 
 /// The fields of a state as the header of an object file tells them.
 struct StateField {

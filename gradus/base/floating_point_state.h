@@ -2,11 +2,15 @@
 /// inherits its maker's, and a program may have changed it with fesetround, feenableexcept or for subnormals. The
 /// numeric contract knows one state. So code that computes sets all of it, and restores the program's.
 #pragma once
-#include <xmmintrin.h>
 #include <cfenv>
+#include <cstdint>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 namespace gradus {
 
+#if defined(__x86_64__)
 class FloatingPointState {
  public:
   /// Rounds to nearest even and masks all exceptions. `subnormals`: keep them; else they are zero as operands and
@@ -49,6 +53,43 @@ class FloatingPointState {
   const unsigned wanted_;
   std::fenv_t all_;  // the previous state, if that of the x87 was another
 };
+#else
+/// One register, FPCR, whose bit FZ flushes operands and results of f32 and f64 as x86 does, but for one thing: a
+/// result is found to be subnormal before it is rounded, on x86 after it (docs/architecture.md, contract).
+class FloatingPointState {
+ public:
+  explicit FloatingPointState(bool subnormals) : before_(control()), wanted_(subnormals ? 0 : flush) {
+    if (!is_another()) [[likely]]
+      return;
+    asm volatile("mrs %0, fpsr" : "=r"(raised_));
+    set_control(wanted_);
+  }
+  ~FloatingPointState() {
+    if (!is_another()) [[likely]]
+      return;
+    set_control(before_);
+    asm volatile("msr fpsr, %0" : : "r"(raised_) : "memory");
+  }
+  FloatingPointState(const FloatingPointState&) = delete;
+  FloatingPointState& operator=(const FloatingPointState&) = delete;
+
+  static std::uint64_t control() {
+    std::uint64_t word;
+    asm volatile("mrs %0, fpcr" : "=r"(word));
+    return word;
+  }
+  static void set_control(std::uint64_t word) { asm volatile("msr fpcr, %0" : : "r"(word) : "memory"); }
+  static constexpr std::uint64_t flush = std::uint64_t{1} << 24;  // FZ
+
+ private:
+  // AHP, DN, FZ, rounding, FZ16; exceptions that trap; AH, FIZ, NEP.
+  static constexpr std::uint64_t meaningful = std::uint64_t{0x7f89f07};
+  bool is_another() const { return (before_ & meaningful) != wanted_; }
+
+  const std::uint64_t before_, wanted_;
+  std::uint64_t raised_;  // previously, if the state was another
+};
+#endif
 
 /// For kernels, and for code that has to give the same bits: subnormals are flushed. That is a matter of speed, too: an
 /// operation on subnormals may cost as much as a hundred others.

@@ -1,11 +1,11 @@
 /// A mutex for sections that are short and hardly ever contended.
 #pragma once
-#include <xmmintrin.h>
 #include <atomic>
 #include <chrono>
 #include <mutex>
 #include <thread>
 #include <utility>
+#include "gradus/base/cpu_pause.h"
 
 namespace gradus {
 
@@ -21,7 +21,7 @@ class ShortLock {
     queue_.lock();
     for (int looks = 0; busy_.load(std::memory_order_relaxed) || busy_.exchange(true, std::memory_order_acquire);
          ++looks)
-      if (looks < looks_before_sleep) _mm_pause();
+      if (looks < looks_before_sleep) cpu_pause();
       else std::this_thread::sleep_for(std::chrono::microseconds(20));  // the holder has lost its core
     holds_queue_ = true;
   }

@@ -1,10 +1,10 @@
 /// Waiting for another thread by polling: first at full speed, after a while with sleeps. It does not yield its core:
 /// beside another busy process it would get that back only after a whole time slice.
 #pragma once
-#include <xmmintrin.h>
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include "gradus/base/cpu_pause.h"
 
 namespace gradus {
 
@@ -17,7 +17,7 @@ class Spin {
   explicit Spin(std::chrono::microseconds patience = std::chrono::microseconds(50)) : patience_(patience) {}
   /// One short pause.
   void pause() {
-    _mm_pause();
+    cpu_pause();
     if (++pauses_ % pauses_per_look == 0) [[unlikely]]
       look();
   }

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <xmmintrin.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -18,6 +17,7 @@
 #include <thread>
 #include <utility>
 #include "gradus/base/cores.h"
+#include "gradus/base/cpu_pause.h"
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/no_signals.h"
@@ -89,7 +89,7 @@ bool Ticket::comes_within(std::uint32_t wanted, Nanoseconds patience) {
   constexpr unsigned pauses_per_look = 64;  // at the clock: 1 to 3 us
   Clock::time_point start;
   for (unsigned pauses = 0; is_before(number_.load(std::memory_order_acquire), wanted);) {
-    _mm_pause();
+    cpu_pause();
     if (++pauses % pauses_per_look != 0) continue;
     const auto now = Clock::now();
     if (pauses == pauses_per_look) start = now;
@@ -191,7 +191,7 @@ struct ThreadPool::Team {
     const auto began = Clock::now();
     for (int w = 1; w < size; ++w) {
       Begin& begin = begins[static_cast<std::size_t>(w)];
-      while (!begin.has_come() && Clock::now() - began < patience) _mm_pause();
+      while (!begin.has_come() && Clock::now() - began < patience) cpu_pause();
       if (begin.has_come() || !begin.call_off()) continue;
       called_off.push_back(w);
       leave();

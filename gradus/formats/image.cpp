@@ -1,12 +1,16 @@
 /// PNG through libpng's simplified interface, which handles its own jumps; channels and sizes.
 #include "gradus/formats/image.h"
-#include <emmintrin.h>
 #include <png.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <vector>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#else
+#include <arm_neon.h>
+#endif
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/rooms.h"
@@ -102,25 +106,46 @@ void interpolate_element(const RowBetween& row, const Between& x, std::int64_t p
   row.out[pixel * row.channels + channel] = static_cast<std::uint8_t>(std::lrintf(value));
 }
 
-__m128 four_floats(const std::uint8_t* from) {
+#if defined(__x86_64__)
+using FourFloats = __m128;
+FourFloats four_floats(const std::uint8_t* from) {
   std::int32_t bytes;
   std::memcpy(&bytes, from, sizeof bytes);
   const __m128i zero = _mm_setzero_si128();
   return _mm_cvtepi32_ps(_mm_unpacklo_epi16(_mm_unpacklo_epi8(_mm_cvtsi32_si128(bytes), zero), zero));
 }
-__m128 between(__m128 low, __m128 high, __m128 weight) {
-  return _mm_add_ps(low, _mm_mul_ps(_mm_sub_ps(high, low), weight));
+FourFloats between(FourFloats low, FourFloats high, float weight) {
+  return _mm_add_ps(low, _mm_mul_ps(_mm_sub_ps(high, low), _mm_set1_ps(weight)));
 }
+/// To nearest even.
+std::int32_t four_bytes(FourFloats x) {
+  const __m128i rounded = _mm_cvtps_epi32(x);
+  return _mm_cvtsi128_si32(_mm_packus_epi16(_mm_packs_epi32(rounded, rounded), rounded));
+}
+#else
+using FourFloats = float32x4_t;
+FourFloats four_floats(const std::uint8_t* from) {
+  std::uint32_t bytes;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(bytes)))));
+}
+FourFloats between(FourFloats low, FourFloats high, float weight) {
+  return vaddq_f32(low, vmulq_f32(vsubq_f32(high, low), vdupq_n_f32(weight)));
+}
+/// To nearest even.
+std::int32_t four_bytes(FourFloats x) {
+  const int16x4_t rounded = vqmovn_s32(vcvtnq_s32_f32(x));
+  return vget_lane_s32(vreinterpret_s32_u8(vqmovun_s16(vcombine_s16(rounded, rounded))), 0);
+}
+#endif
 
-/// Up to four channels of a pixel as one vector, and bytes behind them, which are written again. SSE2 is in every
-/// processor of this architecture.
+/// Up to four channels of a pixel as one vector, and bytes behind them, which are written again. SSE2 and NEON are in
+/// every processor of their architectures.
 void interpolate_pixel(const RowBetween& row, const Between& x, std::int64_t pixel) {
-  const __m128 weight = _mm_set1_ps(x.weight);
   const auto at = [&](const std::uint8_t* from) {
-    return between(four_floats(from + x.low * row.channels), four_floats(from + x.high * row.channels), weight);
+    return between(four_floats(from + x.low * row.channels), four_floats(from + x.high * row.channels), x.weight);
   };
-  const __m128i rounded = _mm_cvtps_epi32(between(at(row.low), at(row.high), _mm_set1_ps(row.weight)));
-  const std::int32_t bytes = _mm_cvtsi128_si32(_mm_packus_epi16(_mm_packs_epi32(rounded, rounded), rounded));
+  const std::int32_t bytes = four_bytes(between(at(row.low), at(row.high), row.weight));
   std::memcpy(row.out + pixel * row.channels, &bytes, sizeof bytes);
 }
 

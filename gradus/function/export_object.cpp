@@ -135,6 +135,7 @@ ObjectFiles write_object_files(const FunctionOptions& function, const std::strin
   step.max_bytes = static_cast<std::int64_t>(function.max_bytes);
   step.random_state = random_state();
   step.instruction_set = options.instruction_set;
+  step.target = options.target;
   step.weights_file = options.weights.filename().string();
   const ObjectText made = make_object(step);
   const ObjectFiles files{stem.string() + ".o", stem.string() + ".h", options.weights};

@@ -15,9 +15,14 @@ struct ObjectFiles {
 
 /// Options of export_object.
 struct ObjectOptions {
-  /// "avx2" or "avx512"; empty: that of this machine. NAME_supported() tells a program if its processor has it. AMX is
-  /// never used. Unavailable if this machine cannot run it.
+  /// "avx2" or "avx512" of x86-64, "neon" of 64-bit ARM; empty: that of this machine, or the first one of the target.
+  /// NAME_supported() tells a program if its processor has it. AMX is never used. Unavailable if the target is this
+  /// machine's and this machine cannot run it.
   std::string instruction_set = {};
+  /// "x86_64-linux-gnu" or "aarch64-linux-gnu", for programs of such machines; empty: this machine's. Results and state
+  /// have the bits that they have here (docs/ahead-of-time.md names the exceptions). Unavailable if this library was
+  /// built without the target's kernels, or its tools of binutils are not installed.
+  std::string target = {};
   /// A file for the values of Variables and of captured tensors, which are part of the object otherwise. There is no
   /// NAME_init then: the program reads the file, of NAME_weights_bytes bytes, to where its state begins. So captured
   /// tensors may have any size, and another file of the same step gives other weights.

@@ -1,12 +1,19 @@
-/// The loops of all scalar instructions. Each loop is compiled twice, plain and with AVX2 and FMA; both give the same
-/// bits.
+/// The loops of all scalar instructions. On x86-64 each loop is compiled twice, plain and with AVX2 and FMA; both give
+/// the same bits. NEON, which every 64-bit ARM has, is in the plain ones.
 #include "gradus/scalar/loops.h"
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include "gradus/base/wide_vectors.h"
 
 namespace gradus::scalar {
 namespace {
+
+#if defined(__x86_64__)
+bool has_wide_vectors() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#else
+constexpr bool has_wide_vectors() { return false; }
+#endif
 
 template <class F, class D, class A>
 [[gnu::always_inline]] inline void walk(D* d, const A* a, const A* b, const A* c, std::int64_t n) {
@@ -23,12 +30,12 @@ void plain_loop(void* d, const void* a, const void* b, const void* c, std::int64
   walk<F>(static_cast<D*>(d), static_cast<const A*>(a), static_cast<const A*>(b), static_cast<const A*>(c), n);
 }
 template <class F, class D, class A>
-[[gnu::target("avx2,fma")]] void wide_loop(void* d, const void* a, const void* b, const void* c, std::int64_t n) {
+GRADUS_WIDE_VECTORS_AND_FMA void wide_loop(void* d, const void* a, const void* b, const void* c, std::int64_t n) {
   walk<F>(static_cast<D*>(d), static_cast<const A*>(a), static_cast<const A*>(b), static_cast<const A*>(c), n);
 }
 
 template <class F, class D, class A> Loop choose() {
-  static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool wide = has_wide_vectors();
   return wide ? wide_loop<F, D, A> : plain_loop<F, D, A>;
 }
 
@@ -190,7 +197,7 @@ template <class D> void plain_select(void* d, const void* which, const void* a, 
               static_cast<const D*>(b), n);
 }
 template <class D>
-[[gnu::target("avx2")]] void wide_select(void* d, const void* which, const void* a, const void* b, std::int64_t n) {
+GRADUS_WIDE_VECTORS void wide_select(void* d, const void* which, const void* a, const void* b, std::int64_t n) {
   walk_select(static_cast<D*>(d), static_cast<const std::uint8_t*>(which), static_cast<const D*>(a),
               static_cast<const D*>(b), n);
 }
@@ -233,7 +240,7 @@ Loop conversion(DType from, DType to) {
   });
 }
 Loop selection(DType t) {
-  const bool wide = __builtin_cpu_supports("avx2");
+  const bool wide = has_wide_vectors();
   return with_storage(t, [wide]<class T>(T) -> Loop { return wide ? wide_select<T> : plain_select<T>; });
 }
 

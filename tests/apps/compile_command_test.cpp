@@ -121,6 +121,13 @@ TEST_F(CompileCommand, ARunPredicts) {
   lesser.instruction_set = "sse";
   EXPECT_NE(compiled(lesser), ok);
   expect_error("sse");
+  CompileArguments elsewhere = plain;
+  elsewhere.target = "riscv64-linux-gnu";
+  EXPECT_NE(compiled(elsewhere), ok);
+  expect_error("--target of gradus compile): expected ");
+  elsewhere.target = "aarch64-linux-gnu", elsewhere.instruction_set = "avx2";
+  EXPECT_NE(compiled(elsewhere), ok);
+  expect_error("avx2 is of x86_64-linux-gnu, and the object is for aarch64-linux-gnu");
   CompileArguments apart = rows;
   apart.weights = root_ / "net.weights";
   expect_predictions(apart, 3);

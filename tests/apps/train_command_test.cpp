@@ -6,6 +6,7 @@
 #include <set>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/run_directory.h"
+#include "gradus/backend/instruction_set.h"
 #include "gradus/base/error.h"
 #include "tests/apps/command_fixture.h"
 
@@ -97,9 +98,12 @@ TEST_F(TrainCommand, RunsOfOneSecondHaveADirectoryEach) {
 
 TEST_F(TrainCommand, ListsDevices) {
   EXPECT_EQ(status_of([] { return list_devices(false, false); }), ok);
-  EXPECT_TRUE(output_.starts_with("cpu:0  avx")) << output_;
+  EXPECT_TRUE(output_.starts_with(text("cpu:0  ", instruction_set()))) << output_;
+  expect_output("\ntarget x86_64-linux-gnu  avx2, avx512  ");
+  expect_output("\ntarget aarch64-linux-gnu  neon");
   EXPECT_EQ(status_of([] { return list_devices(true, false); }), ok);
   EXPECT_TRUE(output_.starts_with("[{")) << output_;
+  expect_output(R"("target":"aarch64-linux-gnu")");
 }
 
 }  // namespace

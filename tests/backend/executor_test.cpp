@@ -1,12 +1,12 @@
 /// Stages, division and failures, with kernels that watch how they are called.
 #include "gradus/backend/cpu/run/executor.h"
 #include <gtest/gtest.h>
-#include <xmmintrin.h>
 #include <algorithm>
 #include <random>
 #include "gradus/backend/cpu/thread_rates.h"
 #include "gradus/base/thread_pool.h"
 #include "tests/backend/sample_ops.h"
+#include "tests/floating_point_states.h"
 #include "tests/stopped_workers.h"
 #include "tests/threads.h"
 
@@ -34,7 +34,7 @@ void watch(const KernelArguments* arguments, std::int64_t begin, std::int64_t en
   const auto size = static_cast<std::int64_t>(watched.seen.size());
   ++watched.calls;
   for (const Watched* other : watched.before) watched.in_order = watched.in_order && other->complete();
-  if ((_mm_getcsr() & 0x8040) != 0x8040) watched.flushes = false;
+  if ((vector_controls() & flushing_bits) != flushing_bits) watched.flushes = false;
   if (begin % watched.grain != 0 || (end % watched.grain != 0 && end != size)) watched.aligned = false;
   auto* scratch = static_cast<volatile std::int64_t*>(arguments->scratch);
   *scratch = begin;
@@ -100,11 +100,11 @@ TEST_P(Executor, ComputesEveryElementOnceInOrderOfStages) {
   a.add(3, 999, 8, expensive);
   a.add(3, 0, 8, expensive);
   a.expect_order();
-  const unsigned before = _mm_getcsr();
+  const std::uint64_t before = vector_controls();
   ErrorWord error;
   const auto binding = a.run(GetParam(), error);
   EXPECT_EQ(binding->team, GetParam());
-  EXPECT_EQ(_mm_getcsr(), before);
+  EXPECT_EQ(vector_controls(), before);
   EXPECT_EQ(error.thunk, -1);
   for (const auto& w : a.watched) {
     EXPECT_TRUE(w->complete() && w->in_order && w->flushes && w->aligned && w->scratch_is_own);

@@ -34,6 +34,27 @@ inline std::filesystem::path export_folder() {
   return folder;
 }
 
+/// Every field of a state has the bits of the variable of its name, and random numbers continue as the library's.
+inline void expect_fields_equal(const StateLayout& layout, const std::byte* state, const Variables& variables) {
+  std::map<std::string, std::size_t> seen;
+  for (const StateField& field : layout.fields) {
+    const VariableCell* of = nullptr;
+    std::size_t which = seen[field.name]++;
+    for (const auto& cell : variables.cells())
+      if (cell->name == field.name && which-- == 0) of = cell.get();
+    ASSERT_NE(of, nullptr) << field.name;
+    const Tensor value = of->handle.value();
+    ASSERT_EQ(value.spec(), field.spec) << field.name;
+    EXPECT_EQ(
+        std::memcmp(value.observed().host(), state + field.offset, static_cast<std::size_t>(bytes_of(field.spec))), 0)
+        << field.name;
+  }
+  if (layout.random_state < 0) return;
+  std::uint64_t now;
+  std::memcpy(&now, state + layout.random_state, sizeof now);
+  EXPECT_EQ(now, random_state());
+}
+
 class LoadedObject {
  public:
   explicit LoadedObject(const ObjectFiles& files)
@@ -93,27 +114,7 @@ class LoadedObject {
     return told;
   }
 
-  /// Whether every field has the bits of the variable of its name, and random numbers go on as the library's.
-  void expect_equals(const Variables& variables) const {
-    std::map<std::string, std::size_t> seen;
-    for (const StateField& field : layout_.fields) {
-      const VariableCell* of = nullptr;
-      std::size_t which = seen[field.name]++;
-      for (const auto& cell : variables.cells())
-        if (cell->name == field.name && which-- == 0) of = cell.get();
-      ASSERT_NE(of, nullptr) << field.name;
-      const Tensor value = of->handle.value();
-      ASSERT_EQ(value.spec(), field.spec) << field.name;
-      EXPECT_EQ(
-          std::memcmp(value.observed().host(), state_ + field.offset, static_cast<std::size_t>(bytes_of(field.spec))),
-          0)
-          << field.name;
-    }
-    if (layout_.random_state < 0) return;
-    std::uint64_t now;
-    std::memcpy(&now, state_ + layout_.random_state, sizeof now);
-    EXPECT_EQ(now, random_state());
-  }
+  void expect_equals(const Variables& variables) const { expect_fields_equal(layout_, state_, variables); }
 
  private:
   template <std::size_t> using Pointer = void*;

@@ -9,6 +9,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/export/loaded_object.h"
 
+#if defined(__x86_64__)  // the instruction that tells of the processor is of x86
 namespace gradus::supported_test {
 namespace {
 
@@ -83,3 +84,4 @@ TEST(Export, AnObjectSaysWhichProcessorItIsFor) {
 
 }  // namespace
 }  // namespace gradus::supported_test
+#endif

@@ -1,5 +1,6 @@
 /// The whole compiler, readable from top to bottom; compiler/pipeline.h has its passes.
 #include "gradus/backend/cpu/budget.h"
+#include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/run/program.h"
 #include "gradus/backend/cpu/step_thunks.h"
 #include "gradus/base/floating_point_state.h"
@@ -9,8 +10,10 @@
 
 namespace gradus {
 
-std::shared_ptr<const CpuProgram> cpu_backend::compile(Graph given, const CompileOptions& asked) {
+std::shared_ptr<const CpuProgram> cpu_backend::compile(Graph given, const CompileOptions& asked,
+                                                       const Processor* target) {
   const HostFloats floats;
+  const TargetScope scope(target);
   const CompileActivity activity("compile");
   const bool compiles = asked.tier == Tier::compiled, budgeted = compiles && asked.max_bytes > 0;
   CompileOptions options = asked;

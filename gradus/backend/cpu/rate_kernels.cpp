@@ -1,10 +1,18 @@
 #include "gradus/backend/cpu/rate_kernels.h"
+#if defined(__x86_64__)
 #include <immintrin.h>
+#else
+#include <arm_neon.h>
+#endif
 #include <algorithm>
 #include <cstdint>
 #include "gradus/backend/cpu/tiles/amx.h"
+#include "gradus/base/error.h"
 
 namespace gradus::cpu_backend::rate_kernels {
+
+#if defined(__x86_64__)
+namespace {
 
 __attribute__((target("avx512f"), noinline)) float multiply_add_512(long rounds, float first) {
   __m512 sums[chains];
@@ -36,6 +44,24 @@ __attribute__((target("avx512f,avx512bf16"), noinline)) float multiply_pairs_512
   return _mm512_cvtss_f32(sums[0]);
 }
 
+__attribute__((target("avx512f"), noinline)) void scale_512(float* x, std::size_t n) {
+  const __m512 factor = _mm512_set1_ps(0.999f);
+  for (std::size_t i = 0; i < n; i += 16) _mm512_storeu_ps(x + i, _mm512_mul_ps(_mm512_loadu_ps(x + i), factor));
+}
+
+__attribute__((target("avx2"), noinline)) void scale_256(float* x, std::size_t n) {
+  const __m256 factor = _mm256_set1_ps(0.999f);
+  for (std::size_t i = 0; i < n; i += 8) _mm256_storeu_ps(x + i, _mm256_mul_ps(_mm256_loadu_ps(x + i), factor));
+}
+
+}  // namespace
+
+Chain multiply_adds(bool by_64_bytes) {
+  return by_64_bytes ? Chain{multiply_add_512, 32} : Chain{multiply_add_256, 16};
+}
+Chain multiply_pairs() { return {multiply_pairs_512, 64}; }
+void scale(float* x, std::size_t n, bool by_64_bytes) { by_64_bytes ? scale_512(x, n) : scale_256(x, n); }
+
 __attribute__((target("amx-tile,amx-bf16"), noinline)) float multiply_tiles(long rounds) {
   AmxConfiguration shapes;
   std::fill_n(shapes.rows, 8, static_cast<std::uint8_t>(AmxTiles::rows));
@@ -52,5 +78,29 @@ __attribute__((target("amx-tile,amx-bf16"), noinline)) float multiply_tiles(long
   _tile_release();
   return sums[0];
 }
+#else
+namespace {
+
+[[gnu::noinline]] float multiply_add_128(long rounds, float first) {
+  float32x4_t sums[chains];
+  for (int i = 0; i < chains; ++i) sums[i] = vdupq_n_f32(first + static_cast<float>(i));
+  const float32x4_t a = vdupq_n_f32(0.999f), b = vdupq_n_f32(0.001f);
+  for (long r = 0; r < rounds; ++r)
+    for (float32x4_t& sum : sums) sum = vfmaq_f32(b, sum, a);
+  for (int i = 1; i < chains; ++i) sums[0] = vaddq_f32(sums[0], sums[i]);
+  return vgetq_lane_f32(sums[0], 0);
+}
+
+[[noreturn]] void fail() { throw InternalError("internal fault: rates of instructions that 64-bit ARM has not"); }
+
+}  // namespace
+
+Chain multiply_adds(bool) { return {multiply_add_128, 8}; }
+Chain multiply_pairs() { fail(); }
+float multiply_tiles(long) { fail(); }
+[[gnu::noinline]] void scale(float* x, std::size_t n, bool) {
+  for (std::size_t i = 0; i < n; i += 4) vst1q_f32(x + i, vmulq_n_f32(vld1q_f32(x + i), 0.999f));
+}
+#endif
 
 }  // namespace gradus::cpu_backend::rate_kernels

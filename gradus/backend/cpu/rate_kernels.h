@@ -1,6 +1,7 @@
 /// Chains of one instruction from registers: the arithmetic that a thread can do at most, which thread_rates() and the
 /// bench's limits measure.
 #pragma once
+#include <cstddef>
 
 namespace gradus::cpu_backend::rate_kernels {
 
@@ -15,12 +16,19 @@ constexpr double operations_of(long rounds, int operations) {
   return static_cast<double>(rounds) * chains * operations;
 }
 
-// Each begins with `first` and returns a result, so that a compiler neither knows nor leaves out the computation. The
-// caller checks that the processor has the instructions.
-float multiply_add_512(long rounds, float first);
-float multiply_add_256(long rounds, float first);
-float multiply_pairs_512(long rounds, float first);
-/// Two by two tiles of sums, as products have them: each waits for its last sum.
+/// A chain begins with `first` and returns a result, so that a compiler neither knows nor leaves out the computation;
+/// its instruction does so many operations.
+struct Chain {
+  float (*run)(long rounds, float first);
+  int operations;
+};
+/// Of fma by vectors of 64 bytes, or by those that every processor of this architecture has that computes here. The
+/// caller checks that this one has the instructions, here and below.
+Chain multiply_adds(bool by_64_bytes);
+/// Of pairs of bf16, and two by two tiles of sums, as products have them: each waits for its last sum. On x86-64 alone.
+Chain multiply_pairs();
 float multiply_tiles(long rounds);
+/// Multiplies n numbers in place, a multiple of 16.
+void scale(float* x, std::size_t n, bool by_64_bytes);
 
 }  // namespace gradus::cpu_backend::rate_kernels

@@ -1,7 +1,6 @@
 /// Chains of one instruction from registers, and a pass over an array that the second cache holds. Decision 391 has the
 /// reasons.
 #include "gradus/backend/cpu/thread_rates.h"
-#include <immintrin.h>
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -23,16 +22,6 @@ constexpr double least_seconds = 0.2e-3;  // of attempts: wide vectors take up t
 
 volatile float kept = 0;  // so that no result is left out, and none is known before
 
-__attribute__((target("avx512f"), noinline)) void scale_512(std::vector<float>& x) {
-  const __m512 factor = _mm512_set1_ps(0.999f);
-  for (std::size_t i = 0; i < x.size(); i += 16) _mm512_storeu_ps(&x[i], _mm512_mul_ps(_mm512_loadu_ps(&x[i]), factor));
-}
-
-__attribute__((target("avx2"), noinline)) void scale_256(std::vector<float>& x) {
-  const __m256 factor = _mm256_set1_ps(0.999f);
-  for (std::size_t i = 0; i < x.size(); i += 8) _mm256_storeu_ps(&x[i], _mm256_mul_ps(_mm256_loadu_ps(&x[i]), factor));
-}
-
 /// Units a second of the fastest attempt.
 template <class Work> double best_rate(double units, Work work) {
   double least = 1;
@@ -47,28 +36,31 @@ template <class Work> double best_rate(double units, Work work) {
   return units / least;
 }
 
-/// Operations a second of chains of an instruction that does `operations`.
-double rate_of_chains(float (*kernel)(long rounds, float first), int operations) {
-  return best_rate(operations_of(rounds, operations), [&] { kept = kernel(rounds, kept); });
+/// Operations a second.
+double rate_of(const Chain& chain) {
+  return best_rate(operations_of(rounds, chain.operations), [&] { kept = chain.run(rounds, kept); });
 }
+
+/// That of this process, whatever a compile in this thread is for.
+const Processor& own_processor() { return processor_of(host_isa()); }
 
 double narrow_flops(double flops) {
   if (uses_amx() && has_amx())
     return best_rate(double{tile_rounds} * tile_products * tile_operations, [] { kept = multiply_tiles(tile_rounds); });
-  const bool has_pairs = isa() == Isa::avx512 && has_pair_products();
-  return has_pairs ? std::max(flops, rate_of_chains(multiply_pairs_512, 64)) : flops;
+  const bool has_pairs = own_processor().has_pair_tiles && has_pair_products();
+  return has_pairs ? std::max(flops, rate_of(multiply_pairs())) : flops;
 }
 
 double cached_bytes(bool wide) {
   constexpr std::size_t floats = 48 << 10;  // 192 KiB: more than first caches hold, less than any second one
   std::vector<float> array(floats, 1.0f);
   const double bytes = 2.0 * floats * sizeof(float);
-  return best_rate(bytes, [&] { wide ? scale_512(array) : scale_256(array); });
+  return best_rate(bytes, [&] { scale(array.data(), floats, wide); });
 }
 
 ThreadRates measured() {
-  const bool wide = isa() == Isa::avx512;
-  const double flops = wide ? rate_of_chains(multiply_add_512, 32) : rate_of_chains(multiply_add_256, 16);
+  const bool wide = own_processor().kernel_vector_bytes == 64;
+  const double flops = rate_of(multiply_adds(wide));
   return {.flops = flops, .narrow_flops = narrow_flops(flops), .bytes = cached_bytes(wide)};
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 #include <vector>
+#include "gradus/base/cpu_pause.h"
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "gradus/base/own_thread.h"
@@ -135,7 +136,7 @@ class UcxTransport : public Transport {
     const auto until = std::chrono::steady_clock::now() + (crowded ? 0us : 20us);
     do {
       if (has_failed_ || worker_ == nullptr || ucx_.progress(worker_) != 0) return;
-      _mm_pause();
+      cpu_pause();
     } while (std::chrono::steady_clock::now() < until);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left <= 0ms) return;

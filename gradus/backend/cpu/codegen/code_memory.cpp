@@ -39,6 +39,9 @@ bool CodeMemory::protect() {
   const auto becomes = [](const Region& region, int protection) {
     return region.size_ == 0 || mprotect(region.begin_, region.size_, protection) == 0;
   };
+  // Processors other than x86 keep instructions apart from data until they are told of new ones.
+  if (code_.size_ > 0)
+    __builtin___clear_cache(reinterpret_cast<char*>(code_.begin_), reinterpret_cast<char*>(code_.begin_ + code_.size_));
   return becomes(code_, PROT_READ | PROT_EXEC) && becomes(constants_, PROT_READ);
 }
 

@@ -27,6 +27,7 @@
 #include <optional>
 #include "gradus/backend/cpu/codegen/code_files.h"
 #include "gradus/backend/cpu/codegen/code_memory.h"
+#include "gradus/backend/cpu/codegen/expand_masks.h"
 #include "gradus/backend/cpu/codegen/kernel_ir.h"
 #include "gradus/backend/cpu/codegen/llvm_failures.h"
 #include "gradus/backend/cpu/codegen/lower.h"
@@ -109,20 +110,32 @@ void switch_off_passes() {
 /// The target of code: this processor, or any one of its instruction set.
 enum class For { here, object };
 
+/// This processor's target, and those whose kernels for object files are part of the library.
+bool know_targets() {
+  switch_off_passes();
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+#ifdef GRADUS_OBJECTS_FOR_AARCH64
+  LLVMInitializeAArch64TargetInfo();
+  LLVMInitializeAArch64Target();
+  LLVMInitializeAArch64TargetMC();
+  LLVMInitializeAArch64AsmPrinter();
+#endif
+  return true;
+}
+
 std::unique_ptr<TargetMachine> make_machine(Isa isa, For what) {
-  static const bool is_ready =
-      (switch_off_passes(), InitializeNativeTarget(), InitializeNativeTargetAsmPrinter(), true);
+  static const bool is_ready = know_targets();
   (void)is_ready;
-  const std::string triple = sys::getProcessTriple();
+  const Processor& processor = processor_of(isa);
+  const std::string triple = is_own(processor) ? sys::getProcessTriple() : processor.triple;
   std::string problem;
   const Target* target = TargetRegistry::lookupTarget(triple, problem);
   if (!target) fail(problem);
-  // Without AVX-512 nothing else of this processor matters: one target stands for all.
-  std::string cpu = "haswell", features;
-  if (what == For::object && isa == Isa::avx512) {
-    cpu = "x86-64-v4";
+  std::string cpu = processor.cpu, features = processor.features;
+  if (what == For::object && processor.has_pair_tiles) {
     if (has_pair_products()) features = "+avx512bf16";
-  } else if (isa == Isa::avx512) {
+  } else if (processor.follows_host) {
     cpu = sys::getHostCPUName().str();
     for (const auto& [feature, present] : sys::getHostCPUFeatures())
       features += (features.empty() ? "" : ",") + std::string(present ? "+" : "-") + feature.str();
@@ -167,7 +180,8 @@ Machines& machines_of(Isa isa, For what) {
   static Machines* const machines[][2] = {
       // outlive every program
       {new Machines(Isa::avx2, For::here), new Machines(Isa::avx2, For::object)},
-      {new Machines(Isa::avx512, For::here), new Machines(Isa::avx512, For::object)}};
+      {new Machines(Isa::avx512, For::here), new Machines(Isa::avx512, For::object)},
+      {new Machines(Isa::neon, For::here), new Machines(Isa::neon, For::object)}};
   return *machines[static_cast<std::size_t>(isa)][static_cast<std::size_t>(what)];
 }
 
@@ -196,7 +210,8 @@ void mark(Module& module, const TargetMachine& machine) {
   }
 }
 
-void optimize(Module& module, TargetMachine& machine) {
+void optimize(Module& module, TargetMachine& machine, Isa isa) {
+  if (!processor_of(isa).has_masks) expand_masks(module);
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager calls;
@@ -265,7 +280,7 @@ std::unique_ptr<llvm::Module> new_module(llvm::LLVMContext& context, Isa isa) {
   auto module = std::make_unique<llvm::Module>("gradus", context);
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple().str());
-  if (isa == Isa::avx512 && has_pair_products()) set_has_pair_products(*module);
+  if (processor_of(isa).has_pair_tiles && has_pair_products()) set_has_pair_products(*module);
   return module;
 }
 
@@ -278,7 +293,7 @@ std::shared_ptr<const MachineCode> generate_here(llvm::Module& module, Isa isa) 
   if (!directory.empty())
     if (auto known = kept_code(directory, source, module)) return known;
   mark(module, *machine);
-  optimize(module, *machine);
+  optimize(module, *machine, isa);
   const SmallVector<char, 0> object = object_of(module, *machine);
   generated.fetch_add(std::ranges::count_if(module, [](const Function& f) { return !f.isDeclaration(); }),
                       std::memory_order_relaxed);
@@ -293,7 +308,7 @@ std::string object_for(llvm::Module& module, Isa isa) {
   const LlvmScope scope;
   const BorrowedMachine machine(isa, For::object);
   mark(module, *machine);
-  optimize(module, *machine);
+  optimize(module, *machine, isa);
   const SmallVector<char, 0> object = object_of(module, *machine);
   return {object.data(), object.size()};
 }

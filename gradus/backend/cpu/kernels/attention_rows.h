@@ -33,12 +33,16 @@ struct RowFunctions {
   void (*round_row)(const float* row, std::int64_t width, std::uint16_t* target);
 };
 
-/// By vectors of 32 and of 64 bytes, and where an instruction rounds to bf16.
-extern const RowFunctions rows_by_avx2, rows_by_avx512, rows_by_avx512_bf16;
+/// By vectors of 32 and of 64 bytes, and where an instruction rounds to bf16; by vectors of 16 bytes.
+extern const RowFunctions rows_by_avx2, rows_by_avx512, rows_by_avx512_bf16, rows_by_neon;
 
 inline const RowFunctions& row_functions() {
-  if (cpu_backend::isa() == cpu_backend::Isa::avx2) return rows_by_avx2;
+#if defined(__x86_64__)
+  if (cpu_backend::processor().kernel_vector_bytes == 32) return rows_by_avx2;
   return cpu_backend::has_pair_products() ? rows_by_avx512_bf16 : rows_by_avx512;
+#else
+  return rows_by_neon;
+#endif
 }
 
 }  // namespace gradus::library::attention

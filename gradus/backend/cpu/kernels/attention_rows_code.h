@@ -1,7 +1,11 @@
-/// Functions of rows of attention, compiled three times (vector_bytes.h). Neighbours in memory are queries, and each
-/// has a lane of its own, so the bits do not depend on the vectors' length.
+/// Functions of rows of attention, compiled for each instruction set (vector_bytes.h). Neighbours in memory are
+/// queries, and each has a lane of its own, so the bits do not depend on the vectors' length.
 #pragma once
+#if defined(__x86_64__)
 #include <immintrin.h>
+#else
+#include <arm_neon.h>
+#endif
 #include <iterator>
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/attention_rows.h"
@@ -50,9 +54,12 @@ template <class T> [[gnu::always_inline]] inline Vector<T> multiply_add(Vector<T
 #ifdef __AVX512F__
   if constexpr (std::is_same_v<T, float>) return _mm512_fmadd_ps(a, b, c);
   else return _mm512_fmadd_pd(a, b, c);
-#else
+#elif defined(__AVX2__)
   if constexpr (std::is_same_v<T, float>) return _mm256_fmadd_ps(a, b, c);
   else return _mm256_fmadd_pd(a, b, c);
+#else
+  if constexpr (std::is_same_v<T, float>) return Vector<T>(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
+  else return Vector<T>(vfmaq_f64(float64x2_t(c), float64x2_t(a), float64x2_t(b)));
 #endif
 }
 
@@ -62,9 +69,11 @@ template <class T> [[gnu::always_inline]] inline Vector<T> larger(Vector<T> a, V
   constexpr __mmask16 every = 0xffff;  // GCC 12 warns of _mm512_max_ps's undefined lanes
   if constexpr (std::is_same_v<T, float>) return _mm512_maskz_max_ps(every, a, b);
   else return _mm512_maskz_max_pd(0xff, a, b);
-#else
+#elif defined(__AVX2__)
   if constexpr (std::is_same_v<T, float>) return _mm256_max_ps(a, b);
   else return _mm256_max_pd(a, b);
+#else
+  return a > b ? a : b;  // an instruction for maxima would make NaN of one NaN
 #endif
 }
 

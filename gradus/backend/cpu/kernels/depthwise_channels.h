@@ -64,12 +64,17 @@ template <class E> struct ChannelFunctions {
   AddLines add_lines[most_taps][most_taps];  // [rows - 1][taps - 1]
 };
 
-/// By vectors of up to 32 and of up to 64 bytes; E: float, double, std::uint32_t, std::uint64_t.
+/// By vectors of up to 32, of up to 64, and of 16 bytes; E: float, double, std::uint32_t, std::uint64_t.
 template <class E> const ChannelFunctions<E>& channels_by_avx2();
 template <class E> const ChannelFunctions<E>& channels_by_avx512();
+template <class E> const ChannelFunctions<E>& channels_by_neon();
 
 template <class E> const ChannelFunctions<E>& channel_functions() {
-  return cpu_backend::isa() == cpu_backend::Isa::avx512 ? channels_by_avx512<E>() : channels_by_avx2<E>();
+#if defined(__x86_64__)
+  return cpu_backend::processor().kernel_vector_bytes == 64 ? channels_by_avx512<E>() : channels_by_avx2<E>();
+#else
+  return channels_by_neon<E>();
+#endif
 }
 
 template <class E> const E* pointer(const KernelArguments* arguments, int slot) {

@@ -1,7 +1,11 @@
-/// Arithmetic of depthwise convolutions, compiled twice (vector_bytes.h). Each channel has a lane of its own, so the
-/// bits do not depend on the vectors' length.
+/// Arithmetic of depthwise convolutions, compiled for each instruction set (vector_bytes.h). Each channel has a lane of
+/// its own, so the bits do not depend on the vectors' length.
 #pragma once
+#if defined(__x86_64__)
 #include <immintrin.h>
+#else
+#include <arm_neon.h>
+#endif
 #include "gradus/backend/cpu/kernels/depthwise_channels.h"
 #include "gradus/backend/cpu/kernels/vector_bytes.h"
 
@@ -25,8 +29,13 @@ template <class E, int bytes>
   else if constexpr (bytes == 64 && is_float) sum = V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(sum)));
   else if constexpr (bytes == 64) sum = V(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(sum)));
 #endif
+#ifdef __AVX2__
   else if constexpr (is_float) sum = V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(sum)));
   else sum = V(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(sum)));
+#else
+  else if constexpr (is_float) sum = V(vfmaq_f32(float32x4_t(sum), float32x4_t(a), float32x4_t(b)));
+  else sum = V(vfmaq_f64(float64x2_t(sum), float64x2_t(a), float64x2_t(b)));
+#endif
 }
 
 template <class E> [[gnu::always_inline]] inline void add_single(E& sum, E a, E b) {

@@ -50,9 +50,14 @@ constexpr std::int64_t vector_elements = 16;  // of the longest vectors, in f32
 
 template <class T> const BlockFunctions<T>& blocks_by_avx2();
 template <class T> const BlockFunctions<T>& blocks_by_avx512();
+template <class T> const BlockFunctions<T>& blocks_by_neon();
 
 template <class T> const BlockFunctions<T>& block_functions() {
-  return cpu_backend::isa() == cpu_backend::Isa::avx512 ? blocks_by_avx512<T>() : blocks_by_avx2<T>();
+#if defined(__x86_64__)
+  return cpu_backend::processor().kernel_vector_bytes == 64 ? blocks_by_avx512<T>() : blocks_by_avx2<T>();
+#else
+  return blocks_by_neon<T>();
+#endif
 }
 
 }  // namespace gradus::library::factors

@@ -1,5 +1,5 @@
-/// Blocks of factorizations, compiled twice (vector_bytes.h). Each column, or each row of a panel, has a lane of its
-/// own, so the bits do not depend on the vectors' length.
+/// Blocks of factorizations, compiled for each instruction set (vector_bytes.h). Each column, or each row of a panel,
+/// has a lane of its own, so the bits do not depend on the vectors' length.
 #pragma once
 #include <utility>
 #include "gradus/backend/cpu/kernels/factor_blocks.h"
@@ -289,8 +289,13 @@ template <class T> void invert_few(const T* a, std::int64_t n, T* x) {
 }
 
 template <class T> [[gnu::always_inline]] inline T root(T x) {
+#if defined(__x86_64__)
   if constexpr (std::is_same_v<T, float>) return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
   else return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_set_sd(x), _mm_set_sd(x)));
+#else
+  if constexpr (std::is_same_v<T, float>) return vgetq_lane_f32(vsqrtq_f32(vdupq_n_f32(x)), 0);
+  else return vgetq_lane_f64(vsqrtq_f64(vdupq_n_f64(x)), 0);
+#endif
 }
 
 template <class T> void factor_symmetric(T* u, std::int64_t n, std::int64_t pitch) {

@@ -76,18 +76,17 @@ template <class T> class Multiplier {
 template <class T>
 void transpose(const T* from, std::int64_t rows, std::int64_t columns, std::int64_t from_pitch, T* to,
                std::int64_t to_pitch) {
-  const bool avx512 = cpu_backend::isa() == cpu_backend::Isa::avx512;
   constexpr std::int64_t size = sizeof(T);
-  const std::int64_t lanes = (avx512 ? 64 : 32) / size;
+  const cpu_backend::Processor& processor = cpu_backend::processor();
+  const std::int64_t lanes = processor.tiles.vector_bytes / size;
   const std::int64_t i_end = rows / lanes * lanes, j_end = columns / lanes * lanes;  // in whole squares
   if (i_end > 0 && j_end > 0) {
-    const auto& table = avx512 ? cpu_backend::gradus_tiles_avx512 : cpu_backend::gradus_tiles_avx2;
     const cpu_backend::PackShape shape{.rows = j_end,
                                        .columns = i_end,
                                        .source_row = from_pitch * size,
                                        .target_row = to_pitch * size,
                                        .panel = lanes * size};
-    table.transpose[size / 8][0](from, to, &shape);
+    cpu_backend::tiles_of(processor.isa)->transpose[size / 8][0](from, to, &shape);
   }
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = i < i_end ? j_end : 0; j < columns; ++j) to[j * to_pitch + i] = from[i * from_pitch + j];

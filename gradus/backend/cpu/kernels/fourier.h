@@ -40,8 +40,13 @@ using TransformRows = void (*)(const Transform& transform, const T* x, T* y, T* 
 
 template <class T> TransformRows<T> rows_by_avx2();
 template <class T> TransformRows<T> rows_by_avx512();
+template <class T> TransformRows<T> rows_by_neon();
 template <class T> TransformRows<T> transform_rows() {
-  return cpu_backend::isa() == cpu_backend::Isa::avx512 ? rows_by_avx512<T>() : rows_by_avx2<T>();
+#if defined(__x86_64__)
+  return cpu_backend::processor().kernel_vector_bytes == 64 ? rows_by_avx512<T>() : rows_by_avx2<T>();
+#else
+  return rows_by_neon<T>();
+#endif
 }
 
 }  // namespace gradus::library::fourier

@@ -1,5 +1,5 @@
-/// Bilinear samples of one image. The arithmetic is compiled for AVX2, whose floor is one instruction; plain loops, so
-/// every processor gives the same bits.
+/// Bilinear samples of one image. The arithmetic is compiled for AVX2 or NEON, whose floor is one instruction; plain
+/// loops, so every processor gives the same bits.
 #pragma once
 #include <cstdint>
 

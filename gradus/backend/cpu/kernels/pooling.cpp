@@ -4,6 +4,7 @@
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/kernels/sum_of.h"
 #include "gradus/backend/cpu/kernels/windows.h"
+#include "gradus/base/wide_vectors.h"
 #include "gradus/ops/pool_ops.h"
 
 namespace gradus::library {
@@ -50,8 +51,8 @@ template <class Visit> void for_each_line(const Call& call, std::int64_t begin, 
 
 /// Where x is larger than the best so far, or the first at all, or the first NaN.
 template <class T>
-[[gnu::target("avx2")]] void choose(const T* __restrict x, T* __restrict best, std::int32_t* __restrict taps,
-                                    std::int32_t tap, std::int64_t channels) {
+GRADUS_WIDE_VECTORS void choose(const T* __restrict x, T* __restrict best, std::int32_t* __restrict taps,
+                                std::int32_t tap, std::int64_t channels) {
   for (std::int64_t c = 0; c < channels; ++c) {
     const bool take = (taps[c] < 0) | (!(x[c] <= best[c]) & (best[c] == best[c]));
     best[c] = take ? x[c] : best[c];
@@ -60,8 +61,8 @@ template <class T>
 }
 
 template <class T>
-[[gnu::target("avx2")]] void deposit(const T* __restrict y, const std::int32_t* __restrict taps, T* __restrict x,
-                                     std::int32_t tap, std::int64_t channels) {
+GRADUS_WIDE_VECTORS void deposit(const T* __restrict y, const std::int32_t* __restrict taps, T* __restrict x,
+                                 std::int32_t tap, std::int64_t channels) {
   for (std::int64_t c = 0; c < channels; ++c) { x[c] = sum_of(x[c], taps[c] == tap ? y[c] : T{}); }
 }
 
@@ -143,8 +144,8 @@ void find_taps(const WindowAxes& axes, std::int64_t line, std::int64_t target, s
 constexpr std::int64_t most_taps_of_vectors = 16;
 
 template <class T>
-[[gnu::target("avx2")]] void take(const T* __restrict x, const std::int32_t* __restrict taps, T* __restrict y,
-                                  std::int32_t tap, std::int64_t channels) {
+GRADUS_WIDE_VECTORS void take(const T* __restrict x, const std::int32_t* __restrict taps, T* __restrict y,
+                              std::int32_t tap, std::int64_t channels) {
   for (std::int64_t c = 0; c < channels; ++c) y[c] = taps[c] == tap ? x[c] : y[c];
 }
 

@@ -1,6 +1,6 @@
 /// The arithmetic of orthogonal factorizations on rows of a matrix: sums of products, rows added to rows, rotations of
 /// neighbouring rows. A sum has 64 bytes of lanes whatever the vectors' length, of which every one is a chain of fused
-/// steps, and their halves are added until one is left; so either instruction set gives the same bits.
+/// steps, and their halves are added until one is left; so every instruction set gives the same bits.
 #pragma once
 #include <cstdint>
 #include "gradus/backend/cpu/isa.h"
@@ -35,9 +35,14 @@ template <class T> struct RowFunctions {
 
 template <class T> const RowFunctions<T>& rows_by_avx2();
 template <class T> const RowFunctions<T>& rows_by_avx512();
+template <class T> const RowFunctions<T>& rows_by_neon();
 
 template <class T> const RowFunctions<T>& row_functions() {
-  return cpu_backend::isa() == cpu_backend::Isa::avx512 ? rows_by_avx512<T>() : rows_by_avx2<T>();
+#if defined(__x86_64__)
+  return cpu_backend::processor().kernel_vector_bytes == 64 ? rows_by_avx512<T>() : rows_by_avx2<T>();
+#else
+  return rows_by_neon<T>();
+#endif
 }
 
 }  // namespace gradus::library::factors

@@ -1,4 +1,4 @@
-/// Functions of rows, compiled twice (vector_bytes.h).
+/// Functions of rows, compiled for each instruction set (vector_bytes.h).
 #pragma once
 #include <cstddef>
 #include "gradus/backend/cpu/kernels/row_functions.h"
@@ -16,30 +16,30 @@ template <class T> struct Wide {
 
   [[gnu::always_inline]] static inline Wide at_row(const T* x) {
     Wide loaded;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int p = 0; p < parts; ++p) loaded.part[p] = at<T, vector_bytes>(x + p * lanes<T>);
     return loaded;
   }
   [[gnu::always_inline]] static inline Wide of(T x) {
     Wide all;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int p = 0; p < parts; ++p) all.part[p] = spread<T, vector_bytes>(x);
     return all;
   }
   [[gnu::always_inline]] inline void store(T* x) const {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int p = 0; p < parts; ++p) at<T, vector_bytes>(x + p * lanes<T>) = part[p];
   }
   [[gnu::always_inline]] inline void add(const Wide& a, const Wide& b) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int p = 0; p < parts; ++p) add_product<T, vector_bytes>(part[p], a.part[p], b.part[p]);
   }
   [[gnu::always_inline]] inline void subtract(const Wide& a, const Wide& b) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int p = 0; p < parts; ++p) subtract_product<T, vector_bytes>(part[p], a.part[p], b.part[p]);
   }
   [[gnu::always_inline]] inline void multiply(const Wide& a) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int p = 0; p < parts; ++p) part[p] = part[p] * a.part[p];
   }
   /// Halves are added until one lane is left.

@@ -4,6 +4,7 @@
 #include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/backend/cpu/kernels/scatter_parts.h"
 #include "gradus/backend/cpu/run/data_image.h"
+#include "gradus/base/wide_vectors.h"
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/scatter_ops.h"
 
@@ -60,7 +61,7 @@ template <Reduction kind, class T> T blended(T a, T b) {
 }
 
 template <Reduction kind, class T>
-[[gnu::target("avx2")]] void update_row(T* __restrict to, const T* __restrict from, std::int64_t columns) {
+GRADUS_WIDE_VECTORS void update_row(T* __restrict to, const T* __restrict from, std::int64_t columns) {
   for (std::int64_t i = 0; i < columns; ++i) to[i] = blended<kind>(to[i], from[i]);
 }
 

@@ -10,6 +10,7 @@
 #include "gradus/backend/cpu/run/data_image.h"
 #include "gradus/backend/cpu/kernels/sum_of.h"
 #include "gradus/base/divide.h"
+#include "gradus/base/wide_vectors.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumulative_ops.h"
 
@@ -40,8 +41,8 @@ void copy_column(const std::byte* from, std::byte* to, std::int64_t bytes, std::
 
 /// Rows of `parts` elements, one of each source.
 template <class T, std::size_t parts, std::size_t... k>
-[[gnu::target("avx2")]] void interleave(const std::array<const void*, parts>& sources, std::byte* target,
-                                        std::int64_t rows, std::index_sequence<k...>) {
+GRADUS_WIDE_VECTORS void interleave(const std::array<const void*, parts>& sources, std::byte* target, std::int64_t rows,
+                                    std::index_sequence<k...>) {
   T* __restrict const to = reinterpret_cast<T*>(target);
   const std::array<const T*, parts> from{static_cast<const T*>(sources[k])...};
   for (std::int64_t row = 0; row < rows; ++row)

@@ -1,7 +1,11 @@
 /// Vectors of the instruction set that the including file is compiled for, whose lanes round as elements do. For the
 /// `*_code.h` of factorizations alone (vector_bytes.h).
 #pragma once
+#if defined(__x86_64__)
 #include <immintrin.h>
+#else
+#include <arm_neon.h>
+#endif
 #include <cstdint>
 #include <type_traits>
 #include "gradus/backend/cpu/kernels/vector_bytes.h"
@@ -42,10 +46,15 @@ template <class T, int bytes> [[gnu::always_inline]] inline Of<T, bytes> spread(
   else if constexpr (bytes == 64 && is_float) return V(_mm512_set1_ps(x));
   else if constexpr (bytes == 64) return V(_mm512_set1_pd(x));
 #endif
+#ifdef __AVX2__
   else if constexpr (bytes == 32 && is_float) return V(_mm256_set1_ps(x));
   else if constexpr (bytes == 32) return V(_mm256_set1_pd(x));
   else if constexpr (is_float) return V(_mm_set1_ps(x));
   else return V(_mm_set1_pd(x));
+#else
+  else if constexpr (is_float) return V(vdupq_n_f32(x));
+  else return V(vdupq_n_f64(x));
+#endif
 }
 
 /// sum -= a * b, rounded once.
@@ -59,23 +68,32 @@ template <class T, int bytes>
   else if constexpr (bytes == 64 && is_float) sum = V(_mm512_fnmadd_ps(__m512(a), __m512(b), __m512(sum)));
   else if constexpr (bytes == 64) sum = V(_mm512_fnmadd_pd(__m512d(a), __m512d(b), __m512d(sum)));
 #endif
+#ifdef __AVX2__
   else if constexpr (bytes == 32 && is_float) sum = V(_mm256_fnmadd_ps(__m256(a), __m256(b), __m256(sum)));
   else if constexpr (bytes == 32) sum = V(_mm256_fnmadd_pd(__m256d(a), __m256d(b), __m256d(sum)));
   else if constexpr (is_float) sum = V(_mm_fnmadd_ps(__m128(a), __m128(b), __m128(sum)));
   else sum = V(_mm_fnmadd_pd(__m128d(a), __m128d(b), __m128d(sum)));
+#else
+  else if constexpr (is_float) sum = V(vfmsq_f32(float32x4_t(sum), float32x4_t(a), float32x4_t(b)));
+  else sum = V(vfmsq_f64(float64x2_t(sum), float64x2_t(a), float64x2_t(b)));
+#endif
 }
 
 /// A lane a bit: where a and b are equal.
 template <class T>
 [[gnu::always_inline]] inline unsigned equal_lanes(const Of<T, vector_bytes>& a, const Of<T, vector_bytes>& b) {
-  constexpr bool is_float = std::is_same_v<T, float>;
+  [[maybe_unused]] constexpr bool is_float = std::is_same_v<T, float>;
 #ifdef __AVX512F__
   if constexpr (is_float) return _mm512_cmp_ps_mask(__m512(a), __m512(b), _CMP_EQ_OQ);
   else return _mm512_cmp_pd_mask(__m512d(a), __m512d(b), _CMP_EQ_OQ);
-#else
+#elif defined(__AVX2__)
   if constexpr (is_float)
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(__m256(a), __m256(b), _CMP_EQ_OQ)));
   else return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(__m256d(a), __m256d(b), _CMP_EQ_OQ)));
+#else
+  unsigned lanes_of_equals = 0;
+  for (int i = 0; i < Lanes<T, vector_bytes>::count; ++i) lanes_of_equals |= (a[i] == b[i] ? 1U : 0U) << i;
+  return lanes_of_equals;
 #endif
 }
 
@@ -90,9 +108,12 @@ template <class T, int bytes>
 #ifdef __AVX512F__
   if constexpr (is_float) sum = V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(sum)));
   else sum = V(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(sum)));
-#else
+#elif defined(__AVX2__)
   if constexpr (is_float) sum = V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(sum)));
   else sum = V(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(sum)));
+#else
+  if constexpr (is_float) sum = V(vfmaq_f32(float32x4_t(sum), float32x4_t(a), float32x4_t(b)));
+  else sum = V(vfmaq_f64(float64x2_t(sum), float64x2_t(a), float64x2_t(b)));
 #endif
 }
 

@@ -24,14 +24,19 @@ struct Transforms {
                  std::int64_t columns, float* const* taps);
 };
 
-/// By vectors of 32 and of 64 bytes.
-extern const Transforms transforms_by_avx2, transforms_by_avx512;
+/// By vectors of 32, of 64, and of 16 bytes.
+extern const Transforms transforms_by_avx2, transforms_by_avx512, transforms_by_neon;
 
 /// The transforms for rows of `channels` channels: at least 8, a vector of 32 bytes. Vectors of 64 bytes need 16
 /// channels.
 inline const Transforms& transforms_for(std::int64_t channels) {
-  const bool wide = cpu_backend::isa() == cpu_backend::Isa::avx512 && channels >= 16;
+#if defined(__x86_64__)
+  const bool wide = cpu_backend::processor().kernel_vector_bytes == 64 && channels >= 16;
   return wide ? transforms_by_avx512 : transforms_by_avx2;
+#else
+  static_cast<void>(channels);
+  return transforms_by_neon;
+#endif
 }
 
 }  // namespace gradus::library::winograd

@@ -1,5 +1,5 @@
-/// Transforms of Winograd's tiles, compiled twice (vector_bytes.h). Only sums, and products with powers of 2, of
-/// elements: the bits do not depend on the vectors' length.
+/// Transforms of Winograd's tiles, compiled for each instruction set (vector_bytes.h). Only sums, and products with
+/// powers of 2, of elements: the bits do not depend on the vectors' length.
 #pragma once
 #include "gradus/backend/cpu/kernels/vector_bytes.h"
 #include "gradus/backend/cpu/kernels/winograd_transforms.h"
@@ -50,7 +50,7 @@ void transform_tile_rows(const float* const* from, std::int64_t channels, float*
 
 void transform_tile(const float* const* from, std::int64_t channels, float* to, std::int64_t step, std::int64_t begin,
                     std::int64_t end) {
-  constexpr bool has_registers = vector_bytes == 64;  // for all 16 positions
+  constexpr bool has_registers = vector_bytes != 32;  // for all 16 positions; AVX2 has 16
   if (has_registers && end - begin == 4) return transform_tile_rows<0, 1, 2, 3>(from, channels, to, step);
   constexpr decltype(&transform_tile_rows<0>) rows[] = {transform_tile_rows<0>, transform_tile_rows<1>,
                                                         transform_tile_rows<2>, transform_tile_rows<3>};

@@ -1,10 +1,10 @@
-/// Kernels without the library, which is built with it: an archive of object files, held as bytes.
+/// Kernels without the library, which is built with it: archives of object files, held as bytes.
 #pragma once
 #include <string_view>
 
 namespace gradus::object {
 
-/// The file, for a linker.
-std::string_view kernel_archive();
+/// The file of a target (cpu_backend::Processor::target), for its linker; empty if it is no part of this library.
+std::string_view kernel_archive(std::string_view target);
 
 }  // namespace gradus::object

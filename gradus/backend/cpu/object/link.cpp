@@ -54,6 +54,17 @@ void write_file(const std::string& file, std::string_view bytes) {
                              "another folder for work");
 }
 
+/// The name of a tool for the machines of a processor.
+std::string tool(const std::string& name, const cpu_backend::Processor& processor) {
+  return is_own(processor) ? name : text(processor.target, '-', name);
+}
+std::string how_to_have(const std::string& tool) {
+  const std::size_t end = tool.rfind('-');
+  std::string package = end == std::string::npos ? "" : "-" + tool.substr(0, end);
+  std::ranges::replace(package, '_', '-');  // as Debian names it
+  return text("install binutils", package, ", with which object files are linked");
+}
+
 /// Runs a tool; its messages go to the file `messages`.
 void run_tool(std::vector<std::string> words, const std::string& messages) {
   std::vector<char*> arguments;
@@ -67,12 +78,11 @@ void run_tool(std::vector<std::string> words, const std::string& messages) {
   const int problem = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   require<Unavailable>(problem == 0, "export_object: the program ", words[0],
-                       " cannot be run: install binutils, with which object files are linked");
+                       " cannot be run: ", how_to_have(words[0]));
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-    throw Unavailable(text("export_object: there is no program ", words[0],
-                           ": install binutils, with which object files are linked"));
+    throw Unavailable(text("export_object: there is no program ", words[0], ": ", how_to_have(words[0])));
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     throw InternalError(text("internal fault: ", words[0], " failed: ", read_text_file(messages)));
 }
@@ -131,13 +141,14 @@ void choose_variants(const std::set<std::string>& defined, std::size_t best, Ins
 }
 
 /// What code refers to without ever needing it: tiles and functions of other instruction sets, and the driver of AMX.
-Instead of_other_processors(std::string_view all, cpu_backend::Isa isa) {
-  const bool wide = isa == cpu_backend::Isa::avx512;
-  const std::string used = wide ? "gradus_tiles_avx512" : "gradus_tiles_avx2",
-                    other = wide ? "gradus_tiles_avx2" : "gradus_tiles_avx512";
+Instead of_other_processors(std::string_view all, const cpu_backend::Processor& processor) {
+  const std::string used = processor.tile_table;
   const std::set<std::string> defined = defined_symbols(all);
   Instead instead;
-  if (defined.contains(used)) instead[other] = used;
+  for (const cpu_backend::Processor& other : cpu_backend::processors)
+    if (defined.contains(used) && other.tile_table != used && std::string_view(other.target) == processor.target)
+      instead[other.tile_table] = used;
+  const bool wide = processor.isa == cpu_backend::Isa::avx512;
   choose_variants(defined, wide ? 1 + cpu_backend::has_pair_products() : 0, instead);
   for (const std::string& symbol : defined)
     if (written(symbol).starts_with("gradus::cpu_backend::run_amx(")) instead[symbol] = "gradus_object_fault";
@@ -146,17 +157,35 @@ Instead of_other_processors(std::string_view all, cpu_backend::Isa isa) {
 
 }  // namespace
 
+std::string missing_tool(const cpu_backend::Processor& processor) {
+  const char* const folders = std::getenv("PATH");
+  const std::string_view path = folders ? folders : "/usr/bin:/bin";
+  const auto is_in_path = [&](const std::string& name) {
+    for (std::size_t begin = 0; begin <= path.size();) {
+      const std::size_t end = std::min(path.find(':', begin), path.size());
+      if (access((std::filesystem::path(path.substr(begin, end - begin)) / name).c_str(), X_OK) == 0) return true;
+      begin = end + 1;
+    }
+    return false;
+  };
+  for (const char* name : {"ld", "objcopy"})
+    if (std::string wanted = tool(name, processor); !is_in_path(wanted)) return wanted;
+  return {};
+}
+
 std::string linked(const std::vector<std::string>& objects, const std::vector<std::string>& kept, cpu_backend::Isa isa,
                    const std::string& title) {
   const WorkFolder folder;
   const std::string messages = folder.file("messages"), archive = folder.file("kernels.a");
-  write_file(archive, kernel_archive());
+  const cpu_backend::Processor& processor = cpu_backend::processor_of(isa);
+  write_file(archive, kernel_archive(processor.target));
   std::vector<std::string> files;
   for (const std::string& object : objects) {
     files.push_back(folder.file(text(files.size(), ".o")));
     write_file(files.back(), object);
   }
-  std::vector<std::string> link{"ld", "-r", "--gc-sections", "--force-group-allocation", "-u", "gradus_object_fault"};
+  std::vector<std::string> link{tool("ld", processor),      "-r", "--gc-sections",
+                                "--force-group-allocation", "-u", "gradus_object_fault"};
   for (const std::string& name : kept) link.insert(link.end(), {"-u", name});
   const auto link_to = [&](const std::string& output, const Instead& instead) {
     std::vector<std::string> words = link;
@@ -169,7 +198,7 @@ std::string linked(const std::vector<std::string>& objects, const std::vector<st
   const std::string first = folder.file("first.o"), second = folder.file("second.o"), last = folder.file("last.o");
   link_to(first, {});
   const std::string all = read_text_file(first);
-  Instead instead = of_other_processors(all, isa);
+  Instead instead = of_other_processors(all, processor);
   for (const std::string& name : undefined_symbols(all)) {
     if (is_memory_function(name)) continue;
     require(is_of_faults(name), title, ": its code needs ", name,
@@ -177,7 +206,7 @@ std::string linked(const std::vector<std::string>& objects, const std::vector<st
     instead[name] = "gradus_object_fault";
   }
   link_to(second, instead);
-  std::vector<std::string> strip{"objcopy", "--strip-unneeded", "--remove-section=.comment"};
+  std::vector<std::string> strip{tool("objcopy", processor), "--strip-unneeded", "--remove-section=.comment"};
   for (const std::string& name : kept) strip.push_back("--keep-global-symbol=" + name);
   strip.insert(strip.end(), {second, last});
   run_tool(std::move(strip), messages);

@@ -3,12 +3,11 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <utility>
-#include <unistd.h>
 #include "gradus/backend/cpu/kernels/kernel_names.h"
 #include "gradus/backend/cpu/object/c_header.h"
 #include "gradus/backend/cpu/object/link.h"
+#include "gradus/backend/cpu/object/targets.h"
 #include "gradus/backend/cpu/object/table_images.h"
 #include "gradus/backend/cpu/run/binding.h"
 #include "gradus/backend/cpu/run/control.h"
@@ -39,12 +38,11 @@ class ObjectMaker {
   explicit ObjectMaker(const ObjectStep& step) : step_(step), title_("export_object of " + step.name) {}
 
   ObjectText make() {
-    const cpu_backend::Isa isa = chosen_isa();
-    std::optional<cpu_backend::IsaScope> scope;  // AMX has to be asked for, which an object does not
-    if (isa != cpu_backend::isa() || cpu_backend::uses_amx()) scope.emplace(isa);
+    const cpu_backend::Processor& processor = chosen_processor();  // never with AMX, for which a process has to ask
+    const cpu_backend::TargetScope target(&processor);             // sizes of scratch are its, too
     const ThreadPool::AtMost one(1);
-    program_ =
-        cpu_backend::compile(step_.graph, {.disable = step_.disable, .max_bytes = step_.max_bytes, .keeps_code = true});
+    program_ = cpu_backend::compile(
+        step_.graph, {.disable = step_.disable, .max_bytes = step_.max_bytes, .keeps_code = true}, &processor);
     binding_ = program_->bound_within({}, 1);
     gather_code(program_->lowered());
     lay_out();
@@ -54,28 +52,11 @@ class ObjectMaker {
     for (const Inside& inside : binding_->inside) set_slot(inside.value, slots_.at(inside.output));
     add_jobs();
     fill_slots();
-    return finish(isa);
+    return finish(processor.isa);
   }
 
  private:
-  cpu_backend::Isa chosen_isa() const {
-    return step_.instruction_set.empty() ? cpu_backend::isa() : isa_named(step_.instruction_set);
-  }
-  /// Throws errors that name the option, not the environment variable.
-  static cpu_backend::Isa isa_named(std::string_view name) {
-    using cpu_backend::Isa;
-    constexpr std::string_view option = "export_object: instruction_set (--instruction-set of gradus compile): ";
-    const std::optional<Isa> widest = cpu_backend::widest_isa();
-    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-      if (name != cpu_backend::name(isa)) continue;
-      require<Unavailable>(widest && isa <= *widest, option, "this processor has no ", name,
-                           ", so the object could not be tried here; expected ",
-                           widest ? cpu_backend::name(*widest) : "a machine with AVX2, FMA and F16C");
-      return isa;
-    }
-    throw InvalidArgument(text(option, "expected avx2 or avx512, given '", printable(name, true),
-                               "'; leave it out for the widest of this processor"));
-  }
+  const cpu_backend::Processor& chosen_processor() const { return processor_for(step_.target, step_.instruction_set); }
   const Graph& graph() const { return program_->graph(); }
 
   void lay_out() {
@@ -242,7 +223,8 @@ class ObjectMaker {
   ObjectText finish(cpu_backend::Isa isa) {
     const std::int64_t workspace_bytes = workspace_.end + line;  // from where it begins to a line's begin
     const std::int64_t bytes = workspace_start_ + workspace_bytes;
-    const std::string set(cpu_backend::name(isa));
+    const cpu_backend::Processor& processor = cpu_backend::processor_of(isa);
+    const std::string set(processor.name);
     cpu_backend::ObjectModule module{
         .name = step_.name,
         .pointers =
@@ -250,7 +232,7 @@ class ObjectMaker {
         .returns = returns(),
         .step = step_image(),
         .init = has_weights_file() ? nullptr : init_image(bytes),
-        .named = {{"gradus_object_facts", facts_image(isa)}, {"gradus_tiles_" + set, tiles_image(isa)}},
+        .named = {{"gradus_object_facts", facts_image(isa)}, {processor.tile_table, tiles_image(processor)}},
         .symbol_of = [this](KernelFunction run) { return symbol(run); }};
     std::vector<std::string> objects = objects_;
     objects.push_back(object_of_module(module, isa));
@@ -311,27 +293,26 @@ class ObjectMaker {
     values.set(image, init, &Init::values);
     return std::make_shared<const DataImage>(std::move(image));
   }
-  /// The table of tiles with the entries that the step calls.
-  Image tiles_image(cpu_backend::Isa isa) {
-    using namespace cpu_backend;
-    const TileTable& table = isa == Isa::avx512 ? gradus_tiles_avx512 : gradus_tiles_avx2;
-    KernelFunction entries[tile_entries];
-    static_assert(sizeof entries == sizeof table);
-    std::memcpy(entries, &table, sizeof table);
+  /// The table of tiles with the entries that the step calls. They are known by name alone: the processor may be of
+  /// another architecture, whose tiles are not part of this library.
+  Image tiles_image(const cpu_backend::Processor& processor) {
+    using cpu_backend::tile_entries;
+    static const char places[tile_entries] = {};  // one address for each
     DataImage image;
-    image.bytes.resize(sizeof table);
+    image.bytes.resize(tile_entries * sizeof(void*));
     for (std::size_t i = 0; i < tile_entries; ++i) {
       if (!tiles_.all().test(i)) continue;
-      internal_check(entries[i] != nullptr, "a step calls tile ", i, " of ", name(isa), ", which there is not");
-      names_.emplace(entries[i], text("gradus_tiles_", name(isa), "_", i));
-      image.pointers.push_back({.offset = i * sizeof(void*), .code = entries[i]});
+      const auto key = reinterpret_cast<KernelFunction>(reinterpret_cast<std::uintptr_t>(&places[i]));
+      names_.emplace(key, text(processor.tile_table, "_", i));
+      image.pointers.push_back({.offset = i * sizeof(void*), .code = key});
     }
     return std::make_shared<const DataImage>(std::move(image));
   }
   static Image facts_image(cpu_backend::Isa isa) {
-    const bool wide = isa == cpu_backend::Isa::avx512;
-    const Facts facts{wide, wide && cpu_backend::has_pair_products(), wide && cpu_backend::prefers_pair_products(),
-                      wide && cpu_backend::prefers_near_panels(), sysconf(_SC_LEVEL2_CACHE_SIZE)};
+    const cpu_backend::Processor& row = cpu_backend::processor_of(isa);
+    const bool has_pairs = row.has_pair_tiles && cpu_backend::has_pair_products();
+    const Facts facts{static_cast<std::int64_t>(isa), has_pairs, has_pairs && cpu_backend::prefers_pair_products(),
+                      row.has_near_panels && cpu_backend::prefers_near_panels(), cpu_backend::second_level_cache()};
     return std::make_shared<const DataImage>(DataImage::of_bytes(&facts, sizeof facts));
   }
 

@@ -1,9 +1,13 @@
 /// The part of the library that comes along in object files: it runs a step on one thread. It uses nothing but the
 /// given memory, and defines the functions that kernels call in the library. It is no part of the library itself.
 /// Decision 293 has the reasons.
+#if defined(__x86_64__)
 #include <cpuid.h>
-#include <unistd.h>
 #include <xmmintrin.h>
+#else
+#include <arm_neon.h>
+#endif
+#include <unistd.h>
 #include <cstring>
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/object/standalone_runs.h"
@@ -56,7 +60,32 @@ void draw_key(const object::Step& step, std::byte* state, std::byte* workspace) 
   std::memcpy(workspace + step.key, &key, sizeof key);
 }
 
+#if defined(__x86_64__)
 bool has_bits(unsigned word, unsigned bits) { return (word & bits) == bits; }
+
+using FloatState = unsigned;
+constexpr FloatState flushing = 0x9FC0;  // as KernelFloats: nearest, no exceptions, subnormals are zero
+FloatState float_state() { return _mm_getcsr(); }
+void set_float_state(FloatState state) { _mm_setcsr(state); }
+
+float root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+double root(double x) {
+  const __m128d wide = _mm_set_sd(x);
+  return _mm_cvtsd_f64(_mm_sqrt_sd(wide, wide));
+}
+#else
+using FloatState = std::uint64_t;
+constexpr FloatState flushing = std::uint64_t{1} << 24;  // FZ, as KernelFloats
+FloatState float_state() {
+  FloatState state;
+  asm volatile("mrs %0, fpcr" : "=r"(state));
+  return state;
+}
+void set_float_state(FloatState state) { asm volatile("msr fpcr, %0" : : "r"(state) : "memory"); }
+
+float root(float x) { return vgetq_lane_f32(vsqrtq_f32(vdupq_n_f32(x)), 0); }
+double root(double x) { return vgetq_lane_f64(vsqrtq_f64(vdupq_n_f64(x)), 0); }
+#endif
 
 }  // namespace
 
@@ -84,7 +113,9 @@ bool standalone::run_jobs(const object::Table<object::JobEntry>& jobs, const std
 }
 
 namespace cpu_backend {
-Isa isa() { return gradus_object_facts.avx512 != 0 ? Isa::avx512 : Isa::avx2; }
+Isa isa() { return static_cast<Isa>(gradus_object_facts.isa); }
+const Processor& processor() { return processor_of(isa()); }
+std::int64_t second_level_cache() { return gradus_object_facts.second_level_cache; }
 bool has_pair_products() { return gradus_object_facts.pair_products != 0; }
 bool prefers_pair_products() { return gradus_object_facts.prefers_pair_products != 0; }
 bool prefers_near_panels() { return gradus_object_facts.prefers_near_panels != 0; }
@@ -95,9 +126,8 @@ bool uses_amx() { return false; }  // a process has to ask its kernel for it
 extern "C" {
 
 std::int64_t gradus_object_run(const gradus::object::Step* step, std::byte* state, void* const* arguments) {
-  constexpr unsigned flushing = 0x9FC0;  // as KernelFloats: nearest, no exceptions, subnormals are zero
-  const unsigned before = _mm_getcsr();
-  _mm_setcsr(flushing);
+  const gradus::FloatState before = gradus::float_state();
+  gradus::set_float_state(gradus::flushing);
   const auto begin = reinterpret_cast<std::uintptr_t>(state + step->workspace);
   std::byte* const workspace = state + step->workspace + (64 - begin % 64) % 64;
   auto** const slots = reinterpret_cast<void**>(workspace + step->slot_table);
@@ -120,7 +150,7 @@ std::int64_t gradus_object_run(const gradus::object::Step* step, std::byte* stat
   } else if (step->random_state >= 0) {  // as if it had not begun
     std::memcpy(state + step->random_state, &random_state, sizeof random_state);
   }
-  _mm_setcsr(before);
+  gradus::set_float_state(before);
   return failed;
 }
 
@@ -129,6 +159,7 @@ void gradus_object_init(const gradus::object::Init* init, std::byte* state) {
   gradus::copy(init->values, state, state, nullptr);
 }
 
+#if defined(__x86_64__)
 int gradus_object_supported() {
   unsigned eax, ebx, ecx, edx;
   constexpr unsigned fma = 1U << 12, movbe = 1U << 22, xsave = 1U << 27, avx = 1U << 28, f16c = 1U << 29;
@@ -139,13 +170,17 @@ int gradus_object_supported() {
   constexpr unsigned bmi = 1U << 3, avx2 = 1U << 5, bmi2 = 1U << 8, lzcnt = 1U << 5;
   if (__get_cpuid(0x80000001, &eax, &ebx, &ecx, &edx) == 0 || !gradus::has_bits(ecx, lzcnt)) return 0;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || !gradus::has_bits(ebx, bmi | avx2 | bmi2)) return 0;
-  if (gradus_object_facts.avx512 == 0) return 1;
+  if (gradus::cpu_backend::isa() != gradus::cpu_backend::Isa::avx512) return 1;
   constexpr unsigned f = 1U << 16, dq = 1U << 17, cd = 1U << 28, bw = 1U << 30, vl = 1U << 31;
   if (!gradus::has_bits(saved, 0xe6) || !gradus::has_bits(ebx, f | dq | cd | bw | vl)) return 0;
   if (gradus_object_facts.pair_products == 0) return 1;
   constexpr unsigned bf16 = 1U << 5;
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && gradus::has_bits(eax, bf16) ? 1 : 0;
 }
+#else
+/// Every 64-bit ARM has NEON.
+int gradus_object_supported() { return 1; }
+#endif
 
 /// For impossible cases: kernels were checked when the step was compiled.
 void gradus_object_fault() { __builtin_trap(); }
@@ -158,14 +193,10 @@ int memcmp(const void* a, const void* b, std::size_t count) noexcept {
     if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
   return 0;
 }
-long sysconf(int) noexcept { return gradus_object_facts.second_level_cache; }
 int __cxa_guard_acquire(std::int64_t*) { return 1; }
 void __cxa_guard_release(std::int64_t*) {}
 void __cxa_guard_abort(std::int64_t*) {}
 /// Compilers call them for numbers without a root, to set errno.
-float sqrtf(float x) noexcept { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
-double sqrt(double x) noexcept {
-  const __m128d wide = _mm_set_sd(x);
-  return _mm_cvtsd_f64(_mm_sqrt_sd(wide, wide));
-}
+float sqrtf(float x) noexcept { return gradus::root(x); }
+double sqrt(double x) noexcept { return gradus::root(x); }
 }

@@ -98,7 +98,8 @@ struct WhileStep {
 
 /// Facts about the processor when the step was compiled: kernels decide by them.
 struct Facts {
-  std::int64_t avx512 = 0, pair_products = 0, prefers_pair_products = 0, prefers_near_panels = 0;
+  std::int64_t isa = 0;  // an Isa
+  std::int64_t pair_products = 0, prefers_pair_products = 0, prefers_near_panels = 0;
   std::int64_t second_level_cache = 0;
 };
 

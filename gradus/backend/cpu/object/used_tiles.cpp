@@ -83,10 +83,10 @@ void note_packing(Notes& notes, const Plan& plan) {
   else notes.transpose(of_pairs, plan.vectors);
   if (plan.pack_a && plan.a_by_rows()) notes.copy(of_pairs, 2);
   else if (plan.pack_a) notes.pair_rows(2);
-  if (plan.rounds()) notes.round(p.rounds_by_instruction && plan.table->round_pairs);
+  if (plan.rounds()) notes.round(p.rounds_by_instruction && plan.table != nullptr && plan.table->round_pairs);
 }
 
-const TileSizes& sizes_now() { return isa() == Isa::avx512 ? avx512_tiles : avx2_tiles; }
+const TileSizes& sizes_now() { return processor().tiles; }
 
 }  // namespace
 

@@ -43,9 +43,12 @@ class CpuProgram final : public Executable {
 };
 
 namespace cpu_backend {
+struct Processor;
 /// The whole compiler (backend/cpu/compile.cpp reads from top to bottom). Thread-safe. ResourceExhausted, naming the
-/// smallest that works, if the budget of the options is too small.
-std::shared_ptr<const CpuProgram> compile(Graph graph, const CompileOptions& options = {});
+/// smallest that works, if the budget of the options is too small. `target`: the processor that code is made for, of
+/// any architecture; null: this process's.
+std::shared_ptr<const CpuProgram> compile(Graph graph, const CompileOptions& options = {},
+                                          const Processor* target = nullptr);
 }  // namespace cpu_backend
 
 }  // namespace gradus

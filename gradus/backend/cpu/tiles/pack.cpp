@@ -2,6 +2,7 @@
 /// for an odd last one; else rows of two k are woven. Without tiles of pairs they are taken apart, into f32.
 #include "gradus/backend/cpu/tiles/pack.h"
 #include <cstring>
+#include "gradus/base/wide_vectors.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -24,7 +25,7 @@ std::uint32_t pair_at(const char* source) {
   return pair;
 }
 /// Pairs as two floats each: the odd one to `odd`, the even one to `even`.
-[[gnu::target("avx2")]] void split(const char* pairs, std::int64_t count, char* odd, char* even) {
+GRADUS_WIDE_VECTORS void split(const char* pairs, std::int64_t count, char* odd, char* even) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint32_t pair = pair_at(pairs + 4 * i), upper = pair & 0xffff0000, lower = pair << 16;
     std::memcpy(odd + 4 * i, &upper, sizeof upper);
@@ -32,7 +33,7 @@ std::uint32_t pair_at(const char* source) {
   }
 }
 /// The same, where the even one follows the odd one: together 64 bits; the odd one is the lower half.
-[[gnu::target("avx2")]] void split(const char* pairs, std::int64_t count, char* __restrict target) {
+GRADUS_WIDE_VECTORS void split(const char* pairs, std::int64_t count, char* __restrict target) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t pair = pair_at(pairs + 4 * i), floats = pair << 48 | (pair & 0xffff0000);
     std::memcpy(target + 8 * i, &floats, sizeof floats);

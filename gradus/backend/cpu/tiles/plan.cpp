@@ -1,6 +1,5 @@
 /// How a product is cut.
 #include "gradus/backend/cpu/tiles/plan.h"
-#include <unistd.h>
 #include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 #include "gradus/compiler/target_model.h"
@@ -66,15 +65,11 @@ Product simplify(Product p) {
   return p;
 }
 
-std::int64_t second_level_cache() {
-  static const std::int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? bytes : 512 << 10;
-}
-
 Form form_of(const Product& p) {
   if (p.dtype != bf16) return Form::plain;
-  if (p.isa == Isa::avx512 && p.amx && !p.wide) return Form::amx;
-  return p.isa == Isa::avx512 && p.pair_tiles ? Form::pairs : Form::widened;
+  const bool has_pairs = processor_of(p.isa).has_pair_tiles;
+  if (has_pairs && p.amx && !p.wide) return Form::amx;
+  return has_pairs && p.pair_tiles ? Form::pairs : Form::widened;
 }
 
 }  // namespace
@@ -87,9 +82,8 @@ Plan::Plan(const Product& given)
       c_element(product.wide ? size_of(f32) : element) {
   const Product& p = product;
   check_product(p);
-  const bool avx512 = p.isa == Isa::avx512;
-  const TileSizes& sizes = avx512 ? avx512_tiles : avx2_tiles;
-  table = avx512 ? &gradus_tiles_avx512 : &gradus_tiles_avx2;
+  const TileSizes& sizes = processor_of(p.isa).tiles;
+  table = tiles_of(p.isa);
   size = form == Form::plain ? element : size_of(f32), lanes = sizes.vector_bytes / size;
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
@@ -122,13 +116,12 @@ void Plan::choose_packing() {
   const bool has_pairs = a_by_rows() && p.k % 2 == 0;
   pack_a = (aliases && p.m > 4) || form == Form::widened || (form == Form::pairs && !has_pairs) ||
            (form == Form::amx && !a_by_rows());
-  // A step of AVX2's low tiles would use a third of each line that it reads.
-  if (form == Form::plain && p.isa != Isa::avx512 && !a_by_rows()) {
+  if (form == Form::plain && processor_of(p.isa).turns_low_tiles && !a_by_rows()) {
     pack_a = pack_a || (p.m > 4 && p.n >= worth_turning && p.k >= worth_turning);
     turn_a = pack_a;
   }
   // One stream of lines instead of one a row.
-  const bool has_near_panels = p.isa == Isa::avx512 && p.near_panels;
+  const bool has_near_panels = processor_of(p.isa).has_near_panels && p.near_panels;
   if (form == Form::plain && has_near_panels && a_by_rows() && row_panels >= enough_panels)
     turn_a = p.n >= columns_worth_turning && p.k >= steps_worth_turning;
   pack_a = pack_a || turn_a;

@@ -5,13 +5,12 @@
 namespace gradus::cpu_backend {
 namespace {
 
-const TileTable& table_of(Isa isa) { return isa == Isa::avx512 ? gradus_tiles_avx512 : gradus_tiles_avx2; }
-const TileSizes& sizes_of(Isa isa) { return isa == Isa::avx512 ? avx512_tiles : avx2_tiles; }
+const TileSizes& sizes_of(Isa isa) { return processor_of(isa).tiles; }
 
 }  // namespace
 
 StripTiles::StripTiles(const Strips& s)
-    : table_(table_of(s.isa)),
+    : table_(*tiles_of(s.isa)),
       tiles_(table_.tiles[TileTable::kind_of(s.dtype)]),
       lanes_(sizes_of(s.isa).vector_bytes / size_of(s.dtype)),
       heights_{sizes_of(s.isa).rows[0], sizes_of(s.isa).rows[1]} {
@@ -51,7 +50,7 @@ void pack_panels(DType dtype, const void* b, std::int64_t rows, std::int64_t col
   const std::int64_t size = size_of(dtype), lanes = sizes_of(isa).vector_bytes / size;
   const PackShape shape{
       .rows = rows, .columns = columns, .source_row = row * size, .target_row = width * size, .panel = panel};
-  table_of(isa).copy[size / 8][width / lanes - 1](b, target, &shape);
+  tiles_of(isa)->copy[size / 8][width / lanes - 1](b, target, &shape);
 }
 
 void transpose(DType dtype, const void* b, std::int64_t rows, std::int64_t columns, std::int64_t row,
@@ -62,7 +61,7 @@ void transpose(DType dtype, const void* b, std::int64_t rows, std::int64_t colum
                         .source_row = row * size,
                         .target_row = pitch * size,
                         .panel = 2 * sizes_of(isa).vector_bytes};
-  table_of(isa).transpose[size / 8][1](b, target, &shape);
+  tiles_of(isa)->transpose[size / 8][1](b, target, &shape);
 }
 
 }  // namespace gradus::cpu_backend

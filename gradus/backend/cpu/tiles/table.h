@@ -4,22 +4,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include "gradus/backend/cpu/processors.h"
 #include "gradus/backend/cpu/tiles/amx.h"
 #include "gradus/tensor/dtype.h"
 
 namespace gradus::cpu_backend {
 
-/// Heights and widths of tiles: as many sums as the registers hold beside the operands.
-struct TileSizes {
-  std::int64_t vector_bytes;
-  std::int64_t rows[2];   // greatest height of tiles that are one and two vectors wide
-  bool fetches_packed_b;  // at each step; else that is left to the processor
-  // Few rows read b once, from far away. Their tiles are wide, so that they read a row of b contiguously: by rows - 1.
-  static constexpr int few_rows = 4;
-  std::int64_t wide_vectors[few_rows];
-};
-inline constexpr TileSizes avx2_tiles{32, {12, 6}, false, {12, 6, 4, 3}};
-inline constexpr TileSizes avx512_tiles{64, {24, 14}, true, {16, 12, 8, 6}};
 /// The steps of each turn of a tile's loop. In each turn one line is fetched that is wanted later.
 inline constexpr int steps_at_once = 4;
 
@@ -96,9 +86,23 @@ struct TileTable {
   TileFunction wide[dtypes][TileSizes::few_rows];  // by kind, rows - 1; of all their columns
 };
 
-/// Entry i is also the symbol gradus_tiles_avx2_i, or gradus_tiles_avx512_i. An object file of a step has a table of
-/// its own under the name of the whole one, of the entries that its step calls (used_tiles.h).
+/// Entry i of the table is also a symbol, its name with _i. An object file of a step has a table of its own under the
+/// name of the whole one, of the entries that its step calls (used_tiles.h).
+#if defined(__x86_64__)
 extern "C" const TileTable gradus_tiles_avx2, gradus_tiles_avx512;
+#else
+extern "C" const TileTable gradus_tiles_neon;
+#endif
+
 constexpr std::size_t tile_entries = sizeof(TileTable) / sizeof(void*);
+
+/// The tiles of a processor; of one of another architecture, for which products are only planned, null.
+inline const TileTable* tiles_of(Isa isa) {
+#if defined(__x86_64__)
+  return isa == Isa::avx512 ? &gradus_tiles_avx512 : isa == Isa::avx2 ? &gradus_tiles_avx2 : nullptr;
+#else
+  return isa == Isa::neon ? &gradus_tiles_neon : nullptr;
+#endif
+}
 
 }  // namespace gradus::cpu_backend

@@ -1,4 +1,4 @@
-/// gradus_emit_tiles avx2|avx512 FILE: writes the tiles of one instruction set as an object file: the table of table.h,
+/// gradus_emit_tiles avx2|avx512|neon FILE: writes the tiles of one instruction set as an object file: the table of table.h,
 /// and each function under the number of its entry, in a section of its own. It runs while the library is built;
 /// nothing of it is part of the library.
 #include <llvm/IR/LegacyPassManager.h>
@@ -15,6 +15,7 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <memory>
 #include <stdexcept>
+#include "gradus/backend/cpu/codegen/expand_masks.h"
 #include "gradus/backend/cpu/tiles/emitter/amx.h"
 #include "gradus/backend/cpu/tiles/emitter/pack.h"
 #include "gradus/backend/cpu/tiles/emitter/tile.h"
@@ -24,23 +25,16 @@
 namespace gradus::cpu_backend {
 namespace {
 
-/// Features are those that isa() asks the processor for (isa.cpp), not a CPU's whole set; prefetching to write does
-/// nothing on processors without it.
-struct Target {
-  std::string name, features;
-  TileSizes sizes;
-};
-const Target targets[] = {{"avx2", "+avx2,+fma,+prfchw", avx2_tiles},
-                          {"avx512", "+avx2,+fma,+prfchw,+avx512f,+avx512bw,+avx512dq,+avx512vl", avx512_tiles}};
-
-std::unique_ptr<llvm::TargetMachine> machine_for(const Target& target) {
+std::unique_ptr<llvm::TargetMachine> machine_for(const Processor& target) {
   // Loop strength reduction turns the addresses of a's rows into one chain of additions, as long as the loop's own
   // time.
   const char* switches[] = {"gradus_emit_tiles", "-disable-lsr", "-enable-misched=false"};
   llvm::cl::ParseCommandLineOptions(3, switches);
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
-  const std::string triple = "x86_64-unknown-linux-gnu";
+  llvm::InitializeAllTargetInfos();  // of the library's processor, which may be another than the one that builds it
+  llvm::InitializeAllTargets();
+  llvm::InitializeAllTargetMCs();
+  llvm::InitializeAllAsmPrinters();
+  const std::string triple = target.triple;
   std::string problem;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, problem);
   if (!found) throw std::runtime_error(problem);
@@ -48,7 +42,7 @@ std::unique_ptr<llvm::TargetMachine> machine_for(const Target& target) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.FunctionSections = options.DataSections = true;  // an object file of a step takes what it calls
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      triple, "x86-64", target.features, options, llvm::Reloc::PIC_, {}, llvm::CodeGenOptLevel::Default));
+      triple, target.tile_cpu, target.tile_features, options, llvm::Reloc::PIC_, {}, llvm::CodeGenOptLevel::Default));
 }
 
 llvm::Type* type_of(llvm::LLVMContext& context, DType dtype) {
@@ -60,7 +54,7 @@ llvm::Type* type_of(llvm::LLVMContext& context, DType dtype) {
 /// The functions in the order of TileTable's fields, null where there is none.
 class Functions {
  public:
-  Functions(llvm::Module& module, const Target& target) : module_(module), target_(target) {}
+  Functions(llvm::Module& module, const Processor& target) : module_(module), target_(target) {}
 
   std::vector<llvm::Constant*> emit() {
     for (DType dtype : TileTable::kinds) emit_tiles(type_of(module_.getContext(), dtype), size_of(dtype));
@@ -81,17 +75,20 @@ class Functions {
   }
 
  private:
-  bool has_pairs() const { return target_.name == "avx512"; }
-  unsigned lanes(std::int64_t bytes) const { return static_cast<unsigned>(target_.sizes.vector_bytes / bytes); }
+  bool has_pairs() const { return target_.has_pair_tiles; }
+  unsigned lanes(std::int64_t bytes) const { return static_cast<unsigned>(target_.tiles.vector_bytes / bytes); }
   Pack pack(int bytes, int vectors) const {
-    return {llvm::Type::getIntNTy(module_.getContext(), static_cast<unsigned>(bytes) * 8), vectors, lanes(bytes)};
+    return {.element = llvm::Type::getIntNTy(module_.getContext(), static_cast<unsigned>(bytes) * 8),
+            .vectors = vectors,
+            .lanes = lanes(bytes),
+            .has_masks = target_.has_masks};
   }
 
   void emit_tiles(llvm::Type* element, std::int64_t bytes, bool pairs = false, bool rounds = false) {
     for (int vectors = 1; vectors <= TileTable::widths; ++vectors)
       for (int rows = 1; rows <= TileTable::heights; ++rows) {
-        const bool exists = rows <= target_.sizes.rows[vectors - 1] && (!pairs || has_pairs());
-        const Tile wanted{element, rows, vectors, lanes(bytes), target_.sizes.fetches_packed_b, pairs, rounds};
+        const bool exists = rows <= target_.tiles.rows[vectors - 1] && (!pairs || has_pairs());
+        const Tile wanted{element, rows, vectors, lanes(bytes), target_.tiles.fetches_packed_b, pairs, rounds};
         llvm::Function* tile = exists ? emit_tile(module_, wanted, "tile") : nullptr;
         add(pairs && tile ? with(",+avx512bf16", tile) : tile);
       }
@@ -99,7 +96,7 @@ class Functions {
 
   void emit_wide_tiles(llvm::Type* element, std::int64_t bytes) {
     for (int rows = 1; rows <= TileSizes::few_rows; ++rows) {
-      const int vectors = static_cast<int>(target_.sizes.wide_vectors[rows - 1]);
+      const int vectors = static_cast<int>(target_.tiles.wide_vectors[rows - 1]);
       add(emit_tile(module_,
                     {.element = element, .rows = rows, .vectors = vectors, .lanes = lanes(bytes), .wide = true},
                     "wide"));
@@ -117,14 +114,14 @@ class Functions {
 
   /// Called only where isa.h finds these features.
   llvm::Function* with(const std::string& features, llvm::Function* function) const {
-    function->addFnAttr("target-features", target_.features + features);
+    function->addFnAttr("target-features", std::string(target_.tile_features) + features);
     return function;
   }
 
   void add(llvm::Function* function) {
     auto* pointer = llvm::PointerType::get(module_.getContext(), 0);
     if (function) {
-      function->setName("gradus_tiles_" + target_.name + "_" + std::to_string(table_.size()));
+      function->setName(std::string(target_.tile_table) + "_" + std::to_string(table_.size()));
       function->setLinkage(llvm::GlobalValue::ExternalLinkage);
       function->setVisibility(llvm::GlobalValue::HiddenVisibility);
     }
@@ -132,15 +129,15 @@ class Functions {
   }
 
   llvm::Module& module_;
-  const Target& target_;
+  const Processor& target_;
   std::vector<llvm::Constant*> table_;
 };
 
-void emit_functions(llvm::Module& module, const Target& target) {
+void emit_functions(llvm::Module& module, const Processor& target) {
   auto* pointer = llvm::PointerType::get(module.getContext(), 0);
   const std::vector<llvm::Constant*> table = Functions(module, target).emit();
   auto* type = llvm::ArrayType::get(pointer, table.size());
-  auto* global = llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal("gradus_tiles_" + target.name, type));
+  auto* global = llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal(target.tile_table, type));
   global->setConstant(true);
   global->setInitializer(llvm::ConstantArray::get(type, table));
   global->setVisibility(llvm::GlobalValue::HiddenVisibility);
@@ -175,10 +172,10 @@ void write_object(llvm::Module& module, llvm::TargetMachine& machine, const std:
   passes.run(module);
 }
 
-void write_tiles(const Target& target, const std::string& path) {
+void write_tiles(const Processor& target, const std::string& path) {
   auto machine = machine_for(target);
   llvm::LLVMContext context;
-  llvm::Module module("gradus_tiles_" + target.name, context);
+  llvm::Module module(target.tile_table, context);
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple().str());
   module.setPICLevel(llvm::PICLevel::BigPIC);
@@ -187,21 +184,22 @@ void write_tiles(const Target& target, const std::string& path) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("prefer-vector-width", "512");
     f.addFnAttr("min-legal-vector-width", "512");
-    if (!f.hasFnAttribute("target-features")) f.addFnAttr("target-features", target.features);
+    if (!f.hasFnAttribute("target-features")) f.addFnAttr("target-features", target.tile_features);
     f.addFnAttr(llvm::Attribute::NoUnwind);
   }
   std::string problem;
   llvm::raw_string_ostream out(problem);
   if (llvm::verifyModule(module, &out)) throw std::runtime_error("invalid IR: " + problem);
+  if (!target.has_masks) expand_masks(module);
   optimize(module, *machine);
   write_object(module, *machine, path);
 }
 
 int run(int count, char** arguments) {
   if (count == 3)
-    for (const Target& target : targets)
-      if (target.name == arguments[1]) return write_tiles(target, arguments[2]), 0;
-  llvm::errs() << "usage: gradus_emit_tiles avx2|avx512 FILE\n";
+    for (const Processor& target : processors)
+      if (std::string_view(target.name) == arguments[1]) return write_tiles(target, arguments[2]), 0;
+  llvm::errs() << "usage: gradus_emit_tiles avx2|avx512|neon FILE\n";
   return 2;
 }
 

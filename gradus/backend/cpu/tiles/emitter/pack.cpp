@@ -106,15 +106,24 @@ class PackEmitter {
  private:
   int64_t vector_bytes() const { return pack_.lanes * size_; }
 
+  /// part(full): once with masks, or, where these are dear, apart for whole widths.
+  template <class Part> void for_edge_or_all(V left, int64_t width, Part part) {
+    if (pack_.has_masks) return part(false);
+    branch(b_, b_.CreateICmpSGE(left, number(b_, width)), [&] { part(true); }, [&] { part(false); });
+  }
+
   void copy_row(V source, V target) {
     const int64_t width = int64_t{pack_.lanes} * pack_.vectors;
     V ahead = b_.CreateMul(source_row_, number(b_, rows_ahead));
     repeat(b_, columns_, width, {source, target}, [&](V left, std::vector<V> s) {
       prefetch(b_, at(b_, s[0], ahead), 1);
-      for (int v = 0; v < pack_.vectors; ++v) {
-        V mask = first_lanes(b_, b_.CreateSub(left, number(b_, int64_t{v} * pack_.lanes)), pack_.lanes);
-        store(b_, load(b_, vector_, at(b_, s[0], v * vector_bytes()), mask), at(b_, s[1], v * vector_bytes()));
-      }
+      for_edge_or_all(left, width, [&](bool full) {
+        for (int v = 0; v < pack_.vectors; ++v) {
+          V here = full ? nullptr : b_.CreateSub(left, number(b_, int64_t{v} * pack_.lanes));
+          V mask = full ? nullptr : first_lanes(b_, here, pack_.lanes);
+          store(b_, load(b_, vector_, at(b_, s[0], v * vector_bytes()), mask), at(b_, s[1], v * vector_bytes()));
+        }
+      });
       return std::vector<V>{at(b_, s[0], width * size_), at(b_, s[1], panel_)};
     });
   }
@@ -169,19 +178,23 @@ class PackEmitter {
       columns.push_back(b_.CreateMul(column, source_row_));
     }
     repeat(b_, rows_, pack_.lanes, {source, target}, [&](V rows_left, std::vector<V> s) {
-      V mask = first_lanes(b_, rows_left, pack_.lanes);
-      std::vector<V> square;
-      for (unsigned r = 0; r < pack_.lanes; ++r) {
-        square.push_back(load(b_, vector_, at(b_, s[0], columns[r]), mask));
-        prefetch(b_, at(b_, at(b_, s[0], columns[r]), next), 2);
-      }
-      transpose(b_, square);
-      V to = s[1];
-      for (unsigned r = 0; r < pack_.lanes; ++r) {
-        store(b_, square[r], to);
-        to = at(b_, to, target_row_);
-      }
-      return std::vector<V>{at(b_, s[0], vector_bytes()), to};
+      V after = pack_.has_masks ? nullptr : at(b_, s[1], b_.CreateMul(target_row_, number(b_, pack_.lanes)));
+      for_edge_or_all(rows_left, pack_.lanes, [&](bool full) {
+        V mask = full ? nullptr : first_lanes(b_, rows_left, pack_.lanes);
+        std::vector<V> square;
+        for (unsigned r = 0; r < pack_.lanes; ++r) {
+          square.push_back(load(b_, vector_, at(b_, s[0], columns[r]), mask));
+          prefetch(b_, at(b_, at(b_, s[0], columns[r]), next), 2);
+        }
+        transpose(b_, square);
+        V to = s[1];
+        for (unsigned r = 0; r < pack_.lanes; ++r) {
+          store(b_, square[r], to);
+          to = at(b_, to, target_row_);
+        }
+        if (pack_.has_masks) after = to;
+      });
+      return std::vector<V>{at(b_, s[0], vector_bytes()), after};
     });
   }
 

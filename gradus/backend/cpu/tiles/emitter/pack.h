@@ -10,6 +10,7 @@ struct Pack {
   int vectors;  // of a panel
   unsigned lanes;
   bool by_instruction = false;  // rounding: for processors with AVX512_BF16
+  bool has_masks = true;        // loads of some lanes cost no more than others
 };
 
 /// PackFunctions (table.h).
