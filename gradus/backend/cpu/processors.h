@@ -1,5 +1,5 @@
 /// The processors that Gradus makes code for, a row of a table each. All else asks a row for a property; nothing asks
-/// for a processor by its name. Decision 1220 has the reasons.
+/// for a processor by its name. Decision 472 has the reasons.
 #pragma once
 #include <cstdint>
 #include <span>
