@@ -4,6 +4,7 @@
 #include <iostream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
+#include "apps/gradus/facts_in_c.h"
 #include "apps/gradus/run_directory.h"
 #include "gradus/function/export_object.h"
 #include "gradus/onnx/model.h"
@@ -14,23 +15,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Delivers a step that takes arguments of these specs.
-using Deliver = std::function<void(TracedFunction& traced, const std::vector<Spec>& specs, const Body& body)>;
+/// Delivers a step that takes arguments of these specs: "train" or "predict".
+using Deliver = std::function<void(const std::string& title, TracedFunction& traced, const std::vector<Spec>& specs,
+                                   const Body& body)>;
+/// Called once all steps are delivered, while their models live.
+using Finish = std::function<void(const DataConfig& config, const DataFacts& facts)>;
 
 /// The exported model, for either command.
 struct ExportedModel {
   const fs::path& source;
-  bool train;
+  bool train, predict;
   std::optional<std::int64_t> batch_size;
   const std::optional<fs::path>& data_directory;
 };
 
 class Exporter {
  public:
-  Exporter(const auto& arguments, std::string command, Deliver deliver)
-      : of_{arguments.source, arguments.train, arguments.batch_size, arguments.data_directory},
+  Exporter(
+      const auto& arguments, std::string command, Deliver deliver, Finish finish = [](const auto&...) {})
+      : of_{arguments.source, arguments.train, arguments.predict || !arguments.train, arguments.batch_size,
+            arguments.data_directory},
         command_(std::move(command)),
-        deliver_(std::move(deliver)) {}
+        deliver_(std::move(deliver)),
+        finish_(std::move(finish)) {}
 
   void run() const {
     if (of_.source.extension() == ".onnx") onnx_model();
@@ -48,9 +55,17 @@ class Exporter {
     }
     return spec;
   }
-  void deliver(const std::vector<Spec>& specs, const Body& body) const {
+  void deliver(const std::string& title, const std::vector<Spec>& specs, const Body& body) const {
     TracedFunction traced({.name = command_}, nullptr, 0);
-    deliver_(traced, specs, body);
+    deliver_(title, traced, specs, body);
+  }
+  /// As the files of data have it, where that is known: the step itself prepares it.
+  static Spec raw(Spec input, const DataFacts& facts) {
+    input.dtype = facts.raw.value_or(input.dtype);
+    return input;
+  }
+  static Tensor prepared_by_step(const Tensor& x, const DataConfig& config, const DataFacts& facts) {
+    return facts.raw ? prepared(x, config) : x;
   }
 
   void onnx_model() const {
@@ -63,17 +78,20 @@ class Exporter {
       require(port.shape.has_value(), what, ": its rank is open, and what is exported is for known sizes");
       specs.push_back(with_rows({port.dtype, *port.shape}, of_.batch_size.value_or(1), what));
     }
-    deliver(specs, [&](In in) { return Called{model(in), nullptr}; });
+    deliver("predict", specs, [&](In in) { return Called{model(in), nullptr}; });
+    finish_({}, {});
   }
 
-  void prediction(const Sequential& model, const Spec& input, std::int64_t rows) const {
-    deliver({with_rows(input, rows, command_ + ": the input")},
-            [&](In in) { return Called{{model(in[0], inference)}, nullptr}; });
+  void prediction(const Sequential& model, const Spec& input, const DataConfig& config, const DataFacts& facts) const {
+    const std::int64_t rows = of_.batch_size.value_or(1);
+    deliver("predict", {with_rows(raw(input, facts), rows, command_ + ": the input")},
+            [&](In in) { return Called{{model(prepared_by_step(in[0], config, facts), inference)}, nullptr}; });
   }
 
   /// The step of the loop that docs show: forward, loss, penalties, backward, update. A batch has x, y, and weights if
   /// the configuration gives any.
-  void training_step(Experiment& experiment, std::int64_t rows) const {
+  void training_step(Experiment& experiment, const TrainConfig& config, const DataFacts& facts) const {
+    const std::int64_t rows = of_.batch_size.value_or(config.batch_size);
     std::vector<Spec> specs;
     std::visit(
         [&](const auto& batches) {
@@ -85,10 +103,11 @@ class Exporter {
         experiment.train);
     require<DataError>(!specs.empty(), command_, ": there is no batch to train on");
     for (Spec& spec : specs) spec.shape.set(0, rows);
-    deliver(specs, [&](In in) {
+    specs[0] = raw(specs[0], facts);
+    deliver("train", specs, [&](In in) {
       const ModeScope mode(CallMode::training);
       GradientTape tape;
-      const Tensor scores = experiment.model(in[0], training);
+      const Tensor scores = experiment.model(prepared_by_step(in[0], config.data, facts), training);
       Loss loss = in.size() > 2 ? experiment.loss(in[1], scores, in[2]) : experiment.loss(in[1], scores);
       for (const Tensor& penalty : experiment.model.losses()) loss = loss + penalty;
       experiment.optimizer.apply_gradients(tape.gradient(loss, experiment.model.trainable_variables()));
@@ -111,25 +130,27 @@ class Exporter {
     const bool is_run = fs::is_directory(of_.source, none);
     TrainConfig config = read_config(is_run ? of_.source / "config.toml" : of_.source);
     if (of_.data_directory) config.data.directory = *of_.data_directory;
-    const std::int64_t rows = of_.batch_size.value_or(of_.train ? config.batch_size : 1);
     if (!of_.train && is_run) {
       const DataFacts facts = read_facts(of_.source / "data.json");
       Sequential model = make_model(config, static_cast<std::int64_t>(facts.classes.size()), facts);
       model.build(facts.input);
       load_safetensors(of_.source / "weights.safetensors", model);
-      return prediction(model, facts.input, rows);
+      prediction(model, facts.input, config.data, facts);
+      return finish_(config.data, facts);
     }
     const Data data = is_run ? load_data(config.data, of_.source) : load_data(config.data);
     Experiment experiment = make_experiment(config, data);
     if (is_run && of_.train) go_on(experiment);
     else if (is_run) load_safetensors(of_.source / "weights.safetensors", experiment.model);
-    if (of_.train) training_step(experiment, rows);
-    else prediction(experiment.model, data.input, rows);
+    if (of_.train) training_step(experiment, config, data.facts);
+    if (of_.predict) prediction(experiment.model, data.input, config.data, data.facts);
+    finish_(config.data, data.facts);
   }
 
   const ExportedModel of_;
   const std::string command_;
   const Deliver deliver_;
+  const Finish finish_;
 };
 
 }  // namespace
@@ -139,21 +160,33 @@ int compile_object(const CompileArguments& arguments) {
     (void)object_function_name(arguments.stem);
   } catch (const InvalidArgument& error) { throw ConfigError(error.what()); }
   ObjectFiles files;
-  Exporter(arguments, "compile", [&](TracedFunction& traced, const std::vector<Spec>& specs, const Body& body) {
+  std::vector<std::string> titles;
+  TracedSteps steps;
+  const auto deliver = [&](const std::string& title, TracedFunction& traced, const std::vector<Spec>& specs,
+                           const Body& body) {
+    titles.push_back(title);
+    steps.push_back(traced.trace_step(specs, {}, body));
+  };
+  const auto finish = [&](const DataConfig& config, const DataFacts& facts) {
+    if (titles.size() == 1) titles = {std::string()};  // it has the name of the stem
     const ObjectOptions options{.instruction_set = arguments.instruction_set,
                                 .target = arguments.target,
-                                .weights = arguments.weights.value_or(fs::path())};
-    files = traced.export_object(arguments.stem, specs, options, {}, body);
-  }).run();
+                                .weights = arguments.weights.value_or(fs::path()),
+                                .declarations = facts_in_c(arguments.stem.filename().string(), config, facts)};
+    files = write_object_files(arguments.stem, titles, steps, options);
+  };
+  Exporter(arguments, "compile", deliver, finish).run();
   std::cout << files.object.string() << '\n' << files.header.string() << '\n';
   if (!files.weights.empty()) std::cout << files.weights.string() << '\n';
   return ok;
 }
 
 int export_text(const ExportArguments& arguments) {
-  Exporter(arguments, "export", [&](TracedFunction& traced, const std::vector<Spec>& specs, const Body& body) {
-    write_stablehlo(arguments.stablehlo, traced.stablehlo(specs, {}, body));
-  }).run();
+  Exporter(arguments, "export",
+           [&](const std::string&, TracedFunction& traced, const std::vector<Spec>& specs, const Body& body) {
+             write_stablehlo(arguments.stablehlo, traced.stablehlo(specs, {}, body));
+           })
+      .run();
   std::cout << arguments.stablehlo.string() << '\n';
   return ok;
 }

@@ -194,6 +194,7 @@ Data load(const DataConfig& config, DataFacts facts) {
   require<DataError>(train == test, "training examples are ", train[0], " and ", train[1], ", test examples ", test[0],
                      " and ", test[1], "; they must agree");
   facts.of_classes = train[1].dtype == i32;
+  facts.raw = train[0].dtype;
   require<DataError>(!facts.of_classes || train[1].shape.rank() == 0, "the labels are ", train[1],
                      "; expected one class for each example");
   Spec input{train[0].dtype == i32 ? i32 : f32, train[0].shape};
@@ -291,9 +292,20 @@ std::string to_json(const DataFacts& facts) {
                       {"columns", each(facts.columns, as_utf8)},
                       {"categories", each(facts.categories, as_utf8)},
                       {"of_classes", facts.of_classes}};
+  if (facts.raw) json["dtype"] = name_of(*facts.raw);
   if (facts.checksum) json["checksum"] = to_json_value(*facts.checksum);
   return json.dump(2) + '\n';
 }
+
+namespace {
+
+DType dtype_of_facts(const std::string& name, const std::filesystem::path& file) {
+  for (const DType t : all_dtypes)
+    if (name_of(t) == name) return t;
+  throw DataError(text(file.string(), ": there is no dtype `", name, "`"));
+}
+
+}  // namespace
 
 DataFacts read_facts(const std::filesystem::path& file) {
   try {
@@ -308,6 +320,7 @@ DataFacts read_facts(const std::filesystem::path& file) {
     facts.columns = each(json.at("columns").get<Words>(), from_utf8);
     facts.categories = each(json.at("categories").get<WordsByName>(), from_utf8);
     json.at("of_classes").get_to(facts.of_classes);
+    if (json.contains("dtype")) facts.raw = dtype_of_facts(json["dtype"].get<std::string>(), file);
     if (json.contains("checksum")) facts.checksum = checksum_from(json["checksum"]);
     return facts;
   } catch (const nlohmann::json::exception& error) {

@@ -28,7 +28,8 @@ struct DataFacts {
   std::vector<std::string> columns = {};                            // the features of a table
   std::map<std::string, std::vector<std::string>> categories = {};  // the words of its columns
   bool of_classes = true;                                           // classes are predicted; else numbers
-  std::optional<DataChecksum> checksum = {};                        // of the data; runs of long ago have none
+  std::optional<DType> raw = {};              // of features as their files have them; runs of long ago do not say
+  std::optional<DataChecksum> checksum = {};  // of the data; runs of long ago have none
 };
 std::string to_json(const DataFacts& facts);
 /// DataError if the file is not as to_json wrote it.

@@ -53,10 +53,13 @@ CLI::App* add_predict(CLI::App& app, PredictArguments& a) {
 }
 
 /// The options of both `compile` and `export`.
-void add_exported(CLI::App& command, auto& a) {
+void add_exported(CLI::App& command, auto& a, bool takes_both) {
   command.add_option("source", a.source, "Configuration, run directory or ONNX model")->required();
   CLI::Option* train = command.add_flag("--train", a.train, "The training step");
-  command.add_flag("--predict", a.predict, "Predictions (the default)")->excludes(train);
+  CLI::Option* predict = command.add_flag("--predict", a.predict, "Predictions (the default)");
+  if (takes_both)
+    predict->description("Predictions (the default); with --train both, with one state: STEM_train, STEM_predict");
+  else predict->excludes(train);
   command.add_option("--batch-size", a.batch_size, "Rows of the arguments (the configuration's; of predictions 1)")
       ->check(size_range);
   command.add_option("--data-dir", a.data_directory, "Directory of the data")->envname("GRADUS_DATA_DIR");
@@ -65,7 +68,7 @@ void add_exported(CLI::App& command, auto& a) {
 CLI::App* add_compile(CLI::App& app, CompileArguments& a) {
   CLI::App* command =
       app.add_subcommand("compile", "Write a model as an object file and a C header, for programs without Gradus");
-  add_exported(*command, a);
+  add_exported(*command, a, true);
   command->add_option("-o,--output", a.stem, "STEM of STEM.o and STEM.h; its last part names the functions")
       ->required();
   command->add_option("--target", a.target, "Machines that run it, as `gradus devices` lists them (default: this one)");
@@ -77,7 +80,7 @@ CLI::App* add_compile(CLI::App& app, CompileArguments& a) {
 
 CLI::App* add_export(CLI::App& app, ExportArguments& a) {
   CLI::App* command = app.add_subcommand("export", "Write a model as text of StableHLO, for compilers of accelerators");
-  add_exported(*command, a);
+  add_exported(*command, a, false);
   command->add_option("--stablehlo", a.stablehlo, "The file")->required();
   return command;
 }

@@ -17,31 +17,41 @@ struct ObjectField {
   bool is_constant = false;  // a captured tensor, which no step writes
 };
 
-/// A step that becomes an object file. All sizes are known, and the graph names no device.
+/// A step of an object file. All sizes are known, and the graph names no device.
 struct ObjectStep {
   /// The binding of an input or output of the graph.
   struct Input {
     enum class Kind { argument, field, key, constant } kind = Kind::constant;
-    std::size_t index = 0;  // of arguments, of fields
+    std::size_t index = 0;  // of arguments, of the fields of all
     Ref<Buffer> constant = {};
   };
   struct Result {
     int output = 0;
     Spec spec;
   };
-  std::string name;  // of the function in C
+  std::string name;   // of the function in C
+  std::string title;  // among several: its own part of the name, which opens its failures
   Graph graph;
   std::vector<std::string> disable = {};  // passes, as in CompileOptions
   std::int64_t max_bytes = 0;             // budget for temporaries
   std::vector<Input> inputs;
   std::vector<Spec> arguments;
-  std::vector<ObjectField> fields;
   std::vector<std::pair<std::size_t, int>> assigned;  // fields, and the outputs that they take
   std::vector<Result> results;
+
+  bool draws() const;  // random numbers
+};
+
+/// Steps that become one object file, and have one state.
+struct ObjectSteps {
+  std::string name;               // of the state, of NAME_init and NAME_supported
+  std::vector<ObjectStep> steps;  // at least one
+  std::vector<ObjectField> fields;
   std::uint64_t random_state = 0;
   std::string instruction_set = {};  // as in ObjectOptions (function/object_files.h)
   std::string target = {};           // likewise
   std::string weights_file = {};     // if it has a name, it holds the initial values in place of the object
+  std::string declarations = {};     // in C, for the end of the header
 };
 
 struct ObjectText {
@@ -50,7 +60,7 @@ struct ObjectText {
 };
 
 /// InvalidArgument that names the op, if something of the graph cannot come along. Unavailable without binutils.
-ObjectText make_object(const ObjectStep& step);
+ObjectText make_object(const ObjectSteps& all);
 
 /// A kind of machine that object files can be made for.
 struct ObjectTarget {

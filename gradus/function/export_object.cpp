@@ -18,86 +18,115 @@ constexpr std::int64_t most_captured = std::int64_t{64} << 20;  // bytes of one 
 /// A prefix of letters makes any name free.
 std::string suggested_for(const std::string& name) { return "step_" + name.substr(name.find_first_not_of('_')); }
 
-class StepOfSegment {
+/// The steps of one object, and their state: the Variables that any of them reads or assigns, by age.
+class StepsOfDrafts {
  public:
-  StepOfSegment(const Segment& segment, Graph graph, const std::string& title, bool has_weights_file)
-      : segment_(segment), title_(title), has_weights_file_(has_weights_file) {
-    step_.graph = without_devices(std::move(graph), title, "export_object");
-    for (std::size_t i = 0; i < segment.cells.size(); ++i) order_.push_back(i);
-    std::ranges::sort(order_, {}, [&](std::size_t i) { return segment.cells[i].cell->id; });
-    fields_.resize(order_.size());
-    for (std::size_t k = 0; k < order_.size(); ++k) {
-      VariableCell& cell = *segment.cells[order_[k]].cell;
-      fields_[order_[k]] = k;
-      step_.fields.push_back({cell.name, plain(cell.spec), resident(cell.read())});
+  StepsOfDrafts(const TracedSteps& traced, bool has_weights_file) : has_weights_file_(has_weights_file) {
+    std::map<std::uint64_t, VariableCell*> by_age;
+    for (const auto& step : traced)
+      for (const UsedCell& used : step->segment->cells) by_age.emplace(used.cell->id, used.cell);
+    for (const auto& [id, cell] : by_age) {
+      fields_[cell] = all_.fields.size();
+      all_.fields.push_back({cell->name, plain(cell->spec), resident(cell->read())});
     }
-    for (const Source& source : segment.sources) step_.inputs.push_back(input_of(source));
-    for (const Segment::Assignment& a : segment.assignments)
-      step_.assigned.emplace_back(fields_[a.cell], static_cast<int>(a.output));
-    for (const Segment::Result& result : segment.results)
-      if (result.output >= 0) step_.results.push_back({result.output, plain(result.spec)});
+    for (const auto& step : traced) add(*step);
   }
-  ObjectStep take() { return std::move(step_); }
+  ObjectSteps take() { return std::move(all_); }
 
  private:
   static Spec plain(Spec spec) {
     spec.device = {};
     return spec;
   }
-  ObjectStep::Input input_of(const Source& source) {
+
+  void add(const TracedStep& traced) {
+    const Segment& segment = *traced.segment;
+    ObjectStep step;
+    step.graph = without_devices(Graph(traced.graph), traced.title, "export_object");
+    step.arguments = traced.arguments;
+    step.disable = traced.options.disable;
+    step.max_bytes = static_cast<std::int64_t>(traced.options.max_bytes);
+    for (const Source& source : segment.sources) step.inputs.push_back(input_of(traced, source));
+    for (const Segment::Assignment& a : segment.assignments)
+      step.assigned.emplace_back(fields_.at(segment.cells[a.cell].cell), static_cast<int>(a.output));
+    for (const Segment::Result& result : segment.results)
+      if (result.output >= 0) step.results.push_back({result.output, plain(result.spec)});
+    all_.steps.push_back(std::move(step));
+  }
+
+  ObjectStep::Input input_of(const TracedStep& traced, const Source& source) {
     using Kind = ObjectStep::Input::Kind;
     const auto index = static_cast<std::size_t>(source.index);
     switch (source.kind) {
       case Source::Kind::argument: return {.kind = Kind::argument, .index = index};
-      case Source::Kind::cell: return {.kind = Kind::field, .index = fields_[index]};
+      case Source::Kind::cell: return {.kind = Kind::field, .index = fields_.at(traced.segment->cells[index].cell)};
       case Source::Kind::call_key: return {.kind = Kind::key};
       default: break;
     }
-    const Tensor& capture = segment_.captures[index];
+    const Tensor& capture = traced.segment->captures[index];
     if (has_weights_file_ && bytes_of(capture.spec()) > least_in_file) return field_of(capture);
     require<ResourceExhausted>(
-        bytes_of(capture.spec()) <= most_captured, title_, ": export_object: a captured tensor ", described(capture),
-        ": an object file takes ", most_captured,
+        bytes_of(capture.spec()) <= most_captured, traced.title, ": export_object: a captured tensor ",
+        described(*traced.segment, capture), ": an object file takes ", most_captured,
         " bytes at most of each: let weights go to a file of their own ({.weights = FILE}, gradus compile "
         "--weights FILE), hold it in a Variable, or give it as an argument");
     return {.kind = Kind::constant, .constant = resident(capture)};
   }
 
   /// Its spec, its bytes, and its readers.
-  std::string described(const Tensor& capture) const {
-    for (const auto& [number, what] : segment_.large_captures)
+  static std::string described(const Segment& segment, const Tensor& capture) {
+    for (const auto& [number, what] : segment.large_captures)
       if (number == capture.node()->sequence) return what;
     return text(capture.spec());
   }
 
   /// A part of the state, once for each tensor.
   ObjectStep::Input field_of(const Tensor& capture) {
-    const auto [place, is_new] = captured_.try_emplace(capture.node().get(), step_.fields.size());
+    const auto [place, is_new] = captured_.try_emplace(capture.node().get(), all_.fields.size());
     if (is_new)
-      step_.fields.push_back({.name = text("captured_", captured_.size() - 1),
-                              .spec = plain(capture.spec()),
-                              .now = resident(capture),
-                              .is_constant = true});
+      all_.fields.push_back({.name = text("captured_", captured_.size() - 1),
+                             .spec = plain(capture.spec()),
+                             .now = resident(capture),
+                             .is_constant = true});
     return {.kind = ObjectStep::Input::Kind::field, .index = place->second};
   }
 
-  const Segment& segment_;
-  const std::string& title_;
   const bool has_weights_file_;
+  std::map<const VariableCell*, std::size_t> fields_;
   std::map<const Node*, std::size_t> captured_;  // their fields
-  ObjectStep step_;
-  std::vector<std::size_t> order_, fields_;  // cells by age; of each cell its field
+  ObjectSteps all_;
 };
+
+bool is_of_c(const std::string& name) {
+  const auto is_right = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && std::ranges::all_of(name, is_right);
+}
+
+/// The names of the functions of several steps. What else an object declares behind its stem cannot be one.
+void check_step_names(const std::filesystem::path& stem, const std::vector<std::string>& names) {
+  constexpr std::string_view taken[] = {"state", "init", "supported", "weights_bytes", "numeric_contract"};
+  require(!names.empty(), "export_objects: no step is given: give each a name, such as {{\"train\", step}, ",
+          "{\"predict\", predict}}");
+  const std::string first = stem.filename().string();
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const std::string shown = printable(names[k], true);
+    require(is_of_c(names[k]), "export_objects: `", shown, "` ends the name of a function in C, ", first, "_", shown,
+            ", so it has to be of letters, digits and _");
+    require(std::ranges::find(taken, names[k]) == std::end(taken), "export_objects: ", first, "_", shown,
+            " is what every object declares already: choose another name for this step");
+    require(std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(k), names[k]) ==
+                names.begin() + static_cast<std::ptrdiff_t>(k),
+            "export_objects: two steps have the name `", shown, "`");
+  }
+}
 
 }  // namespace
 
 std::string object_function_name(const std::filesystem::path& stem) {
   std::string name = stem.filename().string();
-  const auto is_right = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  require(!name.empty() && std::ranges::all_of(name, is_right) && !(name.front() >= '0' && name.front() <= '9'),
-          "export_object: the stem ", stem.string(),
+  require(is_of_c(name) && !(name.front() >= '0' && name.front() <= '9'), "export_object: the stem ", stem.string(),
           " names the functions of the object, so its last part has to be a ",
           "name in C, of letters, digits and _, such as train_step");
   require(!is_function_of_c(name), "export_object: the stem ", stem.string(),
@@ -123,21 +152,28 @@ void detail::refuse_specs(std::string_view what, std::size_t given, const std::v
                              "function an input_signature"));
 }
 
-ObjectFiles write_object_files(const FunctionOptions& function, const std::string& title,
-                               const std::filesystem::path& stem, const std::vector<Spec>& arguments,
-                               const ObjectOptions& options, Draft draft) {
-  const std::string name = object_function_name(stem);
+std::shared_ptr<const TracedStep> traced_step(const FunctionOptions& function, const std::string& title,
+                                              const std::vector<Spec>& arguments, Draft draft) {
   auto [segment, graph] = std::move(draft).take_leaf(title, "export_object");
-  ObjectStep step = StepOfSegment(*segment, std::move(graph), title, !options.weights.empty()).take();
-  step.name = name;
-  step.arguments = arguments;
-  step.disable = function.disable;
-  step.max_bytes = static_cast<std::int64_t>(function.max_bytes);
-  step.random_state = random_state();
-  step.instruction_set = options.instruction_set;
-  step.target = options.target;
-  step.weights_file = options.weights.filename().string();
-  const ObjectText made = make_object(step);
+  return std::make_shared<const TracedStep>(
+      TracedStep{function, title, arguments, std::move(segment), std::move(graph)});
+}
+
+ObjectFiles write_object_files(const std::filesystem::path& stem, const std::vector<std::string>& names,
+                               const TracedSteps& traced, const ObjectOptions& options) {
+  const std::string name = object_function_name(stem);
+  ObjectSteps all = StepsOfDrafts(traced, !options.weights.empty()).take();
+  all.name = name;
+  for (std::size_t k = 0; k < all.steps.size(); ++k) {
+    all.steps[k].title = names[k];
+    all.steps[k].name = names[k].empty() ? name : text(name, "_", names[k]);
+  }
+  all.random_state = random_state();
+  all.instruction_set = options.instruction_set;
+  all.target = options.target;
+  all.weights_file = options.weights.filename().string();
+  all.declarations = options.declarations;
+  const ObjectText made = make_object(all);
   const ObjectFiles files{stem.string() + ".o", stem.string() + ".h", options.weights};
   PendingFile object("export_object", files.object, made.object), header("export_object", files.header, made.header);
   std::optional<PendingFile> weights;
@@ -146,6 +182,17 @@ ObjectFiles write_object_files(const FunctionOptions& function, const std::strin
   header.put_in_place();
   if (weights) weights->put_in_place();
   return files;
+}
+
+ObjectFiles export_objects(const std::filesystem::path& stem, const std::vector<ExportedStep>& steps,
+                           const ObjectOptions& options) {
+  std::vector<std::string> names;
+  for (const ExportedStep& step : steps) names.push_back(step.name());
+  (void)object_function_name(stem);
+  check_step_names(stem, names);
+  TracedSteps traced;
+  for (const ExportedStep& step : steps) traced.push_back(step.trace());
+  return write_object_files(stem, names, traced, options);
 }
 
 }  // namespace gradus

@@ -10,9 +10,27 @@ namespace gradus {
 /// that neither C, C++ nor their libraries have.
 std::string object_function_name(const std::filesystem::path& stem);
 
-/// The one program of a function, for `arguments`. Both files are written, or none.
-ObjectFiles write_object_files(const FunctionOptions& function, const std::string& title,
-                               const std::filesystem::path& stem, const std::vector<Spec>& arguments,
-                               const ObjectOptions& options, Draft draft);
+namespace detail::inline rooms {
+
+/// The one program of a function, for `arguments`.
+struct TracedStep {
+  FunctionOptions options;
+  std::string title;
+  std::vector<Spec> arguments;
+  std::shared_ptr<const Segment> segment;
+  Graph graph;
+};
+
+}  // namespace detail::inline rooms
+
+using TracedSteps = std::vector<std::shared_ptr<const TracedStep>>;
+
+std::shared_ptr<const TracedStep> traced_step(const FunctionOptions& function, const std::string& title,
+                                              const std::vector<Spec>& arguments, Draft draft);
+
+/// `names`: what follows the stem in the names of their functions; of one step it may be nothing. All files are
+/// written, or none.
+ObjectFiles write_object_files(const std::filesystem::path& stem, const std::vector<std::string>& names,
+                               const TracedSteps& traced, const ObjectOptions& options);
 
 }  // namespace gradus

@@ -102,6 +102,9 @@ template <class F> class Function {
   ObjectFiles export_object(const std::filesystem::path& stem, std::vector<Spec> specs = {},
                             ObjectOptions options = {}) const;
 
+  /// For export_objects, which has several steps in one object.
+  std::shared_ptr<const detail::TracedStep> trace_step(const std::vector<Spec>& specs) const;
+
   /// The step for arguments of these specs as text for accelerators: StableHLO, which compilers of XLA take. Variables
   /// and the random state, which it reads and assigns, are further arguments and results; comments at its head name
   /// them. The same step gives the same text. Errors as export_object's; Unavailable for an op that has no such form,
@@ -215,6 +218,30 @@ ObjectFiles Function<F>::export_object(const std::filesystem::path& stem, std::v
     return core().traced.export_object(stem, given, options, {}, body);
   });
 }
+
+template <class F>
+std::shared_ptr<const detail::TracedStep> Function<F>::trace_step(const std::vector<Spec>& specs) const {
+  return with_body("export_objects", specs, [&](const detail::Body& body, const std::vector<Spec>& given) {
+    return core().traced.trace_step(given, {}, body);
+  });
+}
+
+/// A step of export_objects: what follows the stem in the name of its function, and specs of its arguments, which may
+/// be left out where input_signature fixes all sizes.
+class ExportedStep {
+ public:
+  template <class F>
+  ExportedStep(std::string name, const Function<F>& step, std::vector<Spec> specs = {})
+      : name_(std::move(name)), trace_([step, specs = std::move(specs)] { return step.trace_step(specs); }) {}
+
+  // For the rooms of the library.
+  const std::string& name() const { return name_; }
+  std::shared_ptr<const detail::TracedStep> trace() const { return trace_(); }
+
+ private:
+  std::string name_;
+  std::function<std::shared_ptr<const detail::TracedStep>()> trace_;
+};
 
 template <class F> std::string Function<F>::stablehlo(std::vector<Spec> specs) const {
   return with_body("stablehlo", std::move(specs), [&](const detail::Body& body, const std::vector<Spec>& given) {

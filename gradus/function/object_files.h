@@ -3,6 +3,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <vector>
 #include "gradus/function/variable.h"
 
 namespace gradus {
@@ -27,7 +28,20 @@ struct ObjectOptions {
   /// NAME_init then: the program reads the file, of NAME_weights_bytes bytes, to where its state begins. So captured
   /// tensors may have any size, and another file of the same step gives other weights.
   std::filesystem::path weights = {};
+  /// Declarations and comments in C that the header ends with, such as the names of columns.
+  std::string declarations = {};
 };
+
+class ExportedStep;
+
+/// Writes several steps as one object file with one state, a header, and a weights file if options ask for it: a
+/// program trains and predicts with the same weights. The step named `train` is the function STEM_train, and STEM_init,
+/// STEM_supported and struct STEM_state are those of all. As Function::export_object else, whose errors it has.
+/// InvalidArgument also for names that are no part of a name in C, twice the same, or what an object declares itself.
+///
+///   export_objects("net", {{"train", step, {{f32, {64, 16}}, {i32, {64}}}}, {"predict", predict, {{f32, {1, 16}}}}});
+ObjectFiles export_objects(const std::filesystem::path& stem, const std::vector<ExportedStep>& steps,
+                           const ObjectOptions& options = {});
 
 /// Assigns the state of an exported step that a program has written, the bytes of its struct, to the variables of these
 /// names, and continues its random numbers. `header`: that of the step. In a new process, first build the model and the

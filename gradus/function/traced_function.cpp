@@ -291,8 +291,14 @@ auto TracedFunction::with_draft(const char* what, std::vector<Spec> arguments, c
 ObjectFiles TracedFunction::export_object(const std::filesystem::path& stem, std::vector<Spec> arguments,
                                           const ObjectOptions& options, const StaticArguments& statics,
                                           const Body& body) {
+  (void)object_function_name(stem);
+  return write_object_files(stem, {std::string()}, {trace_step(std::move(arguments), statics, body)}, options);
+}
+
+std::shared_ptr<const TracedStep> TracedFunction::trace_step(std::vector<Spec> arguments,
+                                                             const StaticArguments& statics, const Body& body) {
   return with_draft("export_object", std::move(arguments), statics, body, [&](Draft draft, const auto& specs) {
-    return write_object_files(state_->setup.options, state_->setup.title, stem, specs, options, std::move(draft));
+    return traced_step(state_->setup.options, state_->setup.title, specs, std::move(draft));
   });
 }
 

@@ -60,6 +60,8 @@ struct Called {
 /// The call of a user's function on given tensors.
 using Body = std::function<Called(In arguments)>;
 
+struct TracedStep;
+
 class TracedFunction {
  public:
   /// `closure` and `closure_bytes`: where the callable lies.
@@ -69,7 +71,10 @@ class TracedFunction {
   /// `body` is called if the signature is new, or if the call happens inside another trace or under a tape: then it is
   /// traced along.
   Called call(In arguments, const StaticArguments& statics, const Body& body);
-  /// `arguments`: of all of them, Tensors, which `body` takes.
+  /// The step for an object file; `arguments`: of all of them, Tensors, which `body` takes.
+  std::shared_ptr<const TracedStep> trace_step(std::vector<Spec> arguments, const StaticArguments& statics,
+                                               const Body& body);
+  /// An object file of this step alone.
   ObjectFiles export_object(const std::filesystem::path& stem, std::vector<Spec> arguments,
                             const ObjectOptions& options, const StaticArguments& statics, const Body& body);
   /// The text of Function::stablehlo, for such arguments.

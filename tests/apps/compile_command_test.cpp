@@ -68,9 +68,9 @@ TEST_F(CompileCommand, AConfigurationGivesPredictionsAndATrainingStep) {
       compiled({.source = root_ / "config.toml", .stem = root_ / "learn", .train = true, .data_directory = root_}), ok)
       << errors_;
   const LoadedObject learn = loaded("learn");
-  std::vector<float> x(16 * 8 * 8);
+  std::vector<std::uint8_t> x(16 * 8 * 8);  // as the files have them
   std::vector<std::int32_t> y(16);
-  for (std::size_t k = 0; k < x.size(); ++k) x[k] = static_cast<float>(k / 16 % 4 == k / 64 % 4);
+  for (std::size_t k = 0; k < x.size(); ++k) x[k] = k / 16 % 4 == k / 64 % 4 ? 255 : 0;
   for (std::size_t k = 0; k < y.size(); ++k) y[k] = static_cast<std::int32_t>(k % 4);
   const float first = learn.step(x.data(), y.data());
   float last = first;
@@ -106,10 +106,11 @@ TEST_F(CompileCommand, ARunPredicts) {
   const auto expect_predictions = [&](const CompileArguments& arguments, std::int64_t rows) {
     ASSERT_EQ(compiled(arguments), ok) << errors_;
     const LoadedObject net({root_ / "net.o", root_ / "net.h", arguments.weights.value_or(std::filesystem::path())});
-    const Tensor x = random::normal({rows, 8, 8}, {.seed = 1});
+    const Tensor pixels = cast(random::integers({rows, 8, 8}, {.high = 256, .seed = 1}), u8);
     std::vector<float> scores(static_cast<std::size_t>(4 * rows));
-    net.run(x.span<float>().data(), scores.data());
-    EXPECT_EQ(scores, model(x, inference).to_vector<float>());
+    net.run(pixels.span<std::uint8_t>().data(), scores.data());
+    const auto predict = function([&](Tensor x) { return model(prepared(x, config.data), inference); });
+    EXPECT_EQ(scores, predict(pixels).to_vector<float>());
   };
   expect_predictions(plain, 1);
   CompileArguments rows = plain;
@@ -154,19 +155,120 @@ TEST_F(CompileCommand, TheStepOfARunGoesOnFromItsCheckpoint) {
   const TrainConfig config = read_config(root_ / "run" / "config.toml");
   Experiment here = make_experiment(config, load_data(config.data, root_ / "run"));
   ASSERT_TRUE(Checkpoints({.directory = root_ / "run" / "checkpoints"}, here.model, here.optimizer).restore());
-  std::vector<float> pixels(16 * 8 * 8, 0.25f);
+  std::vector<std::uint8_t> pixels(16 * 8 * 8, 77);
   std::vector<std::int32_t> labels(16, 3);
-  const Tensor x = from_values(pixels, {16, 8, 8}), y = from_values(labels, {16});
-  for (int step = 0; step < 3; ++step) {
+  const Tensor images = from_values(pixels, {16, 8, 8}), y = from_values(labels, {16});
+  const auto step_here = function([&](Tensor x) {
     GradientTape tape;
-    const Loss loss = here.loss(y, here.model(x, training));
+    const Loss loss = here.loss(y, here.model(prepared(x, config.data), training));
     here.optimizer.apply_gradients(tape.gradient(loss, here.model.trainable_variables()));
-    EXPECT_EQ(learn.step(pixels.data(), labels.data()), loss.value().item()) << "step " << step;
-  }
+    return loss;
+  });
+  for (int step = 0; step < 3; ++step)
+    EXPECT_EQ(learn.step(pixels.data(), labels.data()), step_here(images).item()) << "step " << step;
 
   std::filesystem::remove_all(root_ / "run" / "checkpoints");
   ASSERT_EQ(compiled({.source = root_ / "run", .stem = root_ / "anew", .train = true}), ok) << errors_;
   expect_error("the optimizer of the step starts from the beginning");
+}
+
+TEST_F(CompileCommand, ARunTrainsAndPredictsInOneObject) {
+  const Threads one(1);
+  write_images_and_config();
+  ASSERT_EQ(compiled({.source = root_ / "config.toml", .stem = root_ / "net", .train = true, .predict = true}), ok)
+      << errors_;
+  const LoadedObject net = loaded("net");
+  const auto learn = net.function<float (*)(void*, const std::uint8_t*, const std::int32_t*)>("_train");
+  const auto predict = net.function<void (*)(void*, const std::uint8_t*, float*)>("_predict");
+  std::vector<std::uint8_t> x(16 * 8 * 8);
+  std::vector<std::int32_t> y(16);
+  for (std::size_t k = 0; k < x.size(); ++k) x[k] = k / 16 % 4 == k / 64 % 4 ? 255 : 0;
+  for (std::size_t k = 0; k < y.size(); ++k) y[k] = static_cast<std::int32_t>(k % 4);
+  for (int k = 0; k < 200; ++k) learn(net.state(), x.data(), y.data());
+  for (std::size_t row = 0; row < 4; ++row) {
+    float scores[4];
+    predict(net.state(), x.data() + row * 64, scores);
+    EXPECT_EQ(std::max_element(scores, scores + 4) - scores, y[row]);
+  }
+}
+
+/// A program in C that knows the header alone: it finds columns and words by their names, and says the classes that
+/// `gradus predict` says.
+TEST_F(CompileCommand, TheHeaderOfATableSaysItsColumnsAndWords) {
+  std::string table = "shop,width,height,kind\n", asked = "height,width,shop\n";
+  const std::string shops[] = {"\"north, east\"",
+                               "south?"
+                               "?(",
+                               "sm\xC3\xA5land"};
+  for (int i = 0; i < 200; ++i) {
+    const int width = 1000 + (i * 7) % 100;
+    table += text(shops[i % 3], ',', width, ',', i % 9, ',', width < 1050 ? "slim" : "wide", '\n');
+    if (i < 20) asked += text(i % 9, ',', width, ',', shops[i % 3], '\n');
+  }
+  write("data.csv", table);
+  write("asked.csv", asked);
+  for (const std::string encoding : {"integer", "one_hot", "embedding"}) {
+    SCOPED_TRACE(encoding);
+    write("config.toml", text("[data]\nkind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"kind\"\n",
+                              "categories = [\"kind\", \"shop\"]\nmissing_value = 4\ncategory_encoding = \"", encoding,
+                              "\"\n[[layers]]\ntype = \"normalization\"\n[[layers]]\ntype = \"dense\"\nunits = 8\n",
+                              "activation = \"relu\"\n[[layers]]\ntype = \"scores\"\n[optimizer]\ntype = \"adam\"\n",
+                              "learning_rate = 0.01\n[train]\nepochs = 5\nbatch_size = 16\n"));
+    std::filesystem::remove_all(root_ / "run");
+    ASSERT_EQ(
+        status_of([&] { return train({.config = root_ / "config.toml", .output = root_ / "run", .quiet = true}); }), ok)
+        << errors_;
+    ASSERT_EQ(compiled({.source = root_ / "run", .stem = root_ / "net"}), ok) << errors_;
+    ASSERT_EQ(status_of([&] { return predict_examples({.run = root_ / "run", .input = root_ / "asked.csv"}); }), ok)
+        << errors_;
+    std::string expected;
+    std::istringstream lines(output_);
+    std::string line;
+    std::getline(lines, line);
+    while (std::getline(lines, line)) expected += line.substr(line.find(',') + 1, 4) + '\n';
+    std::string rows;
+    for (int i = 0; i < 20; ++i)
+      rows += text("  {", i % 9, ", ", 1000 + (i * 7) % 100, ", \"",
+                   i % 3 == 0   ? "north, east"
+                   : i % 3 == 1 ? "south?\" \"?("
+                                : "sm\\303\\245\" \"land",
+                   "\"},\n");
+    write("ask.c", text(R"(#include <stdio.h>
+#include <string.h>
+)",
+                        "#include \"", "net", ".h\"", R"(
+static struct net_state state;
+static const struct { float height, width; const char* shop; } rows[] = {
+)",
+                        rows, R"(};
+static int place(const char* const* names, int count, const char* name) {
+  for (int i = 0; i < count; ++i)
+    if (strcmp(names[i], name) == 0) return i;
+  return -1;
+}
+int main(void) {
+  const int shop = place(net_columns, net_column_count, "shop");
+  net_init(&state);
+  for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+    float x[net_column_count], scores[2];
+    x[place(net_columns, net_column_count, "height")] = rows[i].height;
+    x[place(net_columns, net_column_count, "width")] = rows[i].width;
+    x[shop] = (float)place(net_words_0, 3, rows[i].shop);
+    net(&state, x, scores);
+    puts(net_classes[scores[1] > scores[0]]);
+  }
+  return 0;
+}
+)"));
+    const std::string built = (root_ / "ask").string();
+    ASSERT_EQ(std::system(text("cc -std=c99 -Wall -Wextra -pedantic -Werror -I ", root_.string(), " ", built, ".c ",
+                               (root_ / "net.o").string(), " -o ", built)
+                              .c_str()),
+              0)
+        << contents("net.h");
+    ASSERT_EQ(std::system(text(built, " > ", built, ".txt").c_str()), 0);
+    EXPECT_EQ(contents("ask.txt"), expected);
+  }
 }
 
 }  // namespace

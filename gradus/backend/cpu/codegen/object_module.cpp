@@ -25,7 +25,7 @@ class ModuleWriter {
       constant(image)->setName(name);
       known_[image.get()]->setLinkage(GlobalValue::ExternalLinkage);
     }
-    write_step();
+    for (const ObjectModule::Step& step : made_.steps) write_step(step);
     if (made_.init) write_init();
     write_supported();
     return object_for(*module_, isa);
@@ -41,24 +41,25 @@ class ModuleWriter {
     return f;
   }
 
-  void write_step() {
-    Type* const returned = made_.returns == Returns::f32   ? Type::getFloatTy(context_)
-                           : made_.returns == Returns::f64 ? Type::getDoubleTy(context_)
-                                                           : Type::getVoidTy(context_);
-    const auto parameters = static_cast<std::size_t>(1 + made_.pointers);
-    Function* const f = define(made_.name, returned, std::vector<Type*>(parameters, pointer_));
-    const bool returns = made_.returns != Returns::nothing;
+  void write_step(const ObjectModule::Step& step) {
+    Type* const returned = step.returns == Returns::f32   ? Type::getFloatTy(context_)
+                           : step.returns == Returns::f64 ? Type::getDoubleTy(context_)
+                                                          : Type::getVoidTy(context_);
+    const auto parameters = static_cast<std::size_t>(1 + step.pointers);
+    Function* const f = define(step.name, returned, std::vector<Type*>(parameters, pointer_));
+    const bool returns = step.returns != Returns::nothing;
     AllocaInst* const result = builder_.CreateAlloca(ArrayType::get(builder_.getInt8Ty(), behind));
     result->setAlignment(Align(64));
     llvm::Value* const arguments =
-        builder_.CreateAlloca(pointer_, builder_.getInt64(static_cast<std::uint64_t>(made_.pointers) + 1));
+        builder_.CreateAlloca(pointer_, builder_.getInt64(static_cast<std::uint64_t>(step.pointers) + 1));
     std::vector<llvm::Value*> passed;
-    for (unsigned i = 0; i < static_cast<unsigned>(made_.pointers); ++i) passed.push_back(f->getArg(i + 1));
+    for (unsigned i = 0; i < static_cast<unsigned>(step.pointers); ++i) passed.push_back(f->getArg(i + 1));
     passed.push_back(result);
     for (std::size_t i = 0; i < passed.size(); ++i)
       builder_.CreateStore(passed[i], builder_.CreateConstInBoundsGEP1_64(pointer_, arguments, i));
-    Function* const run = declare("gradus_object_run", number_, {pointer_, pointer_, pointer_});
-    llvm::Value* const failed = builder_.CreateCall(run, {constant(made_.step), f->getArg(0), arguments});
+    Function* run = module_->getFunction("gradus_object_run");
+    if (run == nullptr) run = declare("gradus_object_run", number_, {pointer_, pointer_, pointer_});
+    llvm::Value* const failed = builder_.CreateCall(run, {constant(step.step), f->getArg(0), arguments});
     if (!returns) {
       builder_.CreateRetVoid();
       return;

@@ -13,10 +13,15 @@ namespace gradus::cpu_backend {
 enum class Returns { nothing, f32, f64 };
 
 struct ObjectModule {
-  std::string name;
-  int pointers = 0;  // parameters behind the state
-  Returns returns = Returns::nothing;
-  std::shared_ptr<const DataImage> step, init;
+  struct Step {
+    std::string name;  // of its function
+    int pointers = 0;  // parameters behind the state
+    Returns returns = Returns::nothing;
+    std::shared_ptr<const DataImage> step = {};
+  };
+  std::string name;  // of NAME_init, NAME_supported
+  std::vector<Step> steps;
+  std::shared_ptr<const DataImage> init;
   std::map<std::string, std::shared_ptr<const DataImage>> named;  // that kernels know by these names
   std::function<std::string(KernelFunction)> symbol_of;
 };

@@ -17,30 +17,17 @@ namespace {
 
 using namespace attention;
 
-constexpr std::int64_t enough_keys = 512;  // as columns of one row they have met every tile
-
-/// Notes their tiles, too.
-std::int64_t scratch_of_products(const Call& c) {
-  std::size_t most = 0;
-  if (!c.is_narrow()) cpu_backend::note_transpose(c.dtype);
+/// Visits the products of a call, but for blocks that are like others.
+template <class Visit> void for_each_product(const Call& c, const Visit& visit) {
   if (c.has_few_queries()) {
     for (std::int64_t q = 0; q < c.queries; ++q) {
       const std::int64_t seen = c.keys_before(q + 1);
-      for (const Product& p : {c.scores_in_place(seen), c.values_in_place(seen)}) {
-        most = std::max(most, cpu_backend::scratch_bytes(p));
-        cpu_backend::note_tiles(p);
-      }
+      visit(c.scores_in_place(seen)), visit(c.values_in_place(seen));
     }
-    // A mask says only when it is read how many keys a query sees.
-    for (std::int64_t seen = 1; c.mask >= 0 && seen <= std::min(c.keys, enough_keys); ++seen)
-      for (const Product& p : {c.scores_in_place(seen), c.values_in_place(seen)}) cpu_backend::note_tiles(p);
-    return round_up(static_cast<std::int64_t>(most), 64);
+    return;
   }
   const auto consider = [&](const Parts& parts) {
-    for (const Part& part : parts) {
-      most = std::max(most, cpu_backend::scratch_bytes(part.product));
-      cpu_backend::note_tiles(part.product);
-    }
+    for (const Part& part : parts) visit(part.product);
   };
   for (std::int64_t number = 0; number < c.blocks(); ++number) {
     const Block block = c.block(c.first_query(number), c.queries);
@@ -53,7 +40,24 @@ std::int64_t scratch_of_products(const Call& c) {
     consider(c.of_keys(block, c.value_width, c.heads * c.value_width));
     if (!c.causal && number > 0 && number + 2 < c.blocks()) number = c.blocks() - 2;  // those between are alike
   }
+}
+
+std::int64_t scratch_of_products(const Call& c) {
+  std::size_t most = 0;
+  for_each_product(c, [&](const Product& p) { most = std::max(most, cpu_backend::scratch_bytes(p)); });
   return round_up(static_cast<std::int64_t>(most), 64);
+}
+
+cpu_backend::TileSet tiles_for(const Call& c) {
+  constexpr std::int64_t enough_keys = 64;  // columns of one row, which have met the tiles of one vector and of two
+  cpu_backend::TileSet all;
+  if (!c.is_narrow()) all |= cpu_backend::tiles_for_transpose(c.dtype);
+  for_each_product(c, [&](const Product& p) { all |= cpu_backend::tiles_for(p); });
+  if (c.mask < 0 || !c.has_few_queries()) return all;
+  // A mask says only when it is read how many keys a query sees.
+  for (std::int64_t seen = 1; seen <= std::min(c.keys, enough_keys); ++seen)
+    for (const Product& p : {c.scores_in_place(seen), c.values_in_place(seen)}) all |= cpu_backend::tiles_for(p);
+  return all;
 }
 
 template <class T> class Worker {
@@ -298,6 +302,7 @@ BoundThunk bound_to(const Graph& graph, int value, Symbols symbols, Call call, s
                          : call.dtype == f32    ? Worker<float>::scratch_bytes(call)
                          : call.dtype == f64    ? Worker<double>::scratch_bytes(call)
                                                 : NarrowWorker::scratch_bytes(call);
+  bound.tiles = tiles_for(call);
   bound.data = std::make_shared<const Call>(std::move(call));
   bound.image = image_of<Call>;
   return bound;

@@ -199,8 +199,8 @@ void choose_blocks(Gathered& g) {
   g.units = std::ssize(g.blocks) * g.groups;
 }
 
-/// The scratch for the products of all blocks.
-std::int64_t product_scratch(const Gathered& g) {
+/// The scratch for the products of all blocks, whose tiles are added to a set.
+std::int64_t product_scratch(const Gathered& g, cpu_backend::TileSet& tiles) {
   std::size_t most = 0;
   for (const Phase& phase : g.phases)
     for (std::size_t tap = 0; tap < phase.taps.size();) {
@@ -210,7 +210,7 @@ std::int64_t product_scratch(const Gathered& g) {
         if (rows > 0) {
           const Product p = g.product(rows, k, false);
           most = std::max(most, cpu_backend::scratch_bytes(p));
-          cpu_backend::note_tiles(p);
+          tiles |= cpu_backend::tiles_for(p);
         }
       tap = run.last;
     }
@@ -347,7 +347,7 @@ BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, const Way
     choose_blocks(*g);
     g->packed_bytes = g->rows_at_once * g->pitch() + 64;
     g->sums_bytes = g->direct ? 0 : divide_up(g->rows_at_once * g->columns * size_of(call.dtype), 64) * 64 + 64;
-    bound.worker_scratch = g->packed_bytes + g->sums_bytes + product_scratch(*g);
+    bound.worker_scratch = g->packed_bytes + g->sums_bytes + product_scratch(*g, bound.tiles);
     bound.extent = g->units + (g->covers ? 0 : call.examples);
   }
   bound.run = run_packed_convolution;
@@ -560,7 +560,7 @@ BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbol
         for (std::int64_t k : {w->windows_at_once, w->all_windows() % w->windows_at_once}) {
           const Product p = w->product(rows, columns, k, false);
           most = std::max(most, cpu_backend::scratch_bytes(p));
-          cpu_backend::note_tiles(p);
+          bound.tiles |= cpu_backend::tiles_for(p);
         }
     bound.worker_scratch = w->packed_bytes() + static_cast<std::int64_t>(most);
   }

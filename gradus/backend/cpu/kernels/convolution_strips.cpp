@@ -83,16 +83,18 @@ bool find_runs(InStrips& s) {
   return true;
 }
 
-/// Of add_phase: a line of each block.
-void note_tiles_of(const InStrips& s) {
+/// Those of add_phase: a line of each block.
+cpu_backend::TileSet tiles_for(const InStrips& s) {
+  cpu_backend::TileSet all;
   const std::int64_t last = s.columns % s.width;
-  if (s.packs) cpu_backend::note_packed_panels(s.dtype, s.width);
+  if (s.packs) all |= cpu_backend::tiles_for_panels(s.dtype, s.width);
   for (const Phase& phase : s.phases)
     for (std::int64_t begin = 0; begin < phase.count[2]; begin += s.at_once[2]) {
       const std::int64_t targets = std::min(s.at_once[2], phase.count[2] - begin);
-      if (s.columns >= s.width) cpu_backend::note_strip_tiles(s.dtype, targets, s.width);
-      cpu_backend::note_strip_tiles(s.dtype, targets, last);
+      if (s.columns >= s.width) all |= cpu_backend::tiles_for_strips(s.dtype, targets, s.width);
+      all |= cpu_backend::tiles_for_strips(s.dtype, targets, last);
     }
+  return all;
 }
 
 StripTiles tiles_of(const InStrips& s, std::size_t phase) {
@@ -200,10 +202,10 @@ std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const Grouped
   s->packs = s->columns > s->width && s->taps_rows() * s->columns * size > weights_bytes;
   s->panel_bytes = s->taps_rows() * s->width * size + 64;
   if (!find_runs(*s)) return {};
-  note_tiles_of(*s);
   BoundThunk bound{.extent = s->units(), .cut = s->packs ? Cut::nowhere : Cut::anywhere};
   bound.bytes = call.bytes();
   bound.flops = call.flops();
+  bound.tiles = tiles_for(*s);
   bound.worker_scratch = s->packed_bytes() + (s->image.copies ? s->image_size() : 0);
   bound.data = std::shared_ptr<const ConvolutionCall>(std::move(s));
   bound.image = image_of<InStrips>;

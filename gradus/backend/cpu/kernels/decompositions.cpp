@@ -34,7 +34,7 @@ BoundThunk bind_each(const Graph& graph, int value, Symbols symbols, const Libra
   const std::int64_t count = matrices_in(shape);
   const std::int64_t result = count == 0 ? 0 : made.size() / count;
   BoundThunk bound{.extent = result == 0 ? 0 : count};
-  if (bound.extent > 0) cpu_backend::note_tiles_of_any_size(v.spec.dtype);
+  if (bound.extent > 0) bound.tiles = cpu_backend::tiles_for_any_size(v.spec.dtype);
   bound.bytes = count * (size.m * size.n + result) * size_of(v.spec.dtype);
   bound.flops = work * count * size.m * size.n * size.least();
   const RoomBytes room = bound.extent == 0 ? RoomBytes() : (v.spec.dtype == f64 ? room_f64 : room_f32)(size, wanted);

@@ -136,7 +136,7 @@ BoundThunk bound_for(const Graph& graph, int value, const cpu_backend::Product& 
     bound.bytes += graph[operand].spec.shape.evaluated(symbols).size() * size_of(p.dtype);
   bound.flops = 2 * results * p.k;
   bound.worker_scratch = static_cast<std::int64_t>(cpu_backend::scratch_bytes(p));
-  cpu_backend::note_tiles(p);
+  bound.tiles = cpu_backend::tiles_for(p);
   return bound;
 }
 

@@ -15,7 +15,7 @@ BoundThunk factors::bind_call(Call call, std::int64_t count, const Operations& o
   const RoomBytes room = (call.dtype == f64 ? room_f64 : room_f32)(call.sizes);
   const std::int64_t n = call.sizes.n, elements = count * (n * n + 2 * n * call.sizes.columns);
   BoundThunk bound{.extent = call.result == 0 ? 0 : count};
-  if (bound.extent > 0) cpu_backend::note_tiles_of_any_size(call.dtype);
+  if (bound.extent > 0) bound.tiles = cpu_backend::tiles_for_any_size(call.dtype);
   bound.bytes = elements * size_of(call.dtype);
   // Small ones take longer than their operations.
   bound.flops = call.sizes.is_block()

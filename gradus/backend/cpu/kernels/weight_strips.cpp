@@ -65,13 +65,15 @@ bool find_rows(WeightStrips& w, const Phase& phase) {
   return w.rows >= least_rows;
 }
 
-/// Of add_part.
-void note_tiles_of(const WeightStrips& w) {
+/// Those of add_part.
+cpu_backend::TileSet tiles_for(const WeightStrips& w) {
+  cpu_backend::TileSet all;
   for (std::int64_t part = 0; part < w.parts; ++part) {
     const std::int64_t rows = (part + 1) * w.rows / w.parts - part * w.rows / w.parts;
-    if (w.columns >= w.width) cpu_backend::note_strip_tiles(w.dtype, rows, w.width);
-    cpu_backend::note_strip_tiles(w.dtype, rows, w.columns % w.width);
+    if (w.columns >= w.width) all |= cpu_backend::tiles_for_strips(w.dtype, rows, w.width);
+    all |= cpu_backend::tiles_for_strips(w.dtype, rows, w.columns % w.width);
   }
+  return all;
 }
 
 class WeightSums {
@@ -179,10 +181,10 @@ std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call) {
   const std::int64_t panels = divide_up(w->columns, w->width);
   if (call.groups * std::ssize(w->rows_at) * w->parts < enough_units) w->column_blocks = panels;
   w->panels = divide_up(panels, w->column_blocks);
-  note_tiles_of(*w);
   BoundThunk bound{.extent = call.groups * w->units_of_group(), .cut = Cut::nowhere};
   bound.bytes = call.bytes();
   bound.flops = call.flops();
+  bound.tiles = tiles_for(*w);
   bound.worker_scratch = w->runs_bytes();
   if (w->image.copies)
     bound.worker_scratch += w->examples_at_once * w->image.elements(w->at_once) * size_of(call.dtype);

@@ -127,13 +127,13 @@ BoundThunk winograd::bind_tiles(const ConvolutionCall& call, const Tiling& tilin
   const std::int64_t fair = divide_up(t->tiles() * call.groups, enough_units);
   t->blocks = divide_up(t->tiles(), std::min(tiles_at_once, round_up(fair, 14)));
   t->at_once = divide_up(t->tiles(), t->blocks);
+  BoundThunk bound{.extent = call.groups * inner};
   for (const std::int64_t rows : {t->at_once, t->tiles() / t->blocks}) {
     const Product p = t->products(rows);
     t->product_bytes = std::max(t->product_bytes, static_cast<std::int64_t>(scratch_bytes(p)));
-    note_tiles(p);
+    bound.tiles |= tiles_for(p);
   }
   const std::int64_t all_places = call.groups * places, weights_size = inner * columns;
-  BoundThunk bound{.extent = call.groups * inner};
   bound.bytes = call.groups * (9 + places) * weights_size * size_of(f32);
   bound.flops = 2 * all_places * weights_size;
   bound.second = {.extent = call.groups * t->blocks,

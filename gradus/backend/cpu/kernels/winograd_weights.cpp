@@ -160,6 +160,7 @@ BoundThunk winograd::bind_tiles(const KernelConvolutionCall& call, const Tiling&
   w->inner = call.element_channels / call.groups;
   w->columns = call.window_channels / call.groups;
   choose_blocks(*w);
+  BoundThunk bound{.extent = w->is_shared() ? w->units_of_group() : call.groups};
   std::size_t product_bytes = 0;
   for (const std::int64_t channels : {w->most_channels(), w->inner / w->parts})
     for (std::int64_t chunk = 0; chunk < w->chunks; ++chunk)
@@ -167,9 +168,8 @@ BoundThunk winograd::bind_tiles(const KernelConvolutionCall& call, const Tiling&
         for (const std::int64_t rows : {1, 2, 3, 4}) {
           const Product p = w->products(4 * rows, channels, last, false);
           product_bytes = std::max(product_bytes, scratch_bytes(p));
-          note_tiles(p);
+          bound.tiles |= tiles_for(p);
         }
-  BoundThunk bound{.extent = w->is_shared() ? w->units_of_group() : call.groups};
   bound.bytes = call.bytes();
   const std::int64_t weights = w->inner * w->columns, transformed = 2 * (w->inner + w->parts * w->columns);
   const std::int64_t of_sums = call.groups * places * (w->chunks + 1) * weights;

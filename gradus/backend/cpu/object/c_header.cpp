@@ -43,62 +43,71 @@ std::string for_comment(std::string_view line) {
 
 std::string parameter_name(std::size_t k) { return k < 2 ? std::string(1, "xy"[k]) : "input_" + std::to_string(k); }
 
-std::string signature(const HeaderText& h) {
+std::string signature(const HeaderText& h, const ObjectStep& step) {
   using cpu_backend::Returns;
-  std::string all = h.returns == Returns::f32 ? "float " : h.returns == Returns::f64 ? "double " : "void ";
-  all += text(h.step.name, "(struct ", h.step.name, "_state* state");
-  for (std::size_t k = 0; k < h.step.arguments.size(); ++k) {
-    const Spec& spec = h.step.arguments[k];
+  const Returns returns = returns_of(step);
+  std::string all = returns == Returns::f32 ? "float " : returns == Returns::f64 ? "double " : "void ";
+  all += text(step.name, "(struct ", h.all.name, "_state* state");
+  for (std::size_t k = 0; k < step.arguments.size(); ++k) {
+    const Spec& spec = step.arguments[k];
     all += text(", const ", c_type(spec.dtype), " ", parameter_name(k), "[", sizes(spec.shape), "]");
   }
-  for (std::size_t k = h.returns == Returns::nothing ? 0 : 1; k < h.step.results.size(); ++k) {
-    const Spec& spec = h.step.results[k].spec;
+  for (std::size_t k = returns == Returns::nothing ? 0 : 1; k < step.results.size(); ++k) {
+    const Spec& spec = step.results[k].spec;
     all += text(", ", c_type(spec.dtype), " result_", k, "[", sizes(spec.shape), "]");
   }
   return all + ")";
 }
 
+/// A declaration for each step.
+std::string functions_of(const HeaderText& h) {
+  std::string all;
+  for (const ObjectStep& step : h.all.steps)
+    all += text("/* One run", step.title.empty() ? "" : " of ", step.title, ". */\n", signature(h, step), ";\n");
+  return all;
+}
+
 std::string struct_of(const HeaderText& h) {
-  std::string all = text("struct ", h.step.name, "_state {\n");
+  std::string all = text("struct ", h.all.name, "_state {\n");
   std::vector<std::string> used;
   std::int64_t end = 0;
   int paddings = 0;
   const auto pad_to = [&](std::int64_t offset) {
     if (offset > end) all += text("  unsigned char padding_", paddings++, "[", offset - end, "];\n");
   };
-  for (std::size_t k = 0; k < h.step.fields.size(); ++k) {
-    const ObjectField& field = h.step.fields[k];
-    pad_to(h.offsets[k]);
+  for (std::size_t k = 0; k < h.all.fields.size(); ++k) {
+    const ObjectField& field = h.all.fields[k];
+    pad_to(h.places.fields[k]);
     const std::string name = identifier_of(field.name, used);
     const bool is_scalar = field.spec.shape.rank() == 0;
     const std::string_view note = note_on(field.spec.dtype);
     all += text("  ", c_type(field.spec.dtype), " ", name, is_scalar ? "" : text("[", sizes(field.spec.shape), "]"),
                 ";", note.empty() ? "" : text("  /* ", note, " */"), "\n");
-    end = h.offsets[k] + bytes_of(field.spec);
+    end = h.places.fields[k] + bytes_of(field.spec);
   }
-  if (h.random_state >= 0) {
-    pad_to(h.random_state);
+  if (h.places.random_state >= 0) {
+    pad_to(h.places.random_state);
     all += "  uint64_t random_state;\n";
-    end = h.random_state + 8;
+    end = h.places.random_state + 8;
   }
-  pad_to(h.failure);
+  pad_to(h.places.failure);
   all += "  int64_t failure, failure_index, failure_value; /* 0, or which check the last call has failed; below */\n";
-  end = h.failure + 24;
-  pad_to(h.workspace);
+  end = h.places.failure + 24;
+  pad_to(h.places.workspace);
   return all + text("  unsigned char workspace[", h.workspace_bytes, "];\n};\n");
 }
 
 /// Read by state_layout().
 std::string layout_of(const HeaderText& h) {
   std::string all = text("/* Layout of the state, for load_object_state of Gradus: bytes ", h.bytes, "\n");
-  for (std::size_t k = 0; k < h.step.fields.size(); ++k) {
-    if (h.step.fields[k].is_constant) continue;
-    const Spec& spec = h.step.fields[k].spec;
-    all += text("   field ", h.offsets[k], " ", spec.dtype, " ", spec.shape.rank());
+  for (std::size_t k = 0; k < h.all.fields.size(); ++k) {
+    if (h.all.fields[k].is_constant) continue;
+    const Spec& spec = h.all.fields[k].spec;
+    all += text("   field ", h.places.fields[k], " ", spec.dtype, " ", spec.shape.rank());
     for (const std::int64_t d : spec.shape) all += text(" ", d);
-    all += text(" ", for_comment(h.step.fields[k].name), "\n");
+    all += text(" ", for_comment(h.all.fields[k].name), "\n");
   }
-  if (h.random_state >= 0) all += text("   random_state ", h.random_state, "\n");
+  if (h.places.random_state >= 0) all += text("   random_state ", h.places.random_state, "\n");
   return all + "*/\n";
 }
 
@@ -111,12 +120,13 @@ std::string failures_of(const HeaderText& h) {
 
 /// How a state gets its first values.
 std::string beginning_of(const HeaderText& h) {
-  const std::string& name = h.step.name;
-  if (h.step.weights_file.empty())
+  const std::string& name = h.all.name;
+  if (h.all.weights_file.empty())
     return text("/* Writes the values of when it was compiled. */\nvoid ", name, "_init(struct ", name,
                 "_state* state);\n");
-  return text("/* The first values of a state are in a file of so many bytes, ", for_comment(h.step.weights_file),
-              ": fread them to where it\n   begins. */\nenum { ", name, "_weights_bytes = ", h.workspace, " };\n");
+  return text("/* The first values of a state are in a file of so many bytes, ", for_comment(h.all.weights_file),
+              ": fread them to where it\n   begins. */\nenum { ", name, "_weights_bytes = ", h.places.workspace,
+              " };\n");
 }
 
 std::string guard_of(const std::string& name) {
@@ -141,19 +151,20 @@ std::string identifier_of(const std::string& name, std::vector<std::string>& use
 }
 
 std::string to_c(const HeaderText& h) {
-  const std::string& name = h.step.name;
+  const std::string& name = h.all.name;
   const std::string guard = guard_of(name);
   return text(
-      "/* ", name, ": a step that was compiled by Gradus, for ", h.instruction_set,
-      ". It allocates nothing, starts no thread, and needs\n   memcpy, memset and memmove alone. One state is ",
+      "/* ", name, h.all.steps.size() == 1 ? ": a step that was" : ": steps with one state that were",
+      " compiled by Gradus, for ", h.instruction_set,
+      ". The code allocates nothing, starts no\n   thread, and needs memcpy, memset and memmove alone. One state is ",
       "used by one thread at a time. */\n#ifndef ", guard, "\n#define ", guard,
       "\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
       "/* Where it begins is free; calls are fastest where that is a multiple of 64. */\n", struct_of(h), "\n",
       beginning_of(h), "/* The version of Gradus's numeric contract whose bits results have. */\nenum { ", name,
       "_numeric_contract = ", numeric_contract, " };\n",
       "/* 1 if this processor has the instructions that the code needs, else 0: then nothing else may be called. ",
-      "*/\nint ", name, "_supported(void);\n/* One run. */\n", signature(h), ";\n\n", failures_of(h), layout_of(h),
-      "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+      "*/\nint ", name, "_supported(void);\n", functions_of(h), "\n", failures_of(h), layout_of(h),
+      h.all.declarations.empty() ? "" : "\n", h.all.declarations, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
 }  // namespace gradus::object

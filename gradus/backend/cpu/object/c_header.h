@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 #include <vector>
-#include "gradus/backend/cpu/codegen/object_module.h"
+#include "gradus/backend/cpu/object/step_maker.h"
 #include "gradus/backend/object.h"
 
 namespace gradus::object {
@@ -11,10 +11,9 @@ namespace gradus::object {
 std::string identifier_of(const std::string& name, std::vector<std::string>& used);
 
 struct HeaderText {
-  const ObjectStep& step;
-  cpu_backend::Returns returns = cpu_backend::Returns::nothing;
-  std::vector<std::int64_t> offsets;  // of the fields
-  std::int64_t random_state = -1, failure = 0, workspace = 0, workspace_bytes = 0, bytes = 0;
+  const ObjectSteps& all;
+  const StatePlaces& places;
+  std::int64_t workspace_bytes = 0, bytes = 0;
   std::vector<std::string> failures;  // the messages of failures 1, 2, ...
   std::string instruction_set;
 };

@@ -10,18 +10,12 @@
 namespace gradus::cpu_backend {
 namespace {
 
-thread_local UsedTiles* gatherer = nullptr;
-
 constexpr std::size_t pointer_bytes = sizeof(void*);
 constexpr std::size_t of_pairs = 0;  // among the sizes of elements: 4 bytes
 
-/// The notes of one product or strip.
+/// The entries of one product or strip.
 class Notes {
  public:
-  explicit Notes(UsedTiles& to) : to_(to) {}
-  ~Notes() { to_.add(set_); }
-  Notes(const Notes&) = delete;
-
   /// Tiles of some kind; widths: that they have one, that they have two vectors.
   void tile(std::size_t kind, std::size_t wide, std::int64_t rows) {
     add(offsetof(TileTable, tiles), (kind * TileTable::widths + wide) * TileTable::heights + at(rows - 1));
@@ -35,6 +29,7 @@ class Notes {
   void round(bool by_instruction) {
     add(by_instruction ? offsetof(TileTable, round_pairs) : offsetof(TileTable, round), 0);
   }
+  const TileSet& all() const { return set_; }
 
  private:
   void pack(std::size_t first, std::size_t size, std::int64_t vectors) {
@@ -42,7 +37,6 @@ class Notes {
   }
   void add(std::size_t first_byte, std::size_t number) { set_.set(first_byte / pointer_bytes + number); }
 
-  UsedTiles& to_;
   TileSet set_;
 };
 
@@ -90,48 +84,48 @@ const TileSizes& sizes_now() { return processor().tiles; }
 
 }  // namespace
 
-UsedTiles::UsedTiles() : outer_(gatherer) { gatherer = this; }
-UsedTiles::~UsedTiles() { gatherer = outer_; }
-
-void note_tiles(const Product& product) {
-  if (gatherer == nullptr) return;
+TileSet tiles_for(const Product& product) {
   const Plan plan(product);
-  if (plan.units() == 0 || plan.form == Form::amx) return;  // objects have no AMX
-  Notes notes(*gatherer);
+  Notes notes;
+  if (plan.units() == 0 || plan.form == Form::amx) return notes.all();  // objects have no AMX
   note_rows(notes, plan, plan.rows(0));
   note_rows(notes, plan, plan.rows(plan.row_panels - 1));
   note_packing(notes, plan);
+  return notes.all();
 }
 
-void note_tiles_of_any_size(DType dtype) {
-  if (gatherer == nullptr) return;
-  Notes notes(*gatherer);
+TileSet tiles_for_any_size(DType dtype) {
+  Notes notes;
   const std::size_t kind = at(TileTable::kind_of(dtype)), size = at(size_of(dtype)) / 8;
   for (const std::size_t wide : {std::size_t{0}, std::size_t{1}})
     for (std::int64_t rows = 1; rows <= sizes_now().rows[wide]; ++rows) notes.tile(kind, wide, rows);
   for (std::int64_t rows = 1; rows <= TileSizes::few_rows; ++rows) notes.wide_tile(kind, rows);
   for (const std::int64_t vectors : {std::int64_t{1}, std::int64_t{2}})
     notes.copy(size, vectors), notes.transpose(size, vectors);
+  return notes.all();
 }
 
-void note_strip_tiles(DType dtype, std::int64_t rows, std::int64_t columns) {
-  if (gatherer == nullptr || rows <= 0 || columns <= 0) return;
-  Notes notes(*gatherer);
+TileSet tiles_for_strips(DType dtype, std::int64_t rows, std::int64_t columns) {
+  Notes notes;
+  if (rows <= 0 || columns <= 0) return notes.all();
   const std::int64_t lanes = sizes_now().vector_bytes / size_of(dtype);
   const std::size_t wide = columns > lanes ? 1 : 0;
   const std::int64_t panels = divide_up(rows, sizes_now().rows[wide]), height = rows / panels;
   notes.tile(at(TileTable::kind_of(dtype)), wide, height);
   if (rows % panels > 0) notes.tile(at(TileTable::kind_of(dtype)), wide, height + 1);
+  return notes.all();
 }
 
-void note_packed_panels(DType dtype, std::int64_t width) {
-  if (gatherer == nullptr) return;
-  Notes(*gatherer).copy(at(size_of(dtype)) / 8, width * size_of(dtype) / sizes_now().vector_bytes);
+TileSet tiles_for_panels(DType dtype, std::int64_t width) {
+  Notes notes;
+  notes.copy(at(size_of(dtype)) / 8, width * size_of(dtype) / sizes_now().vector_bytes);
+  return notes.all();
 }
 
-void note_transpose(DType dtype) {
-  if (gatherer == nullptr) return;
-  Notes(*gatherer).transpose(at(size_of(dtype)) / 8, 2);
+TileSet tiles_for_transpose(DType dtype) {
+  Notes notes;
+  notes.transpose(at(size_of(dtype)) / 8, 2);
+  return notes.all();
 }
 
 }  // namespace gradus::cpu_backend

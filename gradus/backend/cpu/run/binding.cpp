@@ -77,6 +77,7 @@ class Binder {
            extent(thunk.flops), extent(thunk.worker_scratch), extent(thunk.shared_scratch), thunk.failure};
     if (b.together) choose_together(b);
     bound_->data.push_back(b.data);
+    bound_->tiles |= b.tiles;
     bound_->images.push_back(thunk.is_second ? bound_->images.back() : b.image);
     const std::string_view subject = b.fails_as.empty() ? std::string_view(thunk.label) : b.fails_as;
     bound_->failures.push_back(b.failure.empty() ? std::string() : text(subject, ": ", b.failure));

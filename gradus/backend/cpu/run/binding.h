@@ -60,6 +60,7 @@ struct Binding {
   std::vector<std::int64_t> dimensions;
   std::vector<std::shared_ptr<const void>> data;        // kept alive
   std::vector<DataImage (*)(const void* data)> images;  // per thunk: of its data; null: of generated code, or none
+  cpu_backend::TileSet tiles;                           // of all thunks, and of the programs within
   std::vector<std::string> failures;                    // per thunk
   std::vector<std::int64_t> moved, flops;               // per thunk: bytes, operations
   std::vector<Job> jobs;

@@ -85,6 +85,7 @@ void note_programs(BoundThunk& thunk, std::initializer_list<const NestedProgram*
     if (!*program) continue;
     thunk.team = std::max(thunk.team, program->team());
     thunk.may_fail = thunk.may_fail || program->may_fail();
+    thunk.tiles |= program->binding().tiles;
     thunk.nested_ns = std::max(thunk.nested_ns, program->cost_ns() * static_cast<double>(times));
     thunk.nested_meetings = std::max(thunk.nested_meetings, program->meetings() * times);
   }

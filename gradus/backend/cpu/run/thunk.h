@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "gradus/backend/cpu/tiles/used_tiles.h"
 #include "gradus/base/rooms.h"
 #include "gradus/compiler/loops.h"
 
@@ -106,6 +107,8 @@ struct BoundThunk {
   struct Second {
     std::int64_t extent = 0, bytes = 0, flops = 0, worker_scratch = 0;
   } second = {};
+  /// The tiles that its runs call: an object file has no others.
+  cpu_backend::TileSet tiles = {};
   /// The data as they lie in an object file. Without it the kernel cannot come along there.
   DataImage (*image)(const void* data) = nullptr;
 };
