@@ -134,12 +134,14 @@ Body on_tensors(const PythonFunction& self) {
 }
 
 nb::tuple export_object(const PythonFunction& self, const std::filesystem::path& stem, std::vector<Spec> signature,
-                        const std::string& instruction_set, const std::optional<std::filesystem::path>& weights) {
+                        const std::string& instruction_set, const std::string& target,
+                        const std::optional<std::filesystem::path>& weights) {
   if (signature.empty()) signature = self.options.input_signature;
   const Body body = on_tensors(self);
   const ObjectFiles files = without_gil([&] {
-    return self.traced->export_object(stem, std::move(signature),
-                                      {.instruction_set = instruction_set, .weights = weights.value_or("")}, {}, body);
+    return self.traced->export_object(
+        stem, std::move(signature),
+        {.instruction_set = instruction_set, .target = target, .weights = weights.value_or("")}, {}, body);
   });
   return nb::make_tuple(files.object, files.header, files.weights.empty() ? nb::none() : nb::cast(files.weights));
 }
@@ -233,9 +235,10 @@ void bind_function(nb::module_& module) {
           "explain", [](const PythonFunction& self) { return printed(self.traced->explain()); },
           "A report: kernels, memory, variants, and the reasons of retraces.")
       .def("export_object", export_object, "stem"_a, "input_signature"_a = std::vector<Spec>(),
-           "instruction_set"_a = "", "weights"_a = nb::none(),
+           "instruction_set"_a = "", "target"_a = "", "weights"_a = nb::none(),
            "Writes the step for tensors of these TensorSpecs, whose sizes are known, as an object file, stem.o, and a "
-           "header in C, stem.h. Gives the paths of both, and that of the file of weights, if one is asked for.")
+           "header in C, stem.h. Gives the paths of both, and that of the file of weights, if one is asked for. "
+           "`target` names another kind of machine, such as aarch64-linux-gnu.")
       .def("stablehlo", stablehlo, "input_signature"_a = std::vector<Spec>(),
            "The step for tensors of these TensorSpecs, whose sizes are known, as text for compilers of XLA.")
       .def("export_stablehlo", export_stablehlo, "file"_a, "input_signature"_a = std::vector<Spec>(),

@@ -111,9 +111,9 @@ class ObjectMaker {
   }
   static Image facts_image(const cpu_backend::Processor& processor) {
     const bool has_pairs = processor.has_pair_tiles && cpu_backend::has_pair_products();
-    const Facts facts{static_cast<std::int64_t>(processor.isa), has_pairs,
-                      has_pairs && cpu_backend::prefers_pair_products(),
-                      processor.has_near_panels && cpu_backend::prefers_near_panels(), cpu_backend::second_level_cache()};
+    const Facts facts{
+        static_cast<std::int64_t>(processor.isa), has_pairs, has_pairs && cpu_backend::prefers_pair_products(),
+        processor.has_near_panels && cpu_backend::prefers_near_panels(), cpu_backend::second_level_cache()};
     return std::make_shared<const DataImage>(DataImage::of_bytes(&facts, sizeof facts));
   }
 

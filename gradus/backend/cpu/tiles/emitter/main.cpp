@@ -1,6 +1,6 @@
-/// gradus_emit_tiles avx2|avx512|neon FILE: writes the tiles of one instruction set as an object file: the table of table.h,
-/// and each function under the number of its entry, in a section of its own. It runs while the library is built;
-/// nothing of it is part of the library.
+/// gradus_emit_tiles avx2|avx512|neon FILE: writes the tiles of one instruction set as an object file: the table of
+/// table.h, and each function under the number of its entry, in a section of its own. It runs while the library is
+/// built; nothing of it is part of the library.
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
