@@ -18,7 +18,7 @@ from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.utils.python_utils import is_default, pythonify_logs
 
 from keras_gradus.src.ops.core import convert_to_tensor
-from keras_gradus.src.replicas import DividedStep
+from keras_gradus.src.replicas import DividedStep, whole
 
 # Layers that read tables in Python, or take as many elements as their values say.
 ON_THE_HOST = (IndexLookup, *(getattr(layers, name) for name in (
@@ -71,7 +71,8 @@ class Step:
         if self.is_eager:
             self.of_batch = self._step
         elif strategy is not None:
-            self.of_batch = DividedStep(strategy, self._step, f"{model.name}.{name}")
+            step = self._step if joined is last_of else lambda data: whole(self._step(data))  # outputs of rows, not logs
+            self.of_batch = DividedStep(strategy, step, f"{model.name}.{name}")
         else:
             self.of_batch = gradus.function(self._step, name=f"{model.name}.{name}", open_sizes=False,
                                             max_variants=MOST_PROGRAMS)

@@ -85,7 +85,7 @@ class GradusTrainer(base_trainer.Trainer):
     def predict_step(self, data):
         """The outputs of one batch."""
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
-        return whole(self._predicted(x, training=False))
+        return self._predicted(x, training=False)
 
     def _aggregate_additional_loss(self, loss):
         """Of a shard's outputs, as an activity regularizer's, it is the shard's own."""

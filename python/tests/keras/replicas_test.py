@@ -141,6 +141,9 @@ class Devices(unittest.TestCase):
                 gradients = tape.gradient(loss, [v._value for v in self.trainable_variables])
                 self.optimizer.apply(gradients, self.trainable_variables)
                 return {"sum": loss}
+
+            def predict_step(self, data):
+                return {"doubled": 2 * self(data[0] if isinstance(data, tuple) else data)}
         weights = []
         for count in (1, 2, 4):
             with keras.distribution.DataParallel(devices=[f"cpu:{i}" for i in range(count)]).scope():
@@ -148,6 +151,8 @@ class Devices(unittest.TestCase):
                 model.compile(keras.optimizers.SGD(0.01))
                 model.fit(X[:48], Y[:48], batch_size=16, shuffle=False, verbose=0)
                 weights.append(np.asarray(model.dense.kernel))
+                found = model.predict(X[:13], verbose=0)["doubled"]
+                np.testing.assert_allclose(found, 2 * (X[:13] @ weights[-1] + np.asarray(model.dense.bias)), rtol=1e-5, atol=1e-5)
         for other in weights[1:]:
             np.testing.assert_array_equal(weights[0], other)
 

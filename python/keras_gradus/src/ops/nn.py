@@ -34,6 +34,8 @@ def ctc_decode(inputs, sequence_lengths, strategy="greedy", beam_width=100, top_
 _dot_product_attention = dot_product_attention  # noqa: F821, of Keras's text
 
 
-def dot_product_attention(query, key, value, *args, flash_attention=None, **kwargs):
+def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, flash_attention=None,
+                          attn_logits_soft_cap=None):
     """Attention. flash_attention is a way to compute it on other devices, with the same result."""
-    return _dot_product_attention(query, key, value, *args, **kwargs)
+    return _dot_product_attention(query, key, value, bias, mask, scale, is_causal,
+                                  attn_logits_soft_cap=attn_logits_soft_cap)

@@ -6,6 +6,8 @@ the backends gets this one. Tests in excluded_tests.txt are left out, whole file
 test failed. With KERAS_BACKEND=jax all run on JAX, to compare with: table.py writes the counts of both.
 """
 import ast
+import contextlib
+import importlib
 import importlib.util
 import json
 import os
@@ -125,6 +127,9 @@ def main(arguments):
     found = {} if "--again" in arguments else dict(known)
     import keras_gradus  # noqa: F401, before Keras: all files' processes are forked from this one, which has imported both
     from keras.src import testing  # noqa: F401
+    for module in ("tensorflow", "grain"):  # what takes seconds to import, where it is installed
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
     names = [str(file.relative_to(TESTS)) for file in files_of([name for name in arguments[1:] if name != "--again"])]
     for name in names:
         if name not in found:
