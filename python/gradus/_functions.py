@@ -2,8 +2,10 @@
 import functools
 
 from . import _native
+from ._names import knows_keywords
 
 
+@knows_keywords
 def function(f=None, *, name=None, input_signature=None, max_variants=_native.most_variants, open_sizes=True,
              run_eagerly=False, profile=False, max_bytes=0, disable=()):
     """f as a compiled function: traced once for each kind of call, with forward, backward and updates in one program.

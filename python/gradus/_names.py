@@ -1,11 +1,48 @@
-"""Names that a module does not have."""
+"""Names that a module, a function or an object does not have: errors with the nearest one that it has."""
+import functools
+import inspect
+
+
+def nearest(name, names):
+    """The name of `names` that is most like `name`; None if none is like it."""
+    import difflib  # only where a name is not known: imports take time
+    near = difflib.get_close_matches(name, [known for known in names if not known.startswith("_")], n=1)
+    return near[0] if near else None
 
 
 def attribute_error(module, name, names):
     """The AttributeError for a name that `module` does not have, with the nearest one that it has."""
     message = f"module {module!r} has no attribute {name!r}"
-    import difflib  # only where a name is not known: imports take time
-    near = difflib.get_close_matches(name, [known for known in names if not known.startswith("_")], n=1)
+    near = nearest(name, names)
     if near:
-        message += f"; did you mean {near[0]!r}?"
+        message += f"; did you mean {near!r}?"
     return AttributeError(message, name=name, obj=None)
+
+
+def knows_keywords(f):
+    """f, whose call with an unknown keyword is a TypeError with the nearest name, as those of generated ops are."""
+    parameters = inspect.signature(f).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return f
+    named = {name for name, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+
+    @functools.wraps(f)
+    def checked(*arguments, **options):
+        if not named.issuperset(options):
+            name = next(each for each in options if each not in named)
+            near = nearest(name, named - {"self", "cls", "name"})
+            raise TypeError(f"{checked.__name__} has no argument `{name}`" + (f"; did you mean `{near}`?" if near else ""))
+        return f(*arguments, **options)
+    return checked
+
+
+def methods_know_keywords(made):
+    """The class, of whose public methods that is true."""
+    for name, value in list(vars(made).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(value, (staticmethod, classmethod)):
+            setattr(made, name, type(value)(knows_keywords(value.__func__)))
+        elif inspect.isfunction(value):
+            setattr(made, name, knows_keywords(value))
+    return made

@@ -1,296 +1,26 @@
-"""compile, fit, evaluate and predict of gradus.nn: what the engine is told of a training, and callbacks in Python."""
-import math
+"""compile, fit, evaluate and predict of gradus.nn: what the engine is told of a training."""
 import os
-import re
-import weakref
 
 import numpy as np
 
-from . import _native, nest
+from . import _assigned, _native, _optimizers, _parts, nest
+from ._callbacks import hooks_of
+from ._logs import History, Logs
 from ._models import _PLACE, Model, reduce_layer
-from ._elements import _nested
+from ._names import attribute_error, knows_keywords
+from ._optimizers import note_trained, trained_by  # noqa: F401 - gradus.tensorflow takes trained_by from here
+from ._sources import NOTHING, EndsWithData, ReadOnce, dataset_of, in_dtypes_of, is_read_once, parts_of, split, validation_of
 from ._warnings import warn
 from .datasets import Dataset
 
 nn = _native.nn
 
 
-# ---- parts by name
-
-def _in_words(name):
-    """SparseCategoricalCrossentropy as sparse_categorical_crossentropy."""
-    name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
-    return re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", name).lower()
-
-
-def _named(base):
-    """The classes of a kind by their names in small letters, with and without underscores."""
-    found = {}
-    for name, made in vars(nn).items():
-        if isinstance(made, type) and issubclass(made, base) and made is not base:
-            found[_in_words(name)] = found[name.lower()] = made
-    return found
-
-
-_SHORT = {"mse": "mean_squared_error", "mae": "mean_absolute_error", "mape": "mean_absolute_percentage_error",
-          "msle": "mean_squared_logarithmic_error", "kld": "kl_divergence", "bce": "binary_crossentropy",
-          "logcosh": "log_cosh"}
-_OF_PROBABILITIES = {"from_logits": False}
-
-
-def _with_defaults(make, what):
-    """make() with the library's defaults; what asks for logits or probabilities takes the latter, as Keras does by a name.
-    ValueError where an argument is needed that no name says."""
-    try:
-        return make()
-    except TypeError as error:
-        try:
-            return make(**_OF_PROBABILITIES)
-        except TypeError:
-            raise ValueError(f"compile: {what} needs arguments: give the object: {error}") from None
-
-
-def _function(name):
-    """The library's function of (y, prediction) of this name, of probabilities; None if there is none."""
-    f = getattr(nn, name, None) if name in _FUNCTIONS else None
-    if f is None or not name.endswith("crossentropy"):
-        return f
-    of_probabilities = lambda y, prediction: f(y, prediction, **_OF_PROBABILITIES)  # noqa: E731
-    return f if name.endswith("cross_entropy") else of_probabilities
-
-
-# Losses of the library that are functions of one row; those of Keras's metrics are among them.
-_FUNCTIONS = frozenset("""binary_crossentropy binary_focal_crossentropy categorical_crossentropy categorical_focal_crossentropy
-categorical_generalized_cross_entropy categorical_hinge cosine_similarity hinge huber kl_divergence log_cosh
-mean_absolute_error mean_absolute_percentage_error mean_squared_error mean_squared_logarithmic_error poisson
-sparse_categorical_crossentropy squared_hinge""".split())
-
-
-def _unknown(kind, given, known):
-    import difflib  # only where a name is not known: imports take time
-    near = difflib.get_close_matches(given.lower(), known, n=1)
-    return ValueError(f"compile: there is no {kind} {given!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-
-
-def _made(kind, base, given):
-    """An object of the library, or that of a name: a class's, in small letters or not, or that of a function."""
-    if not isinstance(given, str):
-        return given
-    known = _named(base)
-    name = _SHORT.get(given.lower(), given.lower())
-    if name in known:
-        return _with_defaults(known[name], f"the {kind} {given!r}")
-    raise _unknown(kind, given, [*known, *(_FUNCTIONS if kind == "loss" else ())])
-
-
-def _loss(given):
-    """A loss: an object, a function, or the name of one. A metric that is a loss's mean stands for that loss."""
-    name = given if isinstance(given, str) else _in_words(type(given).__name__) if isinstance(given, nn.Metric) else None
-    if name is None:
-        return given
-    f = _function(_SHORT.get(name.lower(), name.lower())) or _function(_in_words(name))
-    if f is not None and (not isinstance(given, str) or _SHORT.get(name.lower(), name.lower()) not in _named(nn.LossFunction)):
-        return nn.PerExampleLoss(f)
-    if not isinstance(given, str):
-        raise TypeError(f"compile: the metric {type(given).__name__} is no loss")
-    return _made("loss", nn.LossFunction, given)
-
-
-_ACCURACIES = {"SparseCategoricalCrossentropy": "SparseCategoricalAccuracy", "CategoricalCrossentropy": "CategoricalAccuracy"}
-
-
-def _accuracy(loss, named):
-    """The accuracy of a loss, which was given as `named`."""
-    if type(loss).__name__ == "BinaryCrossentropy" and isinstance(named, str):
-        return nn.BinaryAccuracy(**_OF_PROBABILITIES)
-    kind = _ACCURACIES.get(type(loss).__name__)
-    if kind is None:
-        raise ValueError(f"compile: the accuracy of {type(loss).__name__} is not determined: give a metric, such as "
-                         "nn.BinaryAccuracy(from_logits=True)")
-    return getattr(nn, kind)()
-
-
-def _metric(given, loss, named):
-    """A metric; "accuracy" is that of the loss, which was given as `named`."""
-    if callable(given) and not isinstance(given, nn.Metric):
-        return nn.Metric(getattr(given, "__name__", "metric"), given)
-    if not isinstance(given, str):
-        return given
-    name = _SHORT.get(given.lower(), given.lower())
-    if name in ("accuracy", "acc"):
-        return _accuracy(loss, named)
-    known = _named(nn.Metric)
-    if name in known:
-        return _with_defaults(known[name], f"the metric {given!r}")
-    f = _function(name) or _function(_in_words(given))
-    if f is None:
-        raise _unknown("metric", given, [*known, *_FUNCTIONS])
-    if name.replace("_", "") == "cosinesimilarity":  # as a metric it grows with the likeness, as a loss it falls
-        return nn.Metric("cosine_similarity", lambda y, prediction: -f(y, prediction))
-    return nn.Metric(_in_words(given) if given.lower() not in _SHORT else name, f)
-
-
-# ---- numbers of a training
-
-class Logs(dict):
-    """Numbers by name. Those of the validation have `validation_` before them, and are found by Keras's `val_`, too."""
-
-    def __missing__(self, name):
-        if isinstance(name, str) and name.startswith("val_"):
-            return self["validation_" + name[4:]]
-        import difflib  # only where a name is not known: imports take time
-        near = difflib.get_close_matches(str(name), self, n=1)
-        raise KeyError(f"{name!r}" + (f"; did you mean {near[0]!r}?" if near else f"; there are {sorted(self)}"))
-
-    def __contains__(self, name):
-        is_keras = isinstance(name, str) and name.startswith("val_")
-        return super().__contains__(name) or is_keras and super().__contains__("validation_" + name[4:])
-
-    def get(self, name, default=None):
-        """The number, or `default` where there is none."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-
-class History:
-    """The numbers of a training: `history` has a list for each name, one number an epoch."""
-
-    def __init__(self, numbers, first_epoch):
-        self.history = Logs(numbers)
-        self.epoch = list(range(first_epoch, first_epoch + len(self.history.get("seconds", []))))
-
-    def __getitem__(self, name):
-        return self.history[name]
-
-    def __repr__(self):
-        return f"<History of {len(self.epoch)} epochs: {', '.join(self.history)}>"
-
-
-# ---- callbacks
-
-class _StepLogs(dict):
-    """The loss of a step, which is waited for when it is asked for."""
-
-    def __init__(self, loss):
-        super().__init__()
-        self._loss = loss
-
-    def __missing__(self, name):
-        if name != "loss":
-            raise KeyError(name)
-        self["loss"] = float(self._loss)
-        return self["loss"]
-
-    def get(self, name, default=None):
-        """The number, or `default` where there is none."""
-        return self[name] if name == "loss" else default
-
-
-_NOT_CALLED = ("on_train_batch_begin", "on_test_batch_begin", "on_test_batch_end", "on_predict_begin", "on_predict_end",
-               "on_predict_batch_begin", "on_predict_batch_end", "on_batch_begin", "on_batch_end")
-
-
-def _hooks(callback, model, optimizer):
-    """The methods of a callback as the engine calls them; others of Python's are functions of theirs."""
-    if type(callback) is nn.Callback:
-        return callback
-    if not isinstance(callback, nn.Callback):
-        raise TypeError(f"fit: a callback is a nn.Callback, not a {type(callback).__name__}")
-    ignored = [name for name in _NOT_CALLED if hasattr(callback, name) and not hasattr(nn.Callback, name)]
-    if ignored:
-        warn(f"fit: {type(callback).__name__} has {', '.join(ignored)}, which a training does not call: steps run without "
-             "Python, and on_train_batch_end alone follows each")
-    callback.model, callback.optimizer, callback.stop_training = model, optimizer, False
-    first = [None]
-
-    def ends():
-        return callback.stop_training or getattr(model, "stop_training", False)
-
-    def of_step(step, loss):
-        if first[0] is None:
-            first[0] = step
-        callback.on_train_batch_end(step - first[0], _StepLogs(loss))
-        return ends()
-
-    def begin_epoch(epoch):
-        first[0] = None
-        if hasattr(callback, "on_epoch_begin"):
-            callback.on_epoch_begin(epoch, Logs())
-        return ends()
-
-    def end_epoch(epoch, logs):
-        callback.on_epoch_end(epoch, Logs(logs))
-        return ends()
-    hooks = {"name": callback.name if callback.name != "callback" else type(callback).__name__, "on_epoch_begin": begin_epoch}
-    if hasattr(callback, "on_epoch_end"):
-        hooks["on_epoch_end"] = end_epoch
-    if hasattr(callback, "on_train_batch_end"):
-        hooks["on_step_end"] = of_step
-    for name in ("on_train_begin", "on_train_end", "on_test_begin", "on_test_end"):
-        if hasattr(callback, name):
-            hooks[name] = lambda method=getattr(callback, name): method(Logs())
-    if hasattr(callback, "variables"):
-        hooks["variables"] = lambda: list(callback.variables)
-    return hooks
-
-
-# ---- data
-
-def _split(x, y, sample_weight, share):
-    """The first rows of arrays, for training, and the last ones, as much of them as `share`, for the validation."""
-    parts = [None if each is None else _nested(each) for each in (x, y, sample_weight)]
-    rows = len(nest.flatten(parts[0])[0])
-    first = math.floor(rows * (1 - share))  # as in Keras
-    if not 0 < first < rows:
-        raise ValueError(f"fit: validation_split is above 0 and below 1, and leaves rows to both parts; {share} of {rows} "
-                         "rows does not")
-
-    def part(place):
-        return [None if each is None else nest.map_structure(lambda t: t[place], each) for each in parts]
-    return part(slice(first)), part(slice(first, None))
-
-
-def _dataset(x, y, sample_weight, batch_size, shuffle):
-    """The data set of arrays, or the one that was given."""
-    if isinstance(x, Dataset):
-        if y is not None or sample_weight is not None:
-            raise ValueError("fit: a data set has y and weights in its elements: (x, y), (x, y, sample_weight)")
-        return x
-    element = (x,) if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
-    rows = Dataset.from_tensor_slices(element)
-    return (rows.shuffle(len(rows)) if shuffle and len(rows) else rows).batch(32 if batch_size is None else batch_size)
-
-
-def _of_generator(x):
-    """A data set of the batches that an iterator gives, whose first one tells their kind; it is read once."""
-    if isinstance(x, (Dataset, np.ndarray, list, tuple, dict)) or not hasattr(x, "__next__"):
-        return x
-    first = nest.map_structure(_native.constant, next(x))
-    specs = nest.map_structure(lambda t: _native.TensorSpec([None, *t.shape[1:]] if t.ndim else [], t.dtype), first)
-
-    def all_of():
-        yield first
-        yield from x
-    return Dataset.from_generator(all_of, output_signature=specs)
-
-
-_NOTHING = object()
-
-
-def _parts(structure):
-    """The structures of x and of y, _NOTHING where there is none, and True if there is a weight."""
-    if not isinstance(structure, tuple) or len(structure) > 3 or hasattr(structure, "_fields"):
-        return structure, _NOTHING, False
-    return structure[0], structure[1] if len(structure) > 1 else _NOTHING, len(structure) == 3
-
+# ---- plans
 
 def _count(structure):
     return len(nest.flatten(structure))
 
-
-# ---- plans
 
 def _arguments(structure, tensors):
     """The arguments of a model: the parts of a tuple are several."""
@@ -326,9 +56,31 @@ def _by_output(given, names):
     return {name: given for name in names}
 
 
+def _steps_of(model, settings):
+    """The steps of the model's own by the names of the plan. Without a test_step the compiled loss is the test, as in Keras."""
+    found = {name: getattr(model, f"{name}_step") for name in ("train", "test") if hasattr(model, f"{name}_step")}
+    if found and "test" not in found and settings.loss is not None:
+        found["test"] = lambda data: {"loss": model.compute_loss(*_unpacked(model, data))}
+    return found
+
+
+def _unpacked(model, data):
+    """x, y, the prediction and the weight of an element (x, y) or (x, y, sample_weight)."""
+    x, y, *weight = data
+    return x, y, model(*(x if isinstance(x, tuple) else (x,))), weight[0] if weight else None
+
+
+def _require_test(model, settings, what):
+    steps = _steps_of(model, settings)
+    if steps and "test" not in steps:
+        name = type(model).__name__
+        raise ValueError(f"{what}: {name} has a train_step of its own, which does not tell how to evaluate: define {name}.test_step(self, "
+                         "data), which returns a dict of numbers by name, such as {\"loss\": loss}, or give compile() a loss")
+
+
 def _plan(model, structure, settings):
     """A training as the engine sees it: a model and its loss, for elements of this structure."""
-    x, y, is_weighted = _parts(structure)
+    x, y, is_weighted = parts_of(structure)
     inputs = _count(x)
     plan = {"inputs": inputs, "fields": _count(structure), "is_weighted": is_weighted}
     _remember_inputs(model, x)
@@ -337,20 +89,19 @@ def _plan(model, structure, settings):
         found = model(*_arguments(x, tensors))
         return nest.flatten(found) if nest.is_nested(found) else found
     plan["call"] = outputs_of
-    if hasattr(model, "train_step") or hasattr(model, "test_step"):
-        for name, step in (("train", "train_step"), ("test", "test_step")):
-            if hasattr(model, step):
-                plan[name] = lambda fields, step=getattr(model, step): step(
-                    fields[0] if structure is None else nest.pack_sequence_as(structure, fields))
+    for name, step in _steps_of(model, settings).items():
+        plan[name] = lambda fields, step=step: step(
+            fields[0] if structure is None else nest.pack_sequence_as(structure, fields))
+    if "train" in plan or "test" in plan:
         return plan
     loss = settings.loss
-    if y is _NOTHING:
+    if y is NOTHING:
         raise ValueError("fit: an element of the data set is (x, y) or (x, y, sample_weight); this one is x alone")
     if loss is None:
         raise ValueError("fit: the model has no loss: model.compile(optimizer, loss)")
     if nest.is_nested(y) or isinstance(loss, (dict, list, tuple)):
         names = _output_names(y) or list(loss)
-        losses = {name: _loss(each) for name, each in _by_output(loss, names).items()}
+        losses = {name: _parts.loss_of(each) for name, each in _by_output(loss, names).items()}
         factors = settings.loss_weights
         plan |= {"outputs": names, "losses": losses, "loss_weights": _by_output(factors, names) if factors else {}}
     else:
@@ -362,10 +113,10 @@ class _Settings:
     """The arguments of compile()."""
 
     def __init__(self, optimizer, loss, metrics, loss_weights, weighted_metrics, strategy):
-        self.optimizer = _made("optimizer", nn.Optimizer, optimizer)
-        self.loss = _loss(loss)
-        self.metrics = [_metric(each, self.loss, loss) for each in metrics or ()]
-        self.weighted_metrics = [_metric(each, self.loss, loss) for each in weighted_metrics or ()]
+        self.optimizer = _parts.made_of("optimizer", nn.Optimizer, optimizer)
+        self.loss = _parts.loss_of(loss)
+        self.metrics = [_parts.metric_of(each, self.loss, loss) for each in metrics or ()]
+        self.weighted_metrics = [_parts.metric_of(each, self.loss, loss) for each in weighted_metrics or ()]
         self.loss_weights, self.strategy = loss_weights, strategy
 
     def options(self):
@@ -381,7 +132,49 @@ def _settings(model, what):
     return settings
 
 
+class _OfTraining:
+    """An attribute that compile() sets: None before. An attribute of the model's own by this name has precedence; an optimizer
+    that is set after compile() trains."""
+
+    def __init__(self, name, doc):
+        self._name, self.__doc__ = name, doc
+
+    def __get__(self, model, owner=None):
+        if model is None:
+            return self
+        own = model.__dict__
+        return own[self._name] if self._name in own else getattr(own.get("_training"), self._name, None)
+
+    def __set__(self, model, value):
+        settings = model.__dict__.get("_training")
+        if self._name == "optimizer" and isinstance(value, nn.Optimizer) and settings is not None:
+            settings.optimizer = value
+        elif not isinstance(model, Model):
+            raise AttributeError(f"{type(model).__name__}: `{self._name}` is what compile() sets: compile the model again")
+        if isinstance(model, Model):
+            model.__dict__[self._name] = value
+
+    def __delete__(self, model):
+        if model.__dict__.pop(self._name, self) is self:
+            raise AttributeError(f"{type(model).__name__} has no `{self._name}` of its own")
+
+
 # ---- methods of models
+
+def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+    """The compiled loss of a prediction, with the losses that layers add: for a train_step of the model's own."""
+    settings = _settings(self, "compute_loss")
+    if settings.loss is None:
+        raise ValueError("compute_loss: the model has no loss: model.compile(optimizer, loss)")
+    if nest.is_nested(y) or isinstance(settings.loss, (dict, list, tuple)):
+        raise ValueError("compute_loss: of one output; add up the losses of several ones in train_step")
+    total = settings.loss(y, y_pred) if sample_weight is None else settings.loss(y, y_pred, sample_weight)
+    if not isinstance(total, _native.Loss):
+        total = _native.Loss.mean(total)
+    for each in self.losses:
+        total = total + each
+    return total
+
 
 def compile_(self, optimizer="rmsprop", loss=None, metrics=None, loss_weights=None, weighted_metrics=None, strategy=None):
     """Sets how the model is trained. optimizer, loss and metrics are objects of gradus.nn, or their names ("adam",
@@ -407,53 +200,81 @@ def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose=True, callbacks
         unbatched: elements are meant as they are, though no batch() made them.
     """
     settings = _settings(self, "fit")
-    is_own = not isinstance(x, Dataset) and hasattr(x, "__next__")
-    if validation_split and validation_data is None and not is_own and not isinstance(x, Dataset):
-        (x, y, sample_weight), validation_data = _split(x, y, sample_weight, validation_split)
+    batches = ends = None
+    if is_read_once(x):
+        if validation_split:
+            raise ValueError("fit: validation_split is for arrays and data sets; an iterator is read once: give validation_data")
+        per_epoch = steps_per_epoch or 0
+        wanted = epochs * per_epoch or None
+        batches = ReadOnce("fit", x, fast_dev_run or wanted)
+        if (wanted or epochs - initial_epoch > 1) and not fast_dev_run:
+            ends = EndsWithData(batches, initial_epoch * per_epoch, wanted)
+        x = batches.dataset()
+    elif validation_split and validation_data is None and not isinstance(x, Dataset):
+        (x, y, sample_weight), validation_data = split(x, y, sample_weight, validation_split)
         validation_split = 0.0
-    data = _dataset(_of_generator(x), y, sample_weight, batch_size, shuffle)
+    data = in_dtypes_of(self, dataset_of("fit", x, y, sample_weight, batch_size, shuffle))
     plan = _plan(self, data._structure, settings)
     self.stop_training = False
     options = settings.options() | {
         "epochs": epochs, "initial_epoch": initial_epoch, "steps_per_epoch": steps_per_epoch or 0,
         "validation_split": validation_split, "validation_freq": validation_freq, "micro_batch": micro_batch,
         "verbose": bool(verbose), "fast_dev_run": fast_dev_run, "sample_weight": plan["is_weighted"],
-        "unbatched": unbatched or is_own, "callbacks": [_hooks(each, self, settings.optimizer) for each in callbacks or ()]}
+        "unbatched": unbatched or batches is not None,
+        "callbacks": [hooks_of(each, self, settings.optimizer) for each in callbacks or ()] + ([ends.hooks()] if ends else [])}
     if class_weight is not None:
         options["class_weight"] = plan["class_weight"] = dict(class_weight)
     if validation_data is not None:
-        given = validation_data if isinstance(validation_data, (list, tuple)) else (validation_data,)
-        options["validation"] = _dataset(*given, *[None] * (3 - len(given)), batch_size, False)._stages
+        _require_test(self, settings, "fit")
+        options["validation"] = in_dtypes_of(self, validation_of(validation_data, batch_size))._stages
     if checkpoints is not None:
         options["checkpoints"] = checkpoints if isinstance(checkpoints, dict) else {"directory": checkpoints}
     _native._show_progress()
     try:
         numbers = _native._fit(self, settings.optimizer, plan, data._stages, options)
+    except _native.OutOfRangeError as error:
+        if batches is None or "no elements" not in str(error):
+            raise
+        raise _native.DivergedError("training diverged: the loss of a batch is not finite. The batch is not known any more, since the "
+                                    "iterator is read once: give a Dataset, which says where it began") from error
     finally:
         if self.built:
-            _note_trained(settings.optimizer, self.trainable_variables)
+            note_trained(settings.optimizer, self.trainable_variables)
+    if ends and ends.has_ended:
+        warn(ends.warning())
     return History(numbers, initial_epoch)
 
 
-def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, unbatched=False):
-    """The loss and the metrics of the data, by name, in inference mode. Data as for fit."""
+def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, unbatched=False, verbose="auto", steps=None,
+             callbacks=None):
+    """The loss and the metrics of the data, by name, in inference mode. Data as for fit; `steps` batches at most. It prints
+    nothing and calls no callbacks: verbose is there for programs of Keras, callbacks are a ValueError."""
     settings = _settings(self, "evaluate")
-    data = _dataset(x, y, sample_weight, batch_size, False)
+    _require_test(self, settings, "evaluate")
+    if callbacks:
+        raise ValueError("evaluate: there are no callbacks here")
+    data = in_dtypes_of(self, dataset_of("evaluate", x, y, sample_weight, batch_size, False))
+    if steps is not None:
+        data = data.take(steps)
     plan = _plan(self, data._structure, settings)
-    return Logs(_native._evaluate(self, plan, data._stages, settings.options() | {"unbatched": unbatched}))
+    options = settings.options() | {"unbatched": unbatched or is_read_once(x)}
+    return Logs(_native._evaluate(self, plan, data._stages, options))
 
 
 def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None, unbatched=False):
-    """The model's results for all rows of arrays or of a Dataset's elements, x or (x, ...), in inference mode: a tensor, or
-    a nest of them. `steps` batches at most. It prints nothing and calls no callbacks: verbose is there for programs of
-    Keras, callbacks are a ValueError."""
+    """The model's results for all rows of arrays, of a Dataset's elements or of an iterator's batches, x or (x, ...), in
+    inference mode: an array of NumPy, or a nest of them. `steps` batches at most. It prints nothing and calls no callbacks:
+    verbose is there for programs of Keras, callbacks are a ValueError."""
     if callbacks:
         raise ValueError("predict: there are no callbacks here: loop over the batches, and call the model")
-    data = x if isinstance(x, Dataset) else Dataset.from_tensor_slices((x,)).batch(256 if batch_size is None else batch_size)
-    structure, _, _ = _parts(data._structure)
+    is_data = isinstance(x, Dataset) or is_read_once(x)
+    data = dataset_of("predict", x, None, None, 256 if batch_size is None else batch_size, False) if is_data else \
+        Dataset.from_tensor_slices((x,)).batch(256 if batch_size is None else batch_size)
+    structure, _, _ = parts_of(data._structure)
     first = _count(structure)
     if _count(data._structure) > first:
         data = data.map(lambda *parts: (parts[0],))
+    data = in_dtypes_of(self, data)
     _remember_inputs(self, structure)
     kinds = []
 
@@ -467,7 +288,7 @@ def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None
     parts = [once(fields) for fields in data._stages.begin()]
     if not parts:
         raise _native.DataLossError("predict: the data set is empty")
-    joined = [_native.ops.concat(list(each), 0) for each in zip(*parts)]
+    joined = [np.array(_native.ops.concat(list(each), 0)) for each in zip(*parts)]  # a copy, which may be written
     return joined[0] if kinds[0] is None else nest.pack_sequence_as(kinds[0], joined)
 
 
@@ -500,64 +321,72 @@ def load_functional(file, inference_only=False):
 
 # ---- layers of a Sequential
 
-_add = nn.Sequential.add
+_add, _make_sequential = nn.Sequential.add, nn.Sequential.__init__
+
+
+def _as_layer(layer, place=""):
+    """A layer, or that of a function, which has no Variables."""
+    if isinstance(layer, nn.Module):
+        return layer
+    if isinstance(layer, type) or not callable(layer):
+        is_class = isinstance(layer, type) and issubclass(layer, nn.Module)
+        raise TypeError(f"Sequential: {place}expected a layer or a function of a tensor, got " + (
+            f"the class {layer.__name__}: make one, {layer.__name__}(...)" if is_class else f"{type(layer).__name__}"))
+    return nn.Lambda(layer)
+
+
+def _init_sequential(self, *arguments, **options):
+    if arguments and isinstance(arguments[0], (list, tuple)):
+        arguments = ([_as_layer(each, f"layer {i}: ") for i, each in enumerate(arguments[0])], *arguments[1:])
+    elif isinstance(options.get("layers"), (list, tuple)):
+        options["layers"] = [_as_layer(each, f"layer {i}: ") for i, each in enumerate(options["layers"])]
+    _make_sequential(self, *arguments, **options)
 
 
 def add(self, layer):
-    """Adds a layer at the end."""
+    """Adds a layer, or a function of a tensor, at the end."""
+    layer = _as_layer(layer)
     _add(self, layer)
     layers, options = self._made_with
     before = list(layers[0]) if layers else list(options.get("layers", ()))
     self._made_with = ([*before, layer],), {}
 
 
-# ---- optimizers
+# ---- names that gradus.nn, gradus.ops and gradus.random do not have
 
-_apply, _build = nn.Optimizer.apply_gradients, nn.Optimizer.build
-_trained = weakref.WeakKeyDictionary()  # the Variables for which an optimizer has state, in its order
-
-
-def trained_by(optimizer):
-    """The Variables for which the optimizer has state, in its order."""
-    return list(_trained.get(optimizer, {}).values())
+_IN_PLACE_OF = {"ModelCheckpoint": "fit(checkpoints=folder)", "TensorBoard": "gradus.tensorflow.summary",
+                "Layer": "nn.Model, whose layers are attributes", "Input": "the first call, which tells the shapes"}
 
 
-def _note_trained(optimizer, variables):
-    known = _trained.setdefault(optimizer, {})
-    for each in variables:
-        known.setdefault(each.ref(), each)
+def _no_attribute(module):
+    def getattr_(name):
+        error = attribute_error(module.__name__, name, vars(module))
+        words = _parts.in_words(name)
+        if module is nn and (words in vars(nn) or name in _IN_PLACE_OF):
+            hint = f"; there is {_IN_PLACE_OF[name]}" if name in _IN_PLACE_OF else f"; did you mean {words!r}?"
+            return AttributeError(f"module {module.__name__!r} has no attribute {name!r}{hint}", name=name, obj=None)
+        return error
 
-
-def build(self, variables):
-    """Makes state for these Variables, those that have none."""
-    variables = list(variables)
-    _build(self, variables)
-    _note_trained(self, variables)
-
-
-def apply_gradients(self, gradients, variables=None):
-    """Updates Variables: one step. Takes Gradients, as tape.gradient(loss, variables) gives them, or pairs of a gradient and
-    its Variable, or a list of gradients beside one of Variables. A gradient of None leaves its Variable as it is."""
-    if variables is not None:
-        gradients = zip(gradients, variables)
-    gradients = getattr(gradients, "whole", None) or gradients
-    if not isinstance(gradients, (_native._Gradients, _native.ClippedGradients)):
-        pairs = list(gradients)
-        gradients = _native._gradients_of_pairs(pairs)
-        variables = [variable for gradient, variable in pairs if gradient is not None]
-    else:
-        variables = getattr(gradients, "variables", ())
-    _apply(self, gradients)
-    _note_trained(self, variables)
+    def raises(name):
+        raise getattr_(name)
+    return raises
 
 
 def extend():
-    """Adds what stands here to gradus.nn."""
+    """Adds what stands here, and in the files for optimizers and metrics, to gradus.nn."""
     nn.Model, nn.History = Model, History
     nn.Callback.model, nn.Callback.optimizer, nn.Callback.stop_training = None, None, False
-    nn.Module.compile, nn.Module.fit, nn.Module.evaluate, nn.Module.predict = compile_, fit, evaluate, predict
-    nn.Module.save_weights, nn.Module.load_weights = save_weights, load_weights
-    nn.Module.save, nn.load_model, nn.load_functional, nn.Sequential.add = save, load_model, load_functional, add
+    compile_.__name__ = compile_.__qualname__ = "compile"
+    for f in (compile_, fit, evaluate, predict, compute_loss, save_weights, load_weights, save):
+        setattr(nn.Module, f.__name__, knows_keywords(f))
+    nn.load_model, nn.load_functional = knows_keywords(load_model), knows_keywords(load_functional)
+    nn.Sequential.add, nn.Sequential.__init__ = add, _init_sequential
     nn.Module.__reduce__ = reduce_layer
-    compile_.__name__ = "compile"
-    nn.Optimizer.apply_gradients, nn.Optimizer.build = apply_gradients, build
+    for name, doc in (("optimizer", "The optimizer of compile()."), ("loss", "The loss of compile()."),
+                      ("metrics", "The metrics of compile().")):
+        setattr(nn.Module, name, _OfTraining(name, doc))
+    for module in (nn, _native.ops, _native.random):
+        module.__getattr__ = _no_attribute(module)
+    _optimizers.extend()
+    _parts.extend()
+    _assigned.extend()

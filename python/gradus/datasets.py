@@ -9,6 +9,7 @@ import types
 import numpy as np
 
 from . import _native, nest, saved
+from ._names import methods_know_keywords
 from ._elements import _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
 from ._native import TensorSpec, constant, int64
 from ._warnings import warn
@@ -62,6 +63,7 @@ def _tell_of_python(stage, f, error):
          f"{error}")
 
 
+@methods_know_keywords
 class Dataset:
     """Elements, nests of tensors, that a chain of stages makes: lazy, restartable, in one order for a seed whatever the
     number of threads. Tuples and dicts are nests; a list is a tensor."""

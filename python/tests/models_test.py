@@ -173,8 +173,8 @@ class Training(unittest.TestCase):
         self.assertEqual(history.history["val_loss"], history["validation_loss"])
         numbers = self.net.evaluate(X, Y)
         self.assertAlmostEqual(numbers["loss"], history["validation_loss"][-1], places=5)
-        found = self.net.predict(X).numpy().argmax(1)
-        self.assertAlmostEqual((found == Y).mean(), numbers["sparse_categorical_accuracy"], places=6)
+        found = self.net.predict(X).argmax(1)
+        self.assertAlmostEqual((found == Y).mean(), numbers["accuracy"], places=6)
 
     def test_a_data_set_trains_as_a_loop_of_steps(self):
         data = gradus.data.from_tensor_slices((X, Y)).batch(32)
@@ -249,7 +249,7 @@ class Training(unittest.TestCase):
         weighted = self.net.evaluate(X, Y, sample_weight=weights)["loss"]
         self.assertAlmostEqual(weighted, self.net.evaluate(X[Y != 0], Y[Y != 0])["loss"], places=5)
         self.net.fit(X, Y, class_weight={0: 0.0, 1: 1.0, 2: 1.0}, epochs=20, verbose=False)
-        self.assertNotIn(0, self.net.predict(X).numpy().argmax(1))
+        self.assertNotIn(0, self.net.predict(X).argmax(1))
 
     def test_generators_are_data(self):
         def batches():

@@ -87,7 +87,7 @@ class Names(unittest.TestCase):
         model = nn.Sequential([nn.Dense(1)])
         model.compile("sgd", "mae", metrics=["mse", "cosine_similarity"])
         history = model.fit(x, 2 * x, epochs=2, verbose=False).history
-        self.assertEqual(len(history["mean_squared_error"]), 2)
+        self.assertEqual(len(history["mse"]), 2)
         self.assertLess(history["loss"][1], history["loss"][0])
 
 
