@@ -32,6 +32,8 @@ void bind_generated(nb::module_& module);
 
 // ---- parts that several files share
 
+/// A message of the library, with options as Python writes them: unbatched=True.
+std::string in_words_of_python(std::string_view message);
 /// Ends all passes over data sets, with their threads, which may run Python.
 void close_readings();
 

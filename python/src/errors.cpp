@@ -1,5 +1,6 @@
 // The library's errors in Python: classes by the names of tf.errors, which are also Python's own for the same mistake,
-// so that `except ValueError`, `IndexError` and `OSError` catch them. The text is the whole one of C++.
+// so that `except ValueError`, `IndexError` and `OSError` catch them. The text is the whole one of C++, in Python's
+// words.
 #include <array>
 #include <typeinfo>
 #include "python/src/binding.h"
@@ -54,7 +55,9 @@ PyObject* class_of_error(const std::exception& error) {
   return all[0].type;
 }
 
-void set_raised(const std::exception& error) { PyErr_SetString(class_of_error(error), error.what()); }
+void set_raised(const std::exception& error) {
+  PyErr_SetString(class_of_error(error), in_words_of_python(error.what()).c_str());
+}
 
 void translate(const std::exception_ptr& thrown, void*) {
   try {

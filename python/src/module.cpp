@@ -35,7 +35,7 @@ int warn_of_left(void*) {
 void leave_notice(std::string_view message) {
   while (message.ends_with('\n')) message.remove_suffix(1);
   const std::lock_guard lock(notices().guard);
-  notices().left.emplace_back(message);
+  notices().left.push_back(in_words_of_python(message));
   Py_AddPendingCall(warn_of_left, nullptr);
 }
 

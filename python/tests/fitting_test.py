@@ -225,6 +225,15 @@ class Names(unittest.TestCase):
             gradus.ops.reduce_sums
 
 
+    def test_messages_are_in_pythons_words(self):
+        rows = gradus.data.from_tensor_slices((X, Y))
+        for text, call in (("say unbatched=True", lambda: made().fit(rows)),
+                           ("global_clipnorm=1 in the optimizer's options", lambda: made().fit(X * np.inf, Y, verbose=0)),
+                           ("^Dense: the input is", lambda: [layer(X[:, :n]) for layer in [nn.Dense(2)] for n in (4, 3)])):
+            with self.assertRaisesRegex((ValueError, ArithmeticError), text):
+                call()
+
+
 class Attributes(unittest.TestCase):
     def test_a_learning_rate_is_set(self):
         optimizer, v = nn.SGD(0.1), gradus.Variable(1.0)
