@@ -21,11 +21,12 @@ from ._native import (DType, Device, Extent, Function, GradientTape, Gradients, 
                       jacobian, jvp, num_threads, scan, set_default_device, set_num_threads, set_seed, uint8, uint16, uint32,
                       uint64, value_and_gradient, vectorized_map, version, while_loop)
 from ._functions import custom_gradient, explain, function, recompute_grad
-from ._names import attribute_error
+from ._names import attribute_error, tensor_attribute_error as _without
 from ._sdk import cmake_prefix_path
 from .profiling import ProfileReport, ProfileScope, profile
 
 __version__ = version()
+Tensor.__getattr__ = Variable.__getattr__ = _without
 newaxis = None
 
 __all__ = [name for name in dir() if not name.startswith("_") and name != "importlib"]

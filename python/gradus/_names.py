@@ -6,8 +6,10 @@ import inspect
 def nearest(name, names):
     """The name of `names` that is most like `name`; None if none is like it."""
     import difflib  # only where a name is not known: imports take time
-    near = difflib.get_close_matches(name, [known for known in names if not known.startswith("_")], n=1)
-    return near[0] if near else None
+    known = [each for each in names if not each.startswith("_")]
+    alike = {each.replace("_", "").lower(): each for each in known}  # EarlyStopping is early_stopping
+    near = difflib.get_close_matches(name, known, n=1)
+    return alike.get(name.replace("_", "").lower()) or (near[0] if near else None)
 
 
 def attribute_error(module, name, names):
@@ -46,3 +48,18 @@ def methods_know_keywords(made):
         elif inspect.isfunction(value):
             setattr(made, name, knows_keywords(value))
     return made
+
+
+_ASSIGNS = {"assign": "v[i] = value", "assign_add": "v[i] = v[i] + value", "assign_sub": "v[i] = v[i] - value"}
+
+
+def tensor_attribute_error(tensor, name):
+    """__getattr__ of tensors: the AttributeError for a name that they do not have, with what does its work."""
+    message = f"{type(tensor).__name__!r} object has no attribute {name!r}"
+    if name in _ASSIGNS:
+        message += f": a tensor never changes, and v[i] of a Variable v is one; {_ASSIGNS[name]} assigns elements of it"
+    elif not name.startswith("_"):
+        import numpy  # only where a name is not known
+        if hasattr(numpy.ndarray, name):
+            message += "; the array x.numpy() has it"
+    raise AttributeError(message, name=name, obj=tensor)

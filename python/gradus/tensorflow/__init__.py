@@ -12,6 +12,7 @@ from .. import DType, Tensor, __version__, _native, bfloat16, float16, float32, 
 from .. import uint32, uint64
 from . import (audio, bitwise, config, containers, data, debugging, distribute, dtypes, errors, functions, gradients as _gradients,
                image, initializers, io, linalg, lookup, math, nest, nn, random, signal, strings, summary, tensors, train)
+from ._listing import face
 from .config import device
 from .dtypes import as_dtype, double, half
 from .left_out import missing
@@ -22,6 +23,9 @@ from .strings import as_string
 from .texts import string
 
 globals()["bool"] = dtypes.bool
+for _module in (audio, bitwise, config, containers, data, debugging, distribute, dtypes, errors, functions, _gradients, image, initializers,
+                io, linalg, lookup, math, nest, nn, random, signal, strings, summary, tensors, train):
+    face(_module)
 
 _MATH = """abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh cos cosh cumsum divide equal exp floor greater
 greater_equal less less_equal logical_and logical_not logical_or maximum minimum multiply negative not_equal pow reduce_all
@@ -40,9 +44,14 @@ executing_eagerly_outside_functions = functions.executing_eagerly
 TypeSpec = _native.TensorSpec
 _native._notice_repeated_softmax()
 
-__all__ = [name for name in dir() if not name.startswith("_") and name not in ("importlib", "missing",
-                                                                               "functions", "tensors", "containers",
-                                                                               "initializers")]
+# Modules that hold other modules' parts; tf.audio and the like are names of TensorFlow.
+_PARTS = ("containers", "examples", "face", "functions", "generators", "gradients", "importlib", "initializers", "left_out", "logging",
+          "missing", "modules", "shapes", "tensors", "text_datasets", "texts")
+__all__ = [name for name in dir() if not name.startswith("_") and name not in _PARTS]
+
+
+def __dir__():
+    return __all__ + ["keras", "profiler", "test"]
 
 
 def __getattr__(name):
@@ -55,5 +64,5 @@ def __getattr__(name):
 for _module in (audio, bitwise, config, data, debugging, distribute, dtypes, errors, image, io, linalg, lookup, math, nest, nn,
                 random, signal, strings, summary, train):
     def _getattr(name, module=_module):
-        raise missing(module.__name__, list(vars(module)), name)
+        raise missing(module.__name__, dir(module), name)
     _module.__getattr__ = _getattr

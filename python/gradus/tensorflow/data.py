@@ -3,6 +3,7 @@ from .. import nest
 from ..datasets import (AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, AutoShardPolicy, Dataset,  # noqa: F401
                         Iterator, Options)
 from ..windows import DatasetSpec  # noqa: F401
+from ._listing import methods_told_keywords
 from .left_out import Names
 from .shapes import TensorSpec
 from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_generator, of_text, of_texts, zipped
@@ -13,6 +14,7 @@ Dataset._zipped = staticmethod(
     lambda parts: zipped(parts) if any(isinstance(each, TextDataset) for each in nest.flatten(parts)) else None)
 Dataset._of_generator = staticmethod(of_generator)
 Dataset.list_files = staticmethod(list_files)
+methods_told_keywords(Dataset)
 
 
 def _applied(name):

@@ -6,6 +6,21 @@ from ..errors import (DataLossError, DivergedError, InternalError, InvalidArgume
 NotFoundError = UnavailableError
 
 
+class MissingFileError(NotFoundError, FileNotFoundError):
+    """A file or folder does not exist: a NotFoundError, which is Python's FileNotFoundError, too."""
+
+
+MissingFileError.__name__ = MissingFileError.__qualname__ = "NotFoundError"
+
+
+def opened(path, mode="rb", **options):
+    """A file as Python's open() gives it; NotFoundError if there is none."""
+    try:
+        return open(path, mode, **options)
+    except FileNotFoundError as error:
+        raise MissingFileError(str(error)) from None
+
+
 class AlreadyExistsError(OpError, FileExistsError):
     """A file exists that was not to be overwritten."""
 
@@ -56,4 +71,4 @@ for _class, _code in _CODES.items():
     _class.error_code, _class.op, _class.node_def = _code, None, None
     _class.message = property(str, doc="The text.")
 
-__all__ = [name for name in dir() if name.endswith("Error") or name.isupper() and not name.startswith("_")]
+__all__ = [name for name in dir() if (name.endswith("Error") and name != "MissingFileError") or name.isupper() and name[0] != "_"]

@@ -1,8 +1,11 @@
 """tf.random.Generator: random numbers by a state of one's own, a Variable, which programs advance, too."""
 import os
+import threading
 
 from .. import Variable, int64, ops
 from .._native import random as _random
+
+_lock = threading.Lock()
 
 
 class Generator:
@@ -39,8 +42,9 @@ class Generator:
         self.state.assign(state.value() if isinstance(state, Variable) else state)
 
     def _seed(self):
-        seed = self.state.value()
-        self.state.assign_add([0, 1])
+        with _lock:  # two threads draw other numbers
+            seed = self.state.value()
+            self.state.assign_add([0, 1])
         return seed
 
     def make_seeds(self, count=1):

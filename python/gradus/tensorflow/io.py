@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import _native, bfloat16, constant
 from .dtypes import as_dtype
-from .errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from .errors import AlreadyExistsError, InvalidArgumentError, MissingFileError, NotFoundError, opened
 from .examples import Example
 from .left_out import Names
 from .shapes import TensorShape
@@ -25,8 +25,10 @@ def read_file(filename, name=None):
     """The contents of a file, a scalar of strings. NotFoundError if there is none."""
     path = text_of(filename)
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             return StringTensor(file.read())
+    except NotFoundError:
+        raise
     except OSError as error:
         raise _native.UnavailableError(f"read_file: {error}") from None
 
@@ -35,7 +37,7 @@ def write_file(filename, contents, name=None):
     """Writes a file, whose folder is made if it does not exist."""
     path = text_of(filename)
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    with open(path, "wb") as file:
+    with opened(path, "wb") as file:
         file.write(_bytes(contents))
 
 
@@ -56,7 +58,7 @@ def _not_found(call):
         try:
             return call(*args, **kwargs)
         except FileNotFoundError as error:
-            raise NotFoundError(str(error)) from None
+            raise MissingFileError(str(error)) from None
         except FileExistsError as error:
             raise AlreadyExistsError(str(error)) from None
     return called
@@ -71,7 +73,7 @@ def _free(path, overwrite):
 
 def _copy(src, dst, overwrite=False):
     if not os.path.exists(text_of(src)):
-        raise FileNotFoundError(f"there is no file {text_of(src)}")
+        raise MissingFileError(f"there is no file {text_of(src)}")
     import shutil  # here and below, since the import of the package is short
     shutil.copyfile(text_of(src), _free(dst, overwrite))
 
@@ -91,7 +93,7 @@ gfile = Names(
     "gradus.tensorflow.io.gfile", GFile=_open, Open=_open,
     exists=lambda path: os.path.exists(text_of(path)), isdir=lambda path: os.path.isdir(text_of(path)),
     glob=_matching, listdir=_not_found(lambda path: sorted(os.listdir(text_of(path)))),
-    makedirs=lambda path: os.makedirs(text_of(path), exist_ok=True), mkdir=_not_found(lambda path: os.mkdir(text_of(path))),
+    makedirs=_not_found(lambda path: os.makedirs(text_of(path), exist_ok=True)), mkdir=_not_found(lambda path: os.mkdir(text_of(path))),
     remove=_not_found(lambda path: os.remove(text_of(path))), rmtree=_not_found(_remove_tree),
     rename=_not_found(lambda src, dst, overwrite=False: os.rename(text_of(src), _free(dst, overwrite))),
     copy=_not_found(_copy),

@@ -1,4 +1,5 @@
 """Names of TensorFlow that are left out, with the reasons, for messages."""
+import sys
 import types
 
 from .._names import attribute_error
@@ -41,15 +42,28 @@ REASONS = {
     "saved_model": "weights are saved by model.save_weights, a Sequential by model.save('name.keras'), trainings by checkpoints",
     "tpu": "no TPU is driven from Python",
     "numpy": "NumPy's functions take tensors, and give arrays",
-    "experimental": "experimental names change from release to release",
+    "experimental": "experimental names change from release to release; tensors of others come by gradus.from_dlpack(x)",
+    "dlpack": "gradus.from_dlpack(x) takes a tensor of another library, and tensors have __dlpack__",
+    "autodiff": "GradientTape gives gradients; gradus.jvp gives the derivative along a direction",
     "raw_ops": "each op has a public name",
     "autograph": "`if`, `while` and `and` on tensors work in tf.function without it",
 }
 
 
+def _elsewhere(module, name):
+    """Where TensorFlow's names have this one, if another module does."""
+    top = __name__.rpartition(".")[0]
+    for whole, other in list(sys.modules.items()):
+        if whole.startswith(top + ".") and whole != module and other is not None and name in dir(other) and "_" != name[0]:
+            said = whole.removeprefix(top + ".")
+            if "__dir__" in vars(other) and said in dir(sys.modules[top]):
+                return f"it is tf.{said}.{name}"
+    return f"it is tf.{name}" if module != top and name in dir(sys.modules[top]) else None
+
+
 def missing(module, names, name):
     """The error for a name that a module does not have: with the reason, or with the nearest name."""
-    reason = REASONS.get(name)
+    reason = REASONS.get(name) or _elsewhere(module, name)
     if reason is None:
         return attribute_error(module, name, names)
     return AttributeError(f"module {module!r} has no attribute {name!r}: {reason}", name=name)

@@ -3,7 +3,7 @@ import numpy as np
 
 from .. import constant, int64
 from .dtypes import as_dtype
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, opened
 from .tensors import convert_to_tensor
 from .texts import StringTensor, is_string_like, string, text_of
 
@@ -40,7 +40,7 @@ class TextFileInitializer(KeyValueTensorInitializer):
 
     def __init__(self, filename, key_dtype, key_index, value_dtype, value_index, vocab_size=None, delimiter="\t", name=None,
                  value_index_offset=0):
-        with open(text_of(filename), "rb") as file:
+        with opened(text_of(filename)) as file:
             lines = [line.rstrip(b"\r\n") for line in file][:vocab_size]
 
         def part(line, number, index, dtype):

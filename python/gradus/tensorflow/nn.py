@@ -27,6 +27,7 @@ sparse_softmax_cross_entropy_with_logits(labels, logits)
 swish(features, beta=1.0) = silu(x, beta)
 tanh(x)
 weighted_cross_entropy_with_logits(labels, logits, pos_weight)
+weighted_moments(x, axes, frequency_weights, keepdims=False) = weighted_moments(x, axis, weights, keepdims)
 zero_fraction(value) = zero_fraction(x)
 sigmoid_cross_entropy_with_logits(labels=None, logits=None)
 softmax_cross_entropy_with_logits(labels, logits, axis=-1)
@@ -74,6 +75,51 @@ def conv1d(input, filters, stride, padding, data_format="NWC", dilations=None, n
     """Convolution of sequences [batch, steps, channels]."""
     _channels_last(data_format, "conv1d")
     return ops.conv1d(input, filters, strides=_inner(stride, data_format, 1), **_pad(padding), dilations=dilations)
+
+
+def _transposed(label, op, rank):
+    def convolution(input, filters, output_shape, strides, padding="SAME", data_format=None, dilations=None, name=None):
+        _channels_last(data_format, convolution.__name__)
+        sizes = None if output_shape is None else [int(n) for n in _inner(list(output_shape), data_format, rank)]
+        return op(input, filters, output_shape=sizes, strides=_inner(strides, data_format, rank), **_pad(padding),
+                  dilations=None if dilations is None else _inner(dilations, data_format, rank))
+    convolution.__name__ = convolution.__qualname__ = label
+    convolution.__doc__ = op.__doc__
+    return convolution
+
+
+conv1d_transpose, conv2d_transpose, conv3d_transpose = (
+    _transposed(f"conv{n}d_transpose", getattr(ops, f"conv{n}d_transpose"), n) for n in (1, 2, 3))
+
+
+def separable_conv2d(input, depthwise_filter, pointwise_filter, strides, padding, data_format=None, dilations=None, name=None):
+    """depthwise_conv2d, and a convolution of 1 by 1 that mixes its channels."""
+    _channels_last(data_format, "separable_conv2d")
+    return ops.separable_conv2d(input, depthwise_filter, pointwise_filter, strides=_inner(strides, data_format, 2),
+                                **_pad(padding), dilations=None if dilations is None else _inner(dilations, data_format, 2))
+
+
+def _blocks(op):
+    def rearranged(input, block_size, data_format="NHWC", name=None):
+        return op(input, block_size, channels_first=data_format == "NCHW")
+    rearranged.__name__ = rearranged.__qualname__ = op.__name__
+    rearranged.__doc__ = op.__doc__
+    return rearranged
+
+
+depth_to_space, space_to_depth = _blocks(ops.depth_to_space), _blocks(ops.space_to_depth)
+
+
+def ctc_loss(labels, logits, label_length, logit_length, logits_time_major=True, unique=None, blank_index=None, name=None):
+    """-log of the probability that logits [time, batch, classes], or [batch, time, classes] unless logits_time_major, give to
+    the labels, integers [batch, length]: [batch]. The blank is class 0 unless blank_index names another."""
+    from ..nn import ctc_loss as loss
+    if logits_time_major:
+        logits = ops.transpose(logits, [1, 0, 2])
+    blank = 0 if blank_index is None else int(blank_index)
+    if blank < 0:
+        blank += ops.add(logits, 0).shape[-1]
+    return loss(labels, logits, label_length, logit_length, mask_index=blank)
 
 
 def depthwise_conv2d(input, filter, strides, padding, data_format=None, dilations=None, name=None):
@@ -125,6 +171,17 @@ def moments(x, axes, shift=None, keepdims=False, name=None):
     return tuple(ops.moments(x, axis=axes, keepdims=keepdims))
 
 
+def sufficient_statistics(x, axes, shift=None, keepdims=False, name=None):
+    """Number of elements, sum and sum of squares of x - shift, and the shift."""
+    found = ops.sufficient_statistics(x, shift, axis=axes, keepdims=keepdims)
+    return found[0], found[1], found[2], shift
+
+
+def normalize_moments(counts, mean_ss, variance_ss, shift, name=None):
+    """Mean and variance from sufficient_statistics()."""
+    return tuple(ops.normalize_moments(count=counts, mean=mean_ss, variance=variance_ss, shift=shift))
+
+
 def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name=None):
     """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
     return ops.batch_normalization(x, mean, variance, scale=scale, offset=offset, epsilon=variance_epsilon)
@@ -154,6 +211,14 @@ def avg_pool(input, ksize, strides, padding, data_format=None, name=None):
     """The means of windows, of one to three spatial axes."""
     rank = ops.shape(input).shape[0] - 2
     return (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input, ksize, strides, padding, data_format)
+
+
+def max_pool_with_argmax(input, ksize, strides, padding, data_format="NHWC", output_dtype="int64", include_batch_in_index=False,
+                         name=None):
+    """The largest elements of windows, and their places among the elements of an image."""
+    _channels_last(data_format, "max_pool_with_argmax")
+    found = ops.max_pool_with_argmax(input, _inner(ksize, data_format, 2), strides=_inner(strides, data_format, 2), **_pad(padding))
+    return found[0], ops.cast(found[1], output_dtype)
 
 
 def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):

@@ -6,6 +6,7 @@ import enum
 import numpy as np
 
 from .. import Loss, Tensor, Variable as _Variable, constant as _constant, float32, int32, ops
+from ._listing import told_keywords
 from ._tables import fill
 from .dtypes import as_dtype
 from .shapes import TensorShape
@@ -89,6 +90,9 @@ class _VariableClass(type):
         value = convert_to_tensor(given) if dtype is None else ops.cast(convert_to_tensor(given), as_dtype(dtype))
         return _Variable(value, "" if name is None else name, trainable is None or bool(trainable),
                          aggregation=_aggregation(aggregation))
+
+
+_VariableClass.__call__ = told_keywords(_VariableClass.__call__, "Variable")
 
 
 class Variable(metaclass=_VariableClass):

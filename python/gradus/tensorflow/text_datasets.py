@@ -9,6 +9,7 @@ import numpy as np
 from .. import _native, constant, nest
 from .._elements import _Function, _scalar, as_tensor, map_element
 from ..datasets import Dataset
+from .errors import opened
 from .shapes import TensorSpec
 from .texts import StringTensor, is_string_like, string, text_of
 
@@ -370,7 +371,7 @@ def TextLineDataset(filenames, compression_type=None, buffer_size=None, num_para
 
     def lines():
         for path in _names(filenames):
-            with open(path, "rb") as file:
+            with opened(path) as file:
                 for line in file:
                     yield line.rstrip(b"\r\n")
     return of_elements(lines)

@@ -14,6 +14,7 @@ from .._models import Model
 from .._training import trained_by
 from ..datasets import Dataset, Iterator
 from ._seeds import go_to, positions
+from .errors import MissingFileError
 from .examples import BytesList, Example, Feature, Features, FloatList, Int64List  # noqa: F401
 from .tensors import is_tensor
 from .text_datasets import TextIterator
@@ -130,7 +131,7 @@ def _read(prefix):
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
-        raise _native.UnavailableError(f"Checkpoint: there is no file {path}") from None
+        raise MissingFileError(f"Checkpoint: there is no file {path}") from None
     except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
         raise _native.DataLossError(f"Checkpoint: {path} is damaged: {error}") from error
     if _STATE not in arrays:
