@@ -5,7 +5,7 @@ import enum
 
 import numpy as np
 
-from .. import Loss, Tensor, Variable as _Variable, constant as _constant, float32, int32, ops
+from .. import Loss, Tensor, Variable as _Variable, _native, constant as _constant, float32, int32, ops
 from ._listing import told_keywords
 from ._tables import fill
 from .dtypes import as_dtype
@@ -161,7 +161,7 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32", name=None
     """The identity, [batch_shape..., num_rows, num_columns]."""
     columns = num_rows if num_columns is None else num_columns
     matrix = ops.eye(num_rows, columns, dtype)
-    return matrix if batch_shape is None else ops.broadcast_to(matrix, (*batch_shape, num_rows, columns))
+    return matrix if batch_shape is None else ops.broadcast_to(matrix, (*_native._sizes(batch_shape), num_rows, columns))
 
 
 def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None, name=None):
@@ -175,9 +175,29 @@ def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None
                        constant(0 if off_value is None else off_value, found), axis=place)
 
 
+def _is_open(size):
+    return isinstance(size, _native.Extent)
+
+
+def _open_range(start, limit, delta):
+    """limit - start in steps of 1, if it is a size that is open while a function is traced."""
+    ends = (start, limit)
+    if not isinstance(delta, int) or delta != 1 or not any(_is_open(n) or getattr(n, "is_symbolic", False) for n in ends):
+        return None
+    if any(isinstance(n, float) or (hasattr(n, "dtype") and "int" not in n.dtype.name) for n in ends):
+        return None
+    start, limit = map(_native._size, ends)
+    size = limit - start
+    return size if _is_open(size) else None
+
+
 def range_(start, limit=None, delta=1, dtype=None, name=None):
     """start, start + delta ... before the limit. With one number 0, 1 ... before it."""
     start, limit = (0, start) if limit is None else (start, limit)
+    size = _open_range(start, limit, delta)
+    if size is not None:
+        dtype = as_dtype(dtype or next((n.dtype for n in (start, limit) if hasattr(n, "dtype")), int32))
+        return ops.range(size, dtype) + ops.cast(start, dtype)
     numbers = [getattr(n, "item", lambda n=n: n)() for n in (start, limit, delta)]
     if dtype is None:
         has_type = [n.dtype for n in (start, limit, delta) if hasattr(n, "dtype")]
@@ -189,7 +209,12 @@ def linspace(start, stop, num, name=None, axis=0):
     """num numbers from start to stop, both among them."""
     if not is_tensor(start) and not is_tensor(stop):
         return ops.linspace(float(start), float(stop), num)
-    start, stop, num = convert_to_tensor(start), convert_to_tensor(stop), int(num)
+    start, stop, num = convert_to_tensor(start), convert_to_tensor(stop), _native._size(num)
+    if _is_open(num):
+        places = ops.linspace(0.0, 1.0, num, start.dtype)
+        along = ops.reshape(places, [num] + [1] * (start.ndim - axis % (start.ndim + 1)))
+        start, stop = ops.expand_dims(start, axis), ops.expand_dims(stop, axis)
+        return ops.where(ops.equal(along, 1), stop + ops.zeros_like(along), start + (stop - start) * along)
     if num == 0:
         return ops.stack([start + stop], axis)[(builtins.slice(None),) * (axis % (start.ndim + 1)) + (builtins.slice(0, 0),)]
     parts = [start + (stop - start) * (i / max(num - 1, 1)) for i in builtins.range(num)]
@@ -203,7 +228,7 @@ def meshgrid(*args, indexing="xy", name=None):
 
 def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
     """More elements before and after, along each axis."""
-    pairs = [tuple(int(n) for n in pair) for pair in (paddings.numpy() if is_tensor(paddings) else paddings)]
+    pairs = [tuple(_native._sizes(pair)) for pair in (ops.unstack(paddings) if is_tensor(paddings) else paddings)]
     if mode.upper() == "CONSTANT":
         return ops.pad(tensor, pairs, constant_values)
     return ops.pad(tensor, pairs, mode.lower())
@@ -230,7 +255,7 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
 
 def sequence_mask(lengths, maxlen=None, dtype="bool", name=None):
     """True at the first places of each row, as many as its length."""
-    longest = int(np.max(convert_to_tensor(lengths).numpy())) if maxlen is None else int(maxlen)
+    longest = int(np.max(convert_to_tensor(lengths).numpy())) if maxlen is None else _native._size(maxlen)
     mask = ops.sequence_mask(lengths, longest)
     return mask if as_dtype(dtype) == mask.dtype else ops.cast(mask, dtype)
 
