@@ -1,7 +1,11 @@
 // The library's errors in Python: classes by the names of tf.errors, which are also Python's own for the same mistake,
-// so that `except ValueError`, `IndexError` and `OSError` catch them. The text is the whole one of C++.
+// so that `except ValueError`, `IndexError` and `OSError` catch them. The text is the whole one of C++, with Python's
+// words for those of C++.
 #include <array>
+#include <regex>
+#include <string_view>
 #include <typeinfo>
+#include <utility>
 #include "python/src/binding.h"
 
 namespace gradus::python {
@@ -54,7 +58,58 @@ PyObject* class_of_error(const std::exception& error) {
   return all[0].type;
 }
 
-void set_raised(const std::exception& error) { PyErr_SetString(class_of_error(error), error.what()); }
+/// Words of C++ in messages, and Python's.
+constexpr std::pair<std::string_view, std::string_view> words[] = {
+    {" C++ branches on tensor values in one call, each of them a guard",
+     " tests of tensors by Python's `if` and `while` in one call, each of them a guard"},
+    {"paths through its C++ branches on tensor values",
+     "paths through its tests of tensors by Python's `if` and `while`"},
+    {"values a while_loop, one of known length a scan, and a branch a cond",
+     "values a tf.while_loop, one of known length a tf.scan, and a branch a tf.cond"},
+    {"a C++ branch on it cannot be taken", "Python's `if` and `while` cannot test it"},
+    {"a C++ branch cannot be taken", "Python's `if` and `while` cannot test it"},
+    {"C++ cannot branch on it", "Python's `if` and `while` cannot test it"},
+    {"use cond(", "use tf.cond("},
+    {"or where(", "or tf.where("},
+    {"a C++ loop counts with a size that varies; write it as a scan",
+     "a loop of Python counts with a size that varies; write it as tf.while_loop or tf.scan"},
+    {"in C++ and starts", "in Python and starts"},
+    {"capture it by reference, as in [&]", "let the function use it by its name"},
+    {"batch with .drop_remainder,", "batch with drop_remainder=True,"},
+    {"TrainingSteps{.train = train_step, .test = test_step}", "a model with train_step and test_step"},
+    {"function that gives Logs and trains nothing, or TrainingSteps with .test",
+     "test_step that gives the numbers, a dict, and trains nothing"},
+    {"build() for layers that were unfrozen, or rebind() for a copied model",
+     "optimizer.build(model.trainable_variables) for layers that were unfrozen"},
+};
+
+/// Options of C++, such as {.unbatched = true}, as keywords: unbatched=True.
+std::string with_keywords(const std::string& text) {
+  static const std::regex option(R"((^|[ (,])\{?\.([a-z_]+) = ([A-Za-z]+::)?([A-Za-z0-9_.]+)\}?)");
+  std::string made;
+  auto end = text.cbegin();
+  for (std::sregex_iterator match(text.begin(), text.end(), option), none; match != none; ++match) {
+    std::string value = (*match)[4];
+    if ((*match)[3].matched) value = '"' + value + '"';
+    else if (value == "true") value = "True";
+    else if (value == "false") value = "False";
+    made.append(end, (*match)[0].first).append((*match)[1]).append((*match)[2]).append("=").append(value);
+    end = (*match)[0].second;
+  }
+  return made.append(end, text.cend());
+}
+
+std::string in_python_words(std::string text) {
+  for (const auto& [cpp, python] : words)
+    for (std::size_t at = text.find(cpp); at != std::string::npos; at = text.find(cpp, at + python.size()))
+      text.replace(at, cpp.size(), python);
+  // Messages that quote long things, such as source, stay as they are.
+  return text.find(" = ") == std::string::npos || text.size() > 4000 ? text : with_keywords(text);
+}
+
+void set_raised(const std::exception& error) {
+  PyErr_SetString(class_of_error(error), in_python_words(error.what()).c_str());
+}
 
 void translate(const std::exception_ptr& thrown, void*) {
   try {
