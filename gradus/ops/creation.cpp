@@ -6,7 +6,6 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/indexing.h"
-#include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -30,14 +29,6 @@ namespace {
 
 const bool creation_has_extents = Extents::are<Iota>(&Iota::shape);
 
-/// linspace in f64 for a symbolic n, by the same formula.
-Tensor open_linspace(double first, double last, std::int64_t n) {
-  const Tensor place = iota({n}, f64);
-  const Tensor end = broadcast_to(extent(dimension::subtract(n, 1), f64), place.shape());
-  const Tensor between = place / end * (last - first) + first;
-  return where(equal(place, 0), fill_like(place, first), where(equal(place, end), fill_like(place, last), between));
-}
-
 bool is_size(std::int64_t n) { return n >= 0 || (dimension::is_symbolic(n) && Context::current()); }
 
 }  // namespace
@@ -55,7 +46,6 @@ Tensor range(std::int64_t n, DType dtype) {
 
 Tensor linspace(double first, double last, std::int64_t n, DType dtype) {
   require(is_floating(dtype), "linspace: expected a floating type, got ", dtype);
-  if (is_size(n) && n < 0 && dimension::symbols_in(n) > 0) return cast(open_linspace(first, last, n), dtype);
   require(n > 0, "linspace: expected at least one number, got ", n);
   std::vector<double> values = host_numbers("linspace", n);
   for (std::int64_t i = 0; i < n; ++i)

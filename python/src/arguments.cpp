@@ -52,7 +52,7 @@ Part named(PyObject* object, const Place& place, std::optional<Part> (*find)(con
 bool takes_open_size(const Place& place) noexcept {
   static constexpr std::pair<std::string_view, std::string_view> all[] = {
       {"eye", "n"},       {"eye", "rows"},        {"eye", "columns"},
-      {"linspace", "n"},  {"one_hot", "classes"}, {"pad", "paddings"},
+      {"one_hot", "classes"}, {"pad", "paddings"},
       {"range", "n"},     {"repeat", "repeats"},  {"sequence_mask", "maxlen"},
       {"slice", "begin"}, {"slice", "size"},      {"tile", "multiples"}};
   const std::string_view function = place.function, argument = place.argument;

@@ -175,29 +175,17 @@ def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None
                        constant(0 if off_value is None else off_value, found), axis=place)
 
 
-def _is_open(size):
-    return isinstance(size, _native.Extent)
-
-
-def _open_range(start, limit, delta):
-    """limit - start in steps of 1, if it is a size that is open while a function is traced."""
-    ends = (start, limit)
-    if not isinstance(delta, int) or delta != 1 or not any(_is_open(n) or getattr(n, "is_symbolic", False) for n in ends):
-        return None
-    if any(isinstance(n, float) or (hasattr(n, "dtype") and "int" not in n.dtype.name) for n in ends):
-        return None
-    start, limit = map(_native._size, ends)
-    size = limit - start
-    return size if _is_open(size) else None
+def _is_whole(number):
+    return isinstance(number, _native.Extent) or (isinstance(number, Tensor) and number.ndim == 0 and "int" in number.dtype.name)
 
 
 def range_(start, limit=None, delta=1, dtype=None, name=None):
     """start, start + delta ... before the limit. With one number 0, 1 ... before it."""
     start, limit = (0, start) if limit is None else (start, limit)
-    size = _open_range(start, limit, delta)
-    if size is not None:
-        dtype = as_dtype(dtype or next((n.dtype for n in (start, limit) if hasattr(n, "dtype")), int32))
-        return ops.range(size, dtype) + ops.cast(start, dtype)
+    if type(start) is int and start == 0 and type(delta) is int and delta == 1 and _is_whole(limit):
+        size = _native._size(limit)  # which may be open while a function is traced
+        if isinstance(size, _native.Extent) or size >= 0:
+            return ops.range(size, as_dtype(dtype or getattr(limit, "dtype", int32)))
     numbers = [getattr(n, "item", lambda n=n: n)() for n in (start, limit, delta)]
     if dtype is None:
         has_type = [n.dtype for n in (start, limit, delta) if hasattr(n, "dtype")]
@@ -209,12 +197,7 @@ def linspace(start, stop, num, name=None, axis=0):
     """num numbers from start to stop, both among them."""
     if not is_tensor(start) and not is_tensor(stop):
         return ops.linspace(float(start), float(stop), num)
-    start, stop, num = convert_to_tensor(start), convert_to_tensor(stop), _native._size(num)
-    if _is_open(num):
-        places = ops.linspace(0.0, 1.0, num, start.dtype)
-        along = ops.reshape(places, [num] + [1] * (start.ndim - axis % (start.ndim + 1)))
-        start, stop = ops.expand_dims(start, axis), ops.expand_dims(stop, axis)
-        return ops.where(ops.equal(along, 1), stop + ops.zeros_like(along), start + (stop - start) * along)
+    start, stop, num = convert_to_tensor(start), convert_to_tensor(stop), int(num)
     if num == 0:
         return ops.stack([start + stop], axis)[(builtins.slice(None),) * (axis % (start.ndim + 1)) + (builtins.slice(0, 0),)]
     parts = [start + (stop - start) * (i / max(num - 1, 1)) for i in builtins.range(num)]
@@ -238,7 +221,9 @@ def repeat(input, repeats, axis=None, name=None):
     """Each element, or each slice along the axis, several times."""
     if axis is None:
         input, axis = ops.reshape(input, [-1]), 0
-    if np.shape(repeats) == (1,):
+    if isinstance(repeats, Tensor) and repeats.ndim == 0:
+        repeats = _native._size(repeats)
+    elif np.shape(repeats) == (1,):
         repeats = repeats[0]  # one number for all
     return ops.repeat(input, repeats, axis)
 
