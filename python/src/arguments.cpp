@@ -51,10 +51,9 @@ Part named(PyObject* object, const Place& place, std::optional<Part> (*find)(con
 /// such as an axis or a shift, the function has to know the value.
 bool takes_open_size(const Place& place) noexcept {
   static constexpr std::pair<std::string_view, std::string_view> all[] = {
-      {"eye", "n"},       {"eye", "rows"},        {"eye", "columns"},
-      {"one_hot", "classes"}, {"pad", "paddings"},
-      {"range", "n"},     {"repeat", "repeats"},  {"sequence_mask", "maxlen"},
-      {"slice", "begin"}, {"slice", "size"},      {"tile", "multiples"}};
+      {"eye", "n"},        {"eye", "rows"},   {"eye", "columns"},    {"one_hot", "classes"},
+      {"pad", "paddings"}, {"range", "n"},    {"repeat", "repeats"}, {"sequence_mask", "maxlen"},
+      {"slice", "begin"},  {"slice", "size"}, {"tile", "multiples"}};
   const std::string_view function = place.function, argument = place.argument;
   return argument == "num_segments" || std::ranges::find(all, std::pair(function, argument)) != std::end(all);
 }

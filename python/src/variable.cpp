@@ -2,6 +2,7 @@
 #include <array>
 #include <mutex>
 #include <optional>
+#include "gradus/function/variable_cell.h"
 #include "gradus/graph/context.h"
 #include "python/src/binding.h"
 
@@ -141,7 +142,10 @@ void bind_variable(nb::module_& module) {
           "The value, as a tensor. Tapes and traces note it.")
       .def("read_value", [](const Variable& self) { return self.value(); })
       .def(
-          "ref", [](const Variable& self) { return VariableKey{shared_variable(self)}; },
+          "ref",
+          [](Variable& self) {  // the object is the cell's own handle, which does not keep the cell
+            return VariableKey{{self.cell()->shared_from_this(), &self}};
+          },
           "A key of dictionaries: equal for one and the same variable, which it keeps and deref() gives.")
       .def("__repr__", shown);
   bind_assignments(type);
