@@ -6,18 +6,12 @@ namespace {
 
 std::atomic<void* (*)()> long_work_begin{nullptr};
 std::atomic<void (*)(void*)> long_work_end{nullptr};
-std::atomic<void (*)()> waiting_noted{nullptr};
 
 }  // namespace
 
 void set_long_work_hooks(const LongWorkHooks& hooks) {
   long_work_end.store(hooks.end, std::memory_order_release);
-  waiting_noted.store(hooks.waiting, std::memory_order_release);
   long_work_begin.store(hooks.begin, std::memory_order_release);
-}
-
-void note_waiting() {
-  if (const auto note = waiting_noted.load(std::memory_order_acquire)) note();
 }
 
 LongWork::LongWork()

@@ -8,16 +8,10 @@ namespace gradus {
 struct LongWorkHooks {
   void* (*begin)() = nullptr;  // what it gives is passed to end; null: end is not called
   void (*end)(void* began) = nullptr;
-  void (*waiting)() =
-      nullptr;  // called several times a second while a thread waits for another; throws to end the wait
 };
 
 /// Sets them for the whole process, once, before threads work.
 void set_long_work_hooks(const LongWorkHooks& hooks);
-
-/// Calls the hook of a thread that waits, which holds no lock. It throws where the wait is to end, as Ctrl-C asks in
-/// Python.
-void note_waiting();
 
 /// Long work in its lifetime. It begins before locks are taken, and ends after they are given back.
 class LongWork {

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <system_error>
 #include "gradus/base/floating_point_state.h"
-#include "gradus/base/long_work.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/data/batch_readers.h"
@@ -19,8 +18,6 @@ constexpr int most_threads = 16;
 /// Where elements cost less than a wake-up the reader sleeps until several are ready, for this long at most.
 constexpr std::chrono::microseconds patience{50};
 constexpr int waits_until_another_thread = 3;
-/// Of a reader that waits: between the questions if it is to go on.
-constexpr std::chrono::milliseconds between_questions{100};
 
 /// Counts the time of waits.
 class Waiting {
@@ -235,16 +232,9 @@ void Prefetcher::wait(std::unique_lock<std::mutex>& lock) {
     wanted_ = std::max(buffers_ / 2, std::int64_t{1});
     ready_.wait_for(lock, patience, [this] { return is_ready(wanted_); });
   }
-  while (true) {
-    wanted_ = 1;
-    const bool ready = ready_.wait_for(lock, between_questions, [this] { return is_ready(1); });
-    wanted_ = 0;
-    if (ready) return;
-    lock.unlock();
-    StopScope::check();
-    note_waiting();
-    lock.lock();
-  }
+  wanted_ = 1;
+  ready_.wait(lock, [this] { return is_ready(1); });
+  wanted_ = 0;
 }
 
 Tensors Prefetcher::next(std::uint64_t& flow) {

@@ -100,12 +100,6 @@ void* give_up_for_work() {
 
 void end_work(void* given_up) { delete static_cast<WithoutGil*>(given_up); }
 
-/// A thread waits, without the GIL. Of Python's main thread Ctrl-C ends the wait.
-void end_wait_if_interrupted() {
-  if (the_end.has_begun.load() || !PyGILState_GetThisThreadState()) return;
-  in_python(check_signals);
-}
-
 int drop_left_between_instructions(void*) {
   drop_left();
   return 0;
@@ -130,7 +124,7 @@ WithGil::~WithGil() {
   has_given_up = gave_up_;
 }
 
-void give_up_gil_for_long_work() { set_long_work_hooks({give_up_for_work, end_work, end_wait_if_interrupted}); }
+void give_up_gil_for_long_work() { set_long_work_hooks({give_up_for_work, end_work}); }
 
 void drop_soon(PyObject* object) noexcept {
   if (!object) return;

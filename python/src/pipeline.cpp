@@ -2,11 +2,8 @@
 // an element; nests are the package's matter. They are traced and run compiled, so that Python is asked no more while
 // elements are made, but for generators, interleave and reduce_func of group_by_window.
 #include "python/src/pipeline.h"
-#include <atomic>
 #include <mutex>
 #include <set>
-#include <thread>
-#include <utility>
 #include "python/src/binding.h"
 
 namespace gradus::python {
@@ -140,15 +137,12 @@ class Pass {
   void close() {
     const std::lock_guard lock(turn_);
     reading_.reset();
-    is_closed_ = true;
   }
-  bool is_closed() const { return is_closed_; }
 
  private:
   std::unique_ptr<erased::Reading> reading_;
   std::mutex turn_;
   bool has_begun_ = false;
-  std::atomic<bool> is_closed_ = false;
 };
 
 /// All passes that Python has begun and keeps; under the GIL.
@@ -157,31 +151,12 @@ std::set<std::shared_ptr<Pass>>& open_passes() {
   return *all;
 }
 
-/// Passes that Ctrl-C ended, with the functions that they call until the element that runs is made; under the GIL.
-struct LeftPass {
-  Keepers keepers;
-  std::shared_ptr<Pass> pass;
-};
-std::vector<LeftPass>& left_passes() {
-  static auto* const all = new std::vector<LeftPass>;
-  return *all;
-}
-
-void forget_closed_passes() {
-  std::vector<LeftPass> closed;  // their functions go last: Python may run then
-  for (LeftPass& each : left_passes())
-    if (each.pass->is_closed()) closed.push_back(std::move(each));
-  std::erase_if(left_passes(), [](const LeftPass& each) { return !each.pass; });
-  for (const LeftPass& each : closed) open_passes().erase(each.pass);
-}
-
 struct PipelinePass {
   Keepers keepers;
   std::shared_ptr<Pass> pass;
 
   PipelinePass(std::unique_ptr<erased::Reading> begun, Keepers kept)
       : keepers(std::move(kept)), pass(std::make_shared<Pass>(std::move(begun))) {
-    forget_closed_passes();
     open_passes().insert(pass);
   }
   PipelinePass(PipelinePass&&) = default;
@@ -192,24 +167,10 @@ struct PipelinePass {
     open_passes().erase(pass);
     without_gil([this] { pass->close(); });
   }
-  /// Ends it without a wait for the element that a thread is making. close_readings() waits for that.
-  void leave() {
-    left_passes().push_back({keepers, pass});
-    std::thread([left = std::exchange(pass, std::make_shared<Pass>(nullptr))] { left->close(); }).detach();
-  }
 };
 
-std::optional<Tensors> taken(PipelinePass& self) {
-  try {
-    return without_gil([&] { return self.pass->take(); });
-  } catch (nb::python_error& raised) {
-    if (raised.matches(PyExc_KeyboardInterrupt)) self.leave();
-    throw;
-  }
-}
-
 nb::list next_of(PipelinePass& self) {
-  const std::optional<Tensors> fields = taken(self);
+  const std::optional<Tensors> fields = without_gil([&] { return self.pass->take(); });
   if (!fields) {
     open_passes().erase(self.pass);
     throw nb::stop_iteration();
