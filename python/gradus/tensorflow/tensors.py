@@ -176,7 +176,7 @@ def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None
 
 
 def _is_whole(number):
-    return type(number) is int or isinstance(number, _native.Extent) or (isinstance(number, Tensor) and number.ndim == 0 and "int" in number.dtype.name)
+    return type(number) in (int, _native.Extent) or (isinstance(number, Tensor) and number.ndim == 0 and "int" in number.dtype.name)
 
 
 def range_(start, limit=None, delta=1, dtype=None, name=None):
