@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include "gradus/graph/context.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -174,7 +175,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 
 Tensor repeat(const Tensor& x, std::int64_t repeats, int axis) {
   require(x.shape().rank() > 0, "repeat: ", x.spec(), " has no axis");
-  require(repeats >= 0 && repeats < longest, "repeat: ", repeats, " is no number of repetitions");
+  require((repeats >= 0 && repeats < longest) || (Context::current() && dimension::symbols_in(repeats) > 0),
+          "repeat: ", repeats, " is no number of repetitions");
   const int at = x.shape().normalized(axis);
   Shape result = x.shape();
   result.set(at, dimension::multiply(result[at], repeats));

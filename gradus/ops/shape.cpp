@@ -195,7 +195,8 @@ Tensor tile(const Tensor& x, const std::vector<std::int64_t>& multiples) {
   for (int i = 0; i < rank; ++i) {
     const std::int64_t times = multiples[static_cast<std::size_t>(i)];
     if (times == 1) continue;
-    require(times >= 0, "tile: multiple ", times, " of dimension ", i, " is negative");
+    require(times >= 0 || (Context::current() && dimension::symbols_in(times) > 0), "tile: multiple ", times,
+            " of dimension ", i, " is negative");
     Shape outer, inner;  // so that [outer, 1, rest] repeats to [outer, times, rest]
     for (int k = 0; k < i; ++k) outer.push_back(out.shape()[k]);
     for (int k = i; k < rank; ++k) inner.push_back(out.shape()[k]);

@@ -1,5 +1,9 @@
 // Arguments of generated functions that are made out of line: numbers, texts, sequences, tensors, functions.
 #include <algorithm>
+#include <string_view>
+#include <utility>
+#include "gradus/graph/context.h"
+#include "python/src/binding.h"
 #include "python/src/generated.h"
 
 namespace gradus::python {
@@ -43,6 +47,17 @@ Part named(PyObject* object, const Place& place, std::optional<Part> (*find)(con
   refuse_value(place, std::string("there is no ") + what + " '" + name + "'" + did_you_mean(name, names()));
 }
 
+/// True for an argument that is the size of something, which may be open while a function is traced. Of other ints,
+/// such as an axis or a shift, the function has to know the value.
+bool takes_open_size(const Place& place) noexcept {
+  static constexpr std::pair<std::string_view, std::string_view> all[] = {
+      {"eye", "n"},        {"eye", "rows"},   {"eye", "columns"},    {"one_hot", "classes"},
+      {"pad", "paddings"}, {"range", "n"},    {"repeat", "repeats"}, {"sequence_mask", "maxlen"},
+      {"slice", "begin"},  {"slice", "size"}, {"tile", "multiples"}};
+  const std::string_view function = place.function, argument = place.argument;
+  return argument == "num_segments" || std::ranges::find(all, std::pair(function, argument)) != std::end(all);
+}
+
 template <class Part> int fit_part(PyObject* object) noexcept {
   if (nb::isinstance<Part>(nb::handle(object))) return 0;
   if (PyUnicode_Check(object)) return 0;
@@ -54,6 +69,7 @@ template <class Part> int fit_part(PyObject* object) noexcept {
 int fit_int(PyObject* object) noexcept {
   if (is_bool(object)) return -1;
   if (PyLong_Check(object)) return 0;
+  if (is_whole_scalar(object)) return 2;  // where no form takes a tensor
   return PyIndex_Check(object) && !PySequence_Check(object) && !is_numpy_bool(object) ? 1 : -1;
 }
 
@@ -71,6 +87,11 @@ int fit_bool(PyObject* object) noexcept {
 }
 
 std::int64_t int_of(PyObject* object, const Place& place, std::int64_t least, std::int64_t most) {
+  if (nb::isinstance<Extent>(nb::handle(object)) || is_whole_scalar(object)) {
+    const Size size = size_of(object);
+    if (size.is_open) return takes_open_size(place) ? size.value : known_extent(size.value);
+    if (size.value >= least && size.value <= most) return size.value;
+  }
   const nb::object index = nb::steal(PyNumber_Index(object));
   if (!index.is_valid()) throw nb::python_error();
   int overflow = 0;
@@ -78,6 +99,8 @@ std::int64_t int_of(PyObject* object, const Place& place, std::int64_t least, st
   if (overflow || value < least || value > most)
     refuse_value(place, "expected an int from " + std::to_string(least) + " to " + std::to_string(most) + ", got " +
                             text_of(object));
+  if (value < any_size && Context::current() && takes_open_size(place))  // it would be read as a symbol
+    refuse_value(place, "a size must not be negative, got " + std::to_string(value));
   return value;
 }
 
@@ -153,13 +176,11 @@ int Argument<Tensors>::fit(PyObject* object) noexcept {
 }
 
 int Argument<Shape>::fit(PyObject* object) noexcept {
-  nb::detail::make_caster<Shape> caster;
-  if (PyUnicode_Check(object)) return -1;
-  if (!caster.from_python(object, 0, nullptr)) return -1;
+  if (!may_be_shape(object)) return -1;
   return is_tensor(object) ? 1 : 0;  // a tensor of sizes, where no form takes a tensor
 }
 
-Shape Argument<Shape>::get(PyObject* object, const Place&) { return nb::cast<Shape>(nb::handle(object)); }
+Shape Argument<Shape>::get(PyObject* object, const Place&) { return shape_of(object); }
 
 int Argument<Spec>::fit(PyObject* object) noexcept {
   const int shape = Argument<Shape>::fit(object);

@@ -6,7 +6,7 @@ namespace gradus::python {
 
 /// Gives a class whose objects stand for tensors the operators and methods of one.
 void add_tensor_methods(nb::handle type);
-/// sum, mean, max and min as methods, which a Loss has not: Loss.mean makes one.
+/// sum, mean, max, min, prod, any and all as methods, which a Loss has not: Loss.mean makes one.
 void add_reductions(nb::handle type);
 /// The slots of the class Tensor: the buffer protocol.
 const PyType_Slot* tensor_slots();
@@ -50,7 +50,7 @@ std::int64_t known_extent(std::int64_t extent);
 std::vector<Subscript> subscripts_of(nb::handle key);
 /// x[key] and variable[key] = value.
 Tensor item_of(const Tensor& x, nb::handle key);
-void assign_item(const Variable& variable, nb::handle key, nb::handle value);
+void assign_item(const Variable& variable, std::vector<Subscript> subscripts, const NumberOrTensor& value);
 /// The repr of a tensor that is called `name`: shape, dtype and values.
 std::string repr_of(std::string_view name, const Tensor& x);
 /// Gradients of Python as a list of tensors and Nones, and those of C++ as an object.

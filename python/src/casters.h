@@ -51,8 +51,21 @@ std::optional<DType> dtype_of_object(nb::handle object);
 nb::object object_of_dtype(DType dtype);
 /// The name as NumPy has it: "float32".
 const char* numpy_name(DType dtype);
-/// A number that may be the symbol of an open size.
+/// A number that may be the symbol of an open size: of an int, an Extent, or a tensor of one whole number. The value of
+/// a traced tensor follows from constants and from sizes, as tf.shape(x)[0] * 2 does; UnknownValue if it does not.
 std::int64_t extent_of(nb::handle object);
+/// The same, with true for a symbol.
+struct Size {
+  std::int64_t value = 0;
+  bool is_open = false;
+};
+Size size_of(nb::handle object);
+/// The sizes of a shape: of a sequence, a vector of whole numbers or an int. None stands for any_size.
+Shape shape_of(nb::handle object);
+/// True for what shape_of() may take.
+bool may_be_shape(nb::handle object) noexcept;
+/// True for a tensor of one whole number without dimensions.
+bool is_whole_scalar(nb::handle object) noexcept;
 /// An extent of a tensor as Python sees it: an int, or an Extent while its size is open.
 nb::object object_of_extent(std::int64_t extent);
 /// The object of a Variable, which is one and the same as long as Python keeps it.
@@ -110,6 +123,13 @@ class IntsArg {
   nb::handle object;
 };
 
+/// A shape whose sizes are read when the body asks for them.
+class ShapeArg {
+ public:
+  operator Shape() const { return shape_of(object); }
+  nb::handle object;
+};
+
 /// A Device or its name, "cpu:1".
 class DeviceArg {
  public:
@@ -153,6 +173,7 @@ GRADUS_PYTHON_CASTER(NumberArg, "TensorLike",
                          (converts ? gradus::python::may_be_tensor(given) : gradus::python::is_tensor(given)))
 GRADUS_PYTHON_CASTER(TensorsArg, "Sequence[TensorLike]", gradus::python::is_sequence(given))
 GRADUS_PYTHON_CASTER(IntsArg, "int | Sequence[int]", gradus::python::is_int_or_ints(given))
+GRADUS_PYTHON_CASTER(ShapeArg, "Sequence[int]", gradus::python::may_be_shape(given))
 GRADUS_PYTHON_CASTER(DeviceArg, "Device | str", gradus::python::is_device(given))
 #undef GRADUS_PYTHON_CASTER
 

@@ -43,6 +43,10 @@ template <class F> void bind_comparison(nb::class_<Extent>& type, const char* na
       nb::arg().none());
 }
 
+nb::object object_of_size(const Size& size) {
+  return size.is_open ? nb::cast(Extent(size.value)) : nb::object(nb::int_(size.value));
+}
+
 void bind_extent(nb::module_& module) {
   nb::class_<Extent> type(
       module, "Extent",
@@ -65,6 +69,17 @@ void bind_extent(nb::module_& module) {
   type.def("__hash__",
            [](const Extent& extent) { return std::hash<std::int64_t>()(static_cast<std::int64_t>(extent)); });
   type.def("__repr__", printed<Extent>);
+  module.def(
+      "_size", [](nb::handle object) { return object_of_size(size_of(object)); }, "object"_a,
+      "The int of an object; an Extent where it is a size that is open while a function is traced.");
+  module.def(
+      "_sizes",
+      [](const ShapeArg& shape) {
+        nb::list all;
+        for (const std::int64_t size : Shape(shape)) all.append(object_of_size({size, size < any_size}));
+        return all;
+      },
+      "shape"_a, "The sizes of a shape, which may be a tensor, as _size() gives them.");
 }
 
 void bind_device_block(nb::module_& module) {
@@ -81,7 +96,8 @@ void bind_device_block(nb::module_& module) {
 std::int64_t known_extent(std::int64_t size) {
   const Extent extent(size);
   require(!extent.is_symbolic(), "the size ", extent, " is open while this function is traced, so it is no number: ",
-          "compute with it as it is (x.shape[0] - 1 is a size, and a bound of slices), or fix the size");
+          "compute with it as it is (x.shape[0] - 1 is a size, and a bound of slices), make a loop of this length a "
+          "tf.while_loop or tf.map_fn, or fix the size");
   return size;
 }
 

@@ -9,6 +9,8 @@ constexpr std::size_t most_subscripts = 10;
 SliceBound bound_of(nb::handle bound) {
   if (bound.is_none()) return {};
   if (nb::isinstance<Extent>(bound)) return nb::cast<Extent>(bound);
+  if (is_whole_scalar(bound))
+    if (const Size size = size_of(bound); size.is_open) return Extent(size.value);
   if (!PyIndex_Check(bound.ptr()))
     throw nb::type_error(text("a bound of a slice is an int or None, not ", class_of(bound)).c_str());
   // NumPy's bounds are clamped to the dimension, so that any int is one.
@@ -48,8 +50,7 @@ Subscript subscript_of(nb::handle key) {
 }
 
 /// use(subscript, subscript, ...) with all that there may be.
-template <class Use> decltype(auto) with_subscripts(nb::handle key, const Use& use) {
-  std::vector<Subscript> given = subscripts_of(key);
+template <class Use> decltype(auto) with_subscripts(std::vector<Subscript> given, const Use& use) {
   given.resize(most_subscripts);
   return [&]<std::size_t... i>(std::index_sequence<i...>) -> decltype(auto) {
     return use(given[i]...);
@@ -69,15 +70,11 @@ std::vector<Subscript> subscripts_of(nb::handle key) {
 
 Tensor item_of(const Tensor& x, nb::handle key) {
   if (PyTuple_Check(key.ptr()) && PyTuple_Size(key.ptr()) == 0) return x;
-  return with_subscripts(key, [&](const auto&... subscripts) { return x(subscripts...); });
+  return with_subscripts(subscripts_of(key), [&](const auto&... subscripts) { return x(subscripts...); });
 }
 
-void assign_item(const Variable& variable, nb::handle key, nb::handle value) {
-  with_subscripts(key, [&](const auto&... subscripts) {
-    const VariableElements elements = variable(subscripts...);
-    if (is_number(value)) elements.assign(scalar_of(value));
-    else elements.assign(tensor_of(value));
-  });
+void assign_item(const Variable& variable, std::vector<Subscript> subscripts, const NumberOrTensor& value) {
+  with_subscripts(std::move(subscripts), [&](const auto&... each) { variable(each...).assign(value); });
 }
 
 }  // namespace gradus::python

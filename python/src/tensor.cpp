@@ -193,7 +193,7 @@ void add_shape(nb::handle type) {
   method(type, "__len__", length_of);
   method(type, "__iter__", [](nb::handle x) { return Rows{tensor_of(x), length_of(x)}; });
   method(
-      type, "reshape", [](nb::handle x, const Shape& shape) { return reshape(tensor_of(x), shape); }, "shape"_a,
+      type, "reshape", [](nb::handle x, const ShapeArg& shape) { return reshape(tensor_of(x), shape); }, "shape"_a,
       "The elements in another shape; -1 stands for what is left.");
   method(
       type, "astype", [](nb::handle x, DType dtype) { return cast(tensor_of(x), dtype); }, "dtype"_a,
@@ -204,13 +204,61 @@ void add_shape(nb::handle type) {
 }
 
 using Reduction = Tensor (*)(const Tensor&, ReduceOptions);
-void add_reduction(nb::handle type, const char* name, Reduction reduce, const char* doc) {
+/// A reduction as a method of tensors.
+struct ReductionMethod {
+  const char* name;
+  Reduction reduce;
+  const char* doc;
+  bool takes_truths = false;     // any, all
+  bool gives_fractions = false;  // mean
+  bool widens_integers = false;  // sum, prod
+};
+
+/// The operand of a reduction that NumPy calls: np.sum(x) and the like give a method of this name `axis`, `dtype` and
+/// `out`, and expect the result to have NumPy's dtype.
+Tensor as_numpy_reduces(const ReductionMethod& method, const Tensor& x) {
+  const bool is_whole = is_integer(x.dtype()) || x.dtype() == boolean;
+  if (method.gives_fractions && is_whole) return cast(x, f64);
+  if (method.widens_integers && is_whole) return cast(x, is_integer(x.dtype()) && !is_signed(x.dtype()) ? u64 : i64);
+  return x;
+}
+
+Tensor reduced(const ReductionMethod& method, nb::handle object, ReduceOptions options, const nb::kwargs& numpys) {
+  Tensor x = tensor_of(object);
+  if (numpys.size() > 0) {
+    bool has_dtype = false;
+    for (const auto& [key, value] : numpys) {
+      const std::string name = nb::cast<std::string>(key);
+      if (name != "dtype" && name != "out")
+        throw nb::type_error(text(method.name, ": a tensor has `axis`, `keepdims` and `dtype`, no `", name, "`: np.",
+                                  method.name, "(x.numpy(), ", name, "=...) takes it")
+                                 .c_str());
+      if (value.is_none()) continue;
+      if (name == "out")
+        throw nb::type_error(text(method.name,
+                                  ": a result is a tensor of its own: leave `out` out, or give x.numpy() to "
+                                  "NumPy")
+                                 .c_str());
+      const std::optional<DType> dtype = dtype_of_object(value);
+      if (!dtype) throw nb::type_error(text(method.name, ": `dtype`: ", text_of(value), " is no dtype").c_str());
+      x = cast(x, *dtype);
+      has_dtype = true;
+    }
+    if (!has_dtype) x = as_numpy_reduces(method, x);
+  }
+  if (method.takes_truths && x.dtype() != boolean) x = not_equal(x, 0);
+  if (x.dtype() == boolean && (method.reduce == reduce_max || method.reduce == reduce_min))
+    return method.reduce == reduce_max ? reduce_any(x, options) : reduce_all(x, options);
+  return method.reduce(x, options);
+}
+
+void add_reduction(nb::handle type, const ReductionMethod& method_of) {
   method(
-      type, name,
-      [reduce](nb::handle x, const std::optional<IntsArg>& axis, bool keepdims) {
-        return reduce(tensor_of(x), {.axis = axis ? axis->axes() : std::vector<int>(), .keepdims = keepdims});
+      type, method_of.name,
+      [method_of](nb::handle x, const std::optional<IntsArg>& axis, bool keepdims, const nb::kwargs& numpys) {
+        return reduced(method_of, x, {.axis = axis ? axis->axes() : std::vector<int>(), .keepdims = keepdims}, numpys);
       },
-      "axis"_a = nb::none(), "keepdims"_a = false, doc);
+      "axis"_a = nb::none(), "keepdims"_a = false, "numpys"_a, method_of.doc);
 }
 
 /// A tensor as a key of dictionaries: one and the same tensor.
@@ -242,10 +290,16 @@ std::string repr_of(std::string_view name, const Tensor& x) {
 }
 
 void add_reductions(nb::handle type) {
-  add_reduction(type, "sum", reduce_sum, "The sum over the axes, or of all elements.");
-  add_reduction(type, "mean", reduce_mean, "The mean over the axes, or of all elements.");
-  add_reduction(type, "max", reduce_max, "The largest element over the axes, or of all.");
-  add_reduction(type, "min", reduce_min, "The smallest element over the axes, or of all.");
+  for (const ReductionMethod& each : {
+           ReductionMethod{"sum", reduce_sum, "The sum over the axes, or of all elements.", false, false, true},
+           ReductionMethod{"mean", reduce_mean, "The mean over the axes, or of all elements.", false, true},
+           ReductionMethod{"max", reduce_max, "The largest element over the axes, or of all."},
+           ReductionMethod{"min", reduce_min, "The smallest element over the axes, or of all."},
+           ReductionMethod{"prod", reduce_prod, "The product over the axes, or of all elements.", false, false, true},
+           ReductionMethod{"any", reduce_any, "True where any element over the axes is not 0.", true},
+           ReductionMethod{"all", reduce_all, "True where all elements over the axes are not 0.", true},
+       })
+    add_reduction(type, each);
 }
 
 void add_tensor_methods(nb::handle type) {

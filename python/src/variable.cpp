@@ -1,4 +1,9 @@
 // Variable. Python's object is a handle of the cell: as long as it lives, the same cell is the same object.
+#include <array>
+#include <mutex>
+#include <optional>
+#include "gradus/function/variable_cell.h"
+#include "gradus/graph/context.h"
 #include "python/src/binding.h"
 
 namespace gradus::python {
@@ -32,13 +37,58 @@ nb::object shown(const Variable& self) {
   return nb::cast(repr);
 }
 
+/// The locks of Variables that are assigned outside of traces, by the cells' addresses. They are recursive: a value
+/// that is computed meanwhile may ask Python, which may assign.
+std::recursive_mutex& lock_of(const Variable& variable) {
+  static auto* const all = new std::array<std::recursive_mutex, 61>;
+  return (*all)[std::hash<const void*>()(variable.cell().get()) % all->size()];
+}
+
+/// assign(), alone among the threads that assign the Variable: what it reads is what it replaces. It runs without the
+/// GIL, since no thread may wait for a lock while it holds the GIL.
+template <class Assign> void alone(const Variable& variable, const Assign& assign) {
+  if (Context::current()) return assign();
+  without_gil([&] {
+    const std::lock_guard lock(lock_of(variable));
+    assign();
+  });
+}
+
 /// A method that assigns a value that fits, and gives the Variable itself.
 template <class Assign> auto assigning(const Assign& assign) {
   return [assign](nb::handle self, nb::handle value) {
     Variable& variable = nb::cast<Variable&>(self);
-    assign(variable, value_for(variable, value));
+    const Tensor fitting = value_for(variable, value);
+    alone(variable, [&] { assign(variable, fitting); });
     return nb::borrow(self);
   };
+}
+
+void set_item(const Variable& variable, nb::handle key, nb::handle value) {
+  const std::vector<Subscript> subscripts = subscripts_of(key);
+  const std::optional<Scalar> number = is_number(value) ? std::optional(scalar_of(value)) : std::nullopt;
+  const Tensor given = number ? Tensor() : tensor_of(value);
+  alone(variable, [&] { assign_item(variable, subscripts, number ? NumberOrTensor(*number) : NumberOrTensor(given)); });
+}
+
+/// A Variable as a key of dictionaries: one and the same Variable, which the key keeps.
+struct VariableKey {
+  std::shared_ptr<Variable> variable;
+};
+
+void bind_key(nb::module_& module) {
+  nb::class_<VariableKey>(module, "_VariableKey")
+      .def("deref", [](const VariableKey& key) { return key.variable; })
+      .def(
+          "__eq__",
+          [](const VariableKey& a, nb::handle b) {
+            return nb::isinstance<VariableKey>(b) &&
+                   nb::cast<VariableKey&>(b).variable->cell().get() == a.variable->cell().get();
+          },
+          nb::arg().none())
+      .def("__hash__", [](const VariableKey& key) { return std::hash<const void*>()(key.variable->cell().get()); })
+      .def("__repr__",
+           [](const VariableKey& key) { return text("<reference to Variable '", key.variable->name(), "'>"); });
 }
 
 void bind_assignments(nb::class_<Variable>& type) {
@@ -48,7 +98,7 @@ void bind_assignments(nb::class_<Variable>& type) {
            "value"_a, "Adds to the value.")
       .def("assign_sub", assigning([](Variable& variable, const auto& value) { variable.assign_sub(value); }),
            "value"_a, "Subtracts from the value.")
-      .def("__setitem__", assign_item, nb::arg().none(), nb::arg(),
+      .def("__setitem__", set_item, nb::arg().none(), nb::arg(),
            "Replaces the elements that NumPy's subscripts name; a number or a tensor broadcasts to them.");
 }
 
@@ -74,6 +124,7 @@ std::shared_ptr<Variable> shared_variable(const Variable& variable) {
 }
 
 void bind_variable(nb::module_& module) {
+  bind_key(module);
   nb::class_<Variable> type(
       module, "Variable", nb::is_weak_referenceable(),
       "A named cell that holds a tensor; it stands for its value. Its dtype and shape never change.");
@@ -92,10 +143,10 @@ void bind_variable(nb::module_& module) {
       .def("read_value", [](const Variable& self) { return self.value(); })
       .def(
           "ref",
-          [](const Variable& self) {
-            return nb::make_tuple("gradus.Variable", reinterpret_cast<std::uintptr_t>(self.cell().get()));
+          [](Variable& self) {  // the object is the cell's own handle, which does not keep the cell
+            return VariableKey{{self.cell()->shared_from_this(), &self}};
           },
-          "A key of dictionaries: equal for one and the same variable.")
+          "A key of dictionaries: equal for one and the same variable, which it keeps and deref() gives.")
       .def("__repr__", shown);
   bind_assignments(type);
   bind_copies(module, type);

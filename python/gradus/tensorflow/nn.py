@@ -1,5 +1,5 @@
 """tf.nn: activations, crossentropies, convolutions, pools, normalization."""
-from .. import ops
+from .. import _native, ops
 from .._native import float32
 from ._tables import fill
 
@@ -158,7 +158,7 @@ def dropout(x, rate, noise_shape=None, seed=None, name=None):
 def _sizes(given, is_tensor):
     if is_tensor:
         return tuple(ops.add(given, 0).shape)
-    return [int(n) for n in given]
+    return _native._sizes(given)
 
 
 def _uniform(shape, seed):

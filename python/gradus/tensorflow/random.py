@@ -63,7 +63,7 @@ def stateless_uniform(shape, seed, minval=0, maxval=None, dtype="float32", name=
 
 def gamma(shape, alpha, beta=None, dtype="float32", seed=None, name=None):
     """Numbers of gamma distributions, shape + the shape of alpha and beta."""
-    shape = [int(n) for n in shape]
+    shape = _native._sizes(shape)
     if seed is None:
         made = _random.gamma(shape, alpha)
     else:

@@ -5,7 +5,7 @@ import enum
 
 import numpy as np
 
-from .. import Loss, Tensor, Variable as _Variable, constant as _constant, float32, int32, ops
+from .. import Loss, Tensor, Variable as _Variable, _native, constant as _constant, float32, int32, ops
 from ._listing import told_keywords
 from ._tables import fill
 from .dtypes import as_dtype
@@ -161,7 +161,7 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32", name=None
     """The identity, [batch_shape..., num_rows, num_columns]."""
     columns = num_rows if num_columns is None else num_columns
     matrix = ops.eye(num_rows, columns, dtype)
-    return matrix if batch_shape is None else ops.broadcast_to(matrix, (*batch_shape, num_rows, columns))
+    return matrix if batch_shape is None else ops.broadcast_to(matrix, (*_native._sizes(batch_shape), num_rows, columns))
 
 
 def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None, name=None):
@@ -175,9 +175,17 @@ def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None
                        constant(0 if off_value is None else off_value, found), axis=place)
 
 
+def _is_whole(number):
+    return type(number) in (int, _native.Extent) or (isinstance(number, Tensor) and number.ndim == 0 and "int" in number.dtype.name)
+
+
 def range_(start, limit=None, delta=1, dtype=None, name=None):
     """start, start + delta ... before the limit. With one number 0, 1 ... before it."""
     start, limit = (0, start) if limit is None else (start, limit)
+    if type(start) is int and start == 0 and type(delta) is int and delta == 1 and _is_whole(limit):
+        size = _native._size(limit)  # which may be open while a function is traced
+        if isinstance(size, _native.Extent) or size >= 0:
+            return ops.range(size, as_dtype(dtype or getattr(limit, "dtype", int32)))
     numbers = [getattr(n, "item", lambda n=n: n)() for n in (start, limit, delta)]
     if dtype is None:
         has_type = [n.dtype for n in (start, limit, delta) if hasattr(n, "dtype")]
@@ -203,7 +211,7 @@ def meshgrid(*args, indexing="xy", name=None):
 
 def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
     """More elements before and after, along each axis."""
-    pairs = [tuple(int(n) for n in pair) for pair in (paddings.numpy() if is_tensor(paddings) else paddings)]
+    pairs = [tuple(_native._sizes(pair)) for pair in (ops.unstack(paddings) if is_tensor(paddings) else paddings)]
     if mode.upper() == "CONSTANT":
         return ops.pad(tensor, pairs, constant_values)
     return ops.pad(tensor, pairs, mode.lower())
@@ -213,7 +221,9 @@ def repeat(input, repeats, axis=None, name=None):
     """Each element, or each slice along the axis, several times."""
     if axis is None:
         input, axis = ops.reshape(input, [-1]), 0
-    if np.shape(repeats) == (1,):
+    if isinstance(repeats, Tensor) and repeats.ndim == 0:
+        repeats = _native._size(repeats)
+    elif np.shape(repeats) == (1,):
         repeats = repeats[0]  # one number for all
     return ops.repeat(input, repeats, axis)
 
@@ -230,7 +240,7 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
 
 def sequence_mask(lengths, maxlen=None, dtype="bool", name=None):
     """True at the first places of each row, as many as its length."""
-    longest = int(np.max(convert_to_tensor(lengths).numpy())) if maxlen is None else int(maxlen)
+    longest = int(np.max(convert_to_tensor(lengths).numpy())) if maxlen is None else _native._size(maxlen)
     mask = ops.sequence_mask(lengths, longest)
     return mask if as_dtype(dtype) == mask.dtype else ops.cast(mask, dtype)
 
