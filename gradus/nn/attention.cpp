@@ -8,7 +8,6 @@
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/key_value_cache.h"
-#include "gradus/nn/titled.h"
 #include "gradus/ops/attention.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/creation.h"
@@ -91,7 +90,7 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
 
   /// Self-attention of the places of this call to those of the cache, too. `mask`: bool [batch, time] of these places.
   Tensor attend_with_cache(KeyValueCache& cache, const Tensor& x, const Tensor& mask) const {
-    require(options.causal, Titled{layer, *this},
+    require(options.causal, layer, " ", name(),
             ": it is not causal, so places before depend on those that follow; make it with {.causal = true}, or call "
             "the model on whole sequences");
     const Tensor q = rotated(project(0, "query", x)), k = rotated(project(1, "key", x)), v = project(2, "value", x);

@@ -5,7 +5,6 @@
 #include "gradus/nn/cell_layer.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/gates.h"
-#include "gradus/nn/titled.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/conv.h"
@@ -47,7 +46,7 @@ struct GatedCell final : CellLayer, Described {
   }
   RecurrentOutput step(const Tensor& x, In state) const override {
     const Tensor kernel = parameter(0);
-    require(x.shape().rank() == 2 && x.shape()[1] == kernel.shape()[0], Titled{kind(), *this}, ": the input is ",
+    require(x.shape().rank() == 2 && x.shape()[1] == kernel.shape()[0], kind(), " ", name(), ": the input is ",
             x.spec(), ", expected [batch, ", kernel.shape()[0], "]");
     check_state(x, state);
     const Tensor from_input = biased(matmul(x, kernel), 0);
@@ -395,10 +394,10 @@ Tensors CellLayer::zero_state(std::int64_t batch, DType t) const {
 
 void CellLayer::check_state(const Tensor& x, In state) const {
   const std::vector<std::int64_t> sizes = state_sizes();
-  require(state.size() == sizes.size(), Titled{kind(), *this}, ": ", state.size(), " tensors of state, expected ",
+  require(state.size() == sizes.size(), kind(), " ", name(), ": ", state.size(), " tensors of state, expected ",
           sizes.size());
   for (std::size_t i = 0; i < sizes.size(); ++i)
-    require(state[i].spec() == Spec{x.dtype(), {x.shape()[0], sizes[i]}}, Titled{kind(), *this}, ": state ", i, " is ",
+    require(state[i].spec() == Spec{x.dtype(), {x.shape()[0], sizes[i]}}, kind(), " ", name(), ": state ", i, " is ",
             state[i].spec(), ", expected ", Spec{x.dtype(), {x.shape()[0], sizes[i]}});
 }
 

@@ -3,7 +3,6 @@
 #include <concepts>
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
-#include "gradus/nn/titled.h"
 #include "gradus/ops/conv.h"
 
 namespace gradus {
@@ -96,7 +95,7 @@ struct WindowLayer : Layer, Described {
   /// An input of another number of channels than it was built for.
   void check_channels(const Tensor& x) const {
     const std::int64_t channels = channels_of(x.spec()), expected = input()->shape.back();
-    require(channels == expected, Titled{settings.layer, *this}, ": the input is ", x.spec(), ", expected ", expected,
+    require(channels == expected, settings.layer, " ", name(), ": the input is ", x.spec(), ", expected ", expected,
             " channels");
   }
   /// The kernel moves over the places of the output.

@@ -4,7 +4,6 @@
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
 #include "gradus/nn/layers.h"
-#include "gradus/nn/titled.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 
@@ -40,7 +39,7 @@ struct DenseLayer final : ClonedMasked<DenseLayer>, Described {
   }
   Tensor call(const Tensor& x) const override {
     const Tensor kernel = parameter(0);
-    require(x.shape().back() == kernel.shape()[0], Titled{"Dense", *this}, ": the input is ", x.spec(),
+    require(x.shape().back() == kernel.shape()[0], "Dense ", name(), ": the input is ", x.spec(),
             ", but its kernel is ", kernel.spec(), ": expected ", kernel.shape()[0], " in the last dimension");
     Tensor y = x.shape().rank() == 1 ? reshape(matmul(reshape(x, {1, -1}), kernel), {units}) : matmul(x, kernel);
     if (options.use_bias) y = y + parameter(1);

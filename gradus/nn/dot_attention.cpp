@@ -5,7 +5,6 @@
 #include "gradus/graph/scope.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/initializers.h"
-#include "gradus/nn/titled.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/creation.h"
@@ -43,7 +42,7 @@ struct ScoreLayer final : Cloned<ScoreLayer> {
   Tensor attend(const Tensor& query, const Tensor& value, const Tensor& key, const Tensor& of_query,
                 const Tensor& of_value) const {
     const Shape &q = query.shape(), &k = key.shape(), &v = value.shape();
-    require(q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q[2] == k[2] && k[1] == v[1], Titled{kind(), *this},
+    require(q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q[2] == k[2] && k[1] == v[1], kind(), " ", name(),
             ": the query is ", query.spec(), ", the key ", key.spec(), ", the value ", value.spec(),
             ": expected [batch, queries, width], [batch, keys, width] and [batch, keys, ...]");
     Tensor seen;

@@ -5,7 +5,6 @@
 #include <map>
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
-#include "gradus/nn/titled.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 
@@ -121,7 +120,7 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer>, Described {
   void check_rank(const Spec& input) const {
     const int letters = static_cast<int>(equation.input.size());
     const bool is_open = equation.elided_left || equation.elided_right;
-    require(is_open ? input.shape.rank() >= letters : input.shape.rank() == letters, Titled{einsum_layer, *this},
+    require(is_open ? input.shape.rank() >= letters : input.shape.rank() == letters, einsum_layer, " ", name(),
             ": the input is ", input, ", but the equation names ", letters, " dimensions, ", equation.input);
   }
   /// The size of each letter; -1: not known.

@@ -5,7 +5,6 @@
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/gates.h"
 #include "gradus/nn/recurrent.h"
-#include "gradus/nn/titled.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
@@ -54,7 +53,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   }
   bool looks_at_places() const override { return !is_part; }
   RecurrentOutput run_from(const Tensor& x, const RecurrentInput& input) const {
-    require(x.shape().rank() == 3, Titled{kind(), *this}, ": the input is ", x.spec(),
+    require(x.shape().rank() == 3, kind(), " ", name(), ": the input is ", x.spec(),
             ", expected [batch, time, inputs]");
     if (options.dropout > 0) warn_if_mode_unsaid("the dropout of a recurrent layer");
     const RecurrentResult result = over_time(transpose(with_dropout(x), {1, 0, 2}), input);
@@ -92,10 +91,10 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
     }
     RecurrentRun how{.reverse = options.go_backwards, .reset_after = options.reset_after};
     const std::size_t states = cell == CellKind::lstm ? 2 : 1;
-    require(input.initial_state.empty() || input.initial_state.size() == states, Titled{kind(), *this}, ": ",
+    require(input.initial_state.empty() || input.initial_state.size() == states, kind(), " ", name(), ": ",
             input.initial_state.size(), " initial states, expected ", states);
-    require(!input.mask.defined() || input.mask.spec() == Spec{boolean, {x.shape()[1], x.shape()[0]}},
-            Titled{kind(), *this}, ": the mask is ", input.mask.defined() ? text(input.mask.spec()) : "", ", expected ",
+    require(!input.mask.defined() || input.mask.spec() == Spec{boolean, {x.shape()[1], x.shape()[0]}}, kind(), " ",
+            name(), ": the mask is ", input.mask.defined() ? text(input.mask.spec()) : "", ", expected ",
             Spec{boolean, {x.shape()[1], x.shape()[0]}});
     if (input.mask.defined()) how.mask = transpose(input.mask);
     if (!input.initial_state.empty()) how.initial_state = input.initial_state[0];

@@ -228,8 +228,7 @@ class Names(unittest.TestCase):
     def test_messages_are_in_pythons_words(self):
         rows = gradus.data.from_tensor_slices((X, Y))
         for text, call in (("say unbatched=True", lambda: made().fit(rows)),
-                           ("global_clipnorm=1 in the optimizer's options", lambda: made().fit(X * np.inf, Y, verbose=0)),
-                           ("^Dense: the input is", lambda: [layer(X[:, :n]) for layer in [nn.Dense(2)] for n in (4, 3)])):
+                           ("global_clipnorm=1 in the optimizer's options", lambda: made().fit(X * np.inf, Y, verbose=0))):
             with self.assertRaisesRegex((ValueError, ArithmeticError), text):
                 call()
 
