@@ -8,7 +8,7 @@ def nearest(name, names):
     import difflib  # only where a name is not known: imports take time
     known = [each for each in names if not each.startswith("_")]
     alike = {each.replace("_", "").lower(): each for each in known}  # EarlyStopping is early_stopping
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, known, n=1) or sorted(each for each in known if each.startswith(f"{name}_"))
     return alike.get(name.replace("_", "").lower()) or (near[0] if near else None)
 
 
@@ -33,7 +33,8 @@ def knows_keywords(f):
         if not named.issuperset(options):
             name = next(each for each in options if each not in named)
             near = nearest(name, named - {"self", "cls", "name"})
-            raise TypeError(f"{checked.__name__} has no argument `{name}`" + (f"; did you mean `{near}`?" if near else ""))
+            place = f.__qualname__.split("<locals>.")[-1]
+            raise TypeError(f"{place} has no argument `{name}`" + (f"; did you mean `{near}`?" if near else ""))
         return f(*arguments, **options)
     return checked
 

@@ -95,9 +95,10 @@ def _onnx(model, filepath, arguments, opset_version=None):
                          "if that is why, input_signature=[keras.InputSpec(shape=..., dtype=...)] gives numbers") from error
 
 
-def _object(model, filepath, arguments, batch_size=1, instruction_set="", weights=None):
+def _object(model, filepath, arguments, batch_size=1, instruction_set="", target="", weights=None):
     step = gradus.function(_function(model, arguments), name=model.name, open_sizes=False)
-    step.export_object(os.fspath(filepath).removesuffix(".o"), _known(model, arguments, batch_size), instruction_set, weights)
+    step.export_object(os.fspath(filepath).removesuffix(".o"), _known(model, arguments, batch_size),
+                       instruction_set=instruction_set, target=target, weights=weights)
 
 
 def _stablehlo(model, filepath, arguments, batch_size=1):
