@@ -4,7 +4,9 @@ import inspect
 
 
 def nearest(name, names):
-    """The name of `names` that is most like `name`; None if none is like it."""
+    """The name of `names` that is most like `name`; None if none is like it, and for what Python itself asks for."""
+    if name.startswith("__"):
+        return None
     import difflib  # only where a name is not known: imports take time
     known = [each for each in names if not each.startswith("_")]
     alike = {each.replace("_", "").lower(): each for each in known}  # EarlyStopping is early_stopping

@@ -33,19 +33,17 @@ def public_names(module):
 
 def told_keywords(function, label=None):
     """The function; a keyword that it does not have is a TypeError with the nearest that it has. `label`: its name there."""
-    label = label or function.__qualname__
-    code = function.__code__
-    known = [name for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if name not in ("self", "cls")]
-
     @functools.wraps(function)
     def told(*args, **kwargs):
         try:
             return function(*args, **kwargs)
         except TypeError as error:
+            code = function.__code__
+            known = [name for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if name not in ("self", "cls")]
             unknown = [name for name in kwargs if name not in known]
             if not unknown or error.__traceback__.tb_next is not None:  # raised by the function itself
                 raise
-            raise TypeError(f"{label} has no argument `{unknown[0]}`{_nearest(unknown[0], known)}") from None
+            raise TypeError(f"{label or function.__qualname__} has no argument `{unknown[0]}`{_nearest(unknown[0], known)}") from None
     return told
 
 
