@@ -132,6 +132,17 @@ def first_rows(adapter):
     return tree.map_structure(lambda leaf: None if leaf is None else leaf.convert_to_numpy(leaf[:]), sliceable)
 
 
+def only_batch(x, batch_size):
+    """The arrays as Keras's adapter gives them, if they are one batch; None for other data."""
+    leaves = tree.flatten(x)
+    if not leaves or not all(type(leaf) is np.ndarray and leaf.ndim > 0 and leaf.dtype.kind in "biuf" for leaf in leaves):
+        return None
+    if len({len(leaf) for leaf in leaves}) > 1 or not 0 < len(leaves[0]) <= (batch_size or 32):
+        return None
+    sliceable = array_slicing.convert_to_sliceable(x, target_backend="numpy")
+    return tree.map_structure(lambda leaf: leaf.convert_to_numpy(leaf[:]), sliceable)
+
+
 class WholeArrays:
     """The arrays of a fit or an evaluation, whose rows a step takes by their numbers."""
 

@@ -16,7 +16,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
-from keras_gradus.src.epochs import Step, all_of, first_rows, last_of, progress, whole_arrays
+from keras_gradus.src.epochs import Step, all_of, first_rows, last_of, only_batch, progress, whole_arrays
 from keras_gradus.src.export import exporting
 from keras_gradus.src.ops.core import compute_output_spec, convert_to_numpy, convert_to_tensor
 from keras_gradus.src.replicas import is_first_process, mean_over_rows, row_count, strategy_here, strategy_of, whole
@@ -217,6 +217,8 @@ class GradusTrainer(base_trainer.Trainer):
 
     @traceback_utils.filter_traceback
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
+        if callbacks is None and verbose == 0 and steps is None and (rows := only_batch(x, batch_size)) is not None:
+            return self.predict_on_batch(rows)  # nobody looks on: no queue of callbacks, no adapter
         batches = _batches(x, batch_size=batch_size, steps_per_epoch=steps, steps_per_execution=self.steps_per_execution)
         callbacks = self._callback_list(callbacks, verbose, 1, batches)
         self._build_for(_first_batch(self, batches))

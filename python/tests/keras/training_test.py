@@ -271,6 +271,18 @@ class TwoNetworks(keras.Model):
         return {"error": loss}
 
 
+class Predict(unittest.TestCase):
+    def test_one_batch_is_predicted_as_by_the_loop(self):
+        model = classifier()
+        for rows in (ROWS[:1], ROWS[:32], ROWS[:7].astype("float64"), (ROWS[:3] * 9).astype("int32")):
+            found = model.predict(rows, verbose=0)
+            np.testing.assert_array_equal(found, model.predict(rows, verbose=0, callbacks=[keras.callbacks.Callback()]))
+            self.assertEqual((type(found), found.dtype), (np.ndarray, np.float32))
+        self.assertEqual(model.predict(ROWS[:33], verbose=0).shape, (33, 10))
+        with self.assertRaises(ValueError):
+            model.predict(ROWS[:0], verbose=0)
+
+
 class OwnSteps(unittest.TestCase):
     def test_a_model_without_a_call_trains_by_its_step(self):
         rng = np.random.default_rng(0)
