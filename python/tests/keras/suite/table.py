@@ -42,7 +42,7 @@ def main(arguments):
     for name, passed, jax, left_out, failed in table:
         lines.append(f"{name:66} {passed:7} {jax:>7} {left_out:>9}" + (f"  {failed} failed" if failed else ""))
     sums = [sum(row[i] for row in table if isinstance(row[i], int)) for i in (1, 2, 3)]
-    lines.append(f"{'all':66} {sums[0]:7} {sums[1]:>7} {sums[2]:>9}")
+    lines.append(f"{'all':66} {sums[0]:7} {sums[1] or '-':>7} {sums[2]:>9}")
     (HERE.parents[3] / "docs" / "keras_tests.txt").write_text(HEAD + "\n".join(lines) + "\n")
 
 
