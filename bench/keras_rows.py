@@ -33,19 +33,6 @@ from peer_protocol import MIN_S, np  # noqa: E402
 layers = keras.layers
 
 
-def use_threads():
-    if BACKEND == "gradus":
-        import gradus.tensorflow as tf
-        tf.config.threading.set_intra_op_parallelism_threads(THREADS)
-    elif BACKEND == "tensorflow":
-        import tensorflow as tf
-        tf.config.threading.set_intra_op_parallelism_threads(THREADS)
-        tf.config.threading.set_inter_op_parallelism_threads(THREADS)
-    elif BACKEND == "torch":
-        import torch
-        torch.set_num_threads(THREADS)
-
-
 # ---------------------------------------------------------------- models: inputs, outputs, how many batches of how many rows
 
 def mlp():
@@ -167,7 +154,7 @@ ROWS = {
 
 
 def main():
-    use_threads()
+    peer_protocol.use_threads(BACKEND, THREADS)
     peer_protocol.emit(BACKEND, "", WORKLOAD, IMPORT_S, ROWS[WORKLOAD]())
 
 

@@ -65,6 +65,17 @@ def timed(step, sync, warm=5, min_s=None, min_rep=None, max_s=None):
                 first_call_s=first, extra=dict(mean_us=float(ts.mean()) * 1e6, sustained_us=sus * 1e6, second_call_s=second, reps=len(ts), cores=noise,
                 rss_before_mb=round(r0), rss_growth_mb=round(hwm_mb() - r0), **losses_of(losses)))
 
+def use_threads(library, threads):
+    """As many threads as the others, in a program of one of the libraries, or of Keras by one."""
+    if library == "torch":
+        import torch
+        return torch.set_num_threads(threads)
+    if library == "gradus": import gradus.tensorflow as tf
+    elif library in ("tf", "tensorflow"): import tensorflow as tf
+    else: return
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    if library != "gradus": tf.config.threading.set_inter_op_parallelism_threads(threads)
+
 def losses_of(losses):
     return {k: losses[i] for k, i in (("first_loss", 0), ("loss_after_10", SOME_STEPS // 2), ("loss_after_20", SOME_STEPS)) if i < len(losses)}
 

@@ -191,13 +191,7 @@ def py_fit():
 
 
 def main():
-    if LIBRARY == "gradus":
-        LIB.config.threading.set_intra_op_parallelism_threads(THREADS)
-    elif LIBRARY == "tf":
-        LIB.config.threading.set_intra_op_parallelism_threads(THREADS)
-        LIB.config.threading.set_inter_op_parallelism_threads(THREADS)
-    elif LIBRARY == "torch":
-        LIB.set_num_threads(THREADS)
+    peer_protocol.use_threads(LIBRARY, THREADS)
     rows = {row.__name__: row for row in (py_import, py_op, py_chain, py_function, py_generator, py_mlp_step, py_fit)}
     peer_protocol.emit(LIBRARY, MODE, WORKLOAD, IMPORT_S, rows[WORKLOAD]())
 

@@ -23,21 +23,26 @@ def attribute_error(module, name, names):
     return AttributeError(message, name=name, obj=None)
 
 
-def knows_keywords(f):
-    """f, whose call with an unknown keyword is a TypeError with the nearest name, as those of generated ops are."""
-    parameters = inspect.signature(f).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+def knows_keywords(f, label=None):
+    """f, whose call with an unknown keyword is a TypeError with the nearest name, as those of generated ops are. `label`: its
+    name there."""
+    if f.__code__.co_flags & inspect.CO_VARKEYWORDS:
         return f
-    named = {name for name, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
     @functools.wraps(f)
     def checked(*arguments, **options):
-        if not named.issuperset(options):
-            name = next(each for each in options if each not in named)
-            near = nearest(name, named - {"self", "cls", "name"})
-            place = f.__qualname__.split("<locals>.")[-1]
-            raise TypeError(f"{place} has no argument `{name}`" + (f"; did you mean `{near}`?" if near else ""))
-        return f(*arguments, **options)
+        try:
+            return f(*arguments, **options)
+        except TypeError as error:
+            code = f.__code__
+            known = [each for each in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if each not in ("self", "cls")]
+            unknown = [each for each in options if each not in known]
+            if not unknown or error.__traceback__.tb_next is not None:  # raised by the function itself
+                raise
+            near = nearest(unknown[0], known)
+            place = label or f.__qualname__.split("<locals>.")[-1]
+            raise TypeError(f"{place} has no argument `{unknown[0]}`; " + (
+                f"did you mean `{near}`?" if near else f"it has {', '.join(known)}")) from None
     return checked
 
 

@@ -2,8 +2,6 @@
 // so that `except ValueError`, `IndexError` and `OSError` catch them. The text is the whole one of C++, in Python's
 // words.
 #include <array>
-#include <regex>
-#include <string_view>
 #include <typeinfo>
 #include <utility>
 #include "python/src/binding.h"

@@ -12,7 +12,7 @@ namespace {
 /// The containers of an element, whose leaves are its fields in order.
 class Structure {
  public:
-  /// Of a nest of tuples, lists and dicts, whose keys are sorted.
+  /// Reads a nest of tuples, lists and dicts, whose keys are sorted.
   explicit Structure(nb::handle nest) {
     if (PyDict_Check(nest.ptr())) {
       keys_ = Held(nb::module_::import_("builtins").attr("sorted")(nb::borrow(nest)));
@@ -63,7 +63,7 @@ Tensor field_of(nb::handle value, DType dtype) {
   return nb::isinstance<Tensor>(value) ? nb::cast<const Tensor&>(value) : tensor_of(value, dtype);
 }
 
-/// What a generator of Python is, for all of its passes.
+/// A generator of Python, for all of its passes.
 struct Generator {
   StageFunctionPointer make;
   Structure structure;

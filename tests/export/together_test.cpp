@@ -110,7 +110,7 @@ TEST(ExportTogether, WeightsGoToOneFile) {
             static_cast<float>(sum(x).item()));
 }
 
-/// What `failure` says names the step.
+/// The text of `failure` names the step.
 TEST(ExportTogether, ChecksOfEachStepHaveNumbersOfTheirOwn) {
   const auto pick = function([](Tensor x, Tensor i) { return reduce_sum(gather(x, i)); });
   const auto last = function([](Tensor x, Tensor i) { return reduce_sum(gather(x, i) * 2); });

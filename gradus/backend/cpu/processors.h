@@ -40,6 +40,30 @@ struct Processor {
   bool uses_amx = false;  // products of bf16 by tiles of AMX, whose sums have an order of their own
 };
 
+inline constexpr Processor avx512_row{.isa = Isa::avx512,
+                                      .name = "avx512",
+                                      .target = "x86_64-linux-gnu",
+                                      .triple = "x86_64-unknown-linux-gnu",
+                                      .cpu = "x86-64-v4",
+                                      .features = "",
+                                      .tile_cpu = "x86-64",
+                                      .tile_features = "+avx2,+fma,+prfchw,+avx512f,+avx512bw,+avx512dq,+avx512vl",
+                                      .tile_table = "gradus_tiles_avx512",
+                                      .tiles = {64, {24, 14}, true, {16, 12, 8, 6}},
+                                      .kernel_vector_bytes = 64,
+                                      .has_masks = true,
+                                      .has_pair_tiles = true,
+                                      .has_near_panels = true,
+                                      .turns_low_tiles = false,
+                                      .follows_host = true};
+
+/// The row of a processor that multiplies bf16 by AMX, too.
+constexpr Processor row_with_amx(Processor row) {
+  row.name = "avx512 with AMX";
+  row.uses_amx = true;
+  return row;
+}
+
 /// AVX2: 12 sums beside a and b in 16 registers; AVX-512: 28 in 32. NEON: pairs of vectors, as many sums as AVX2 has,
 /// in 24 of 32 registers.
 inline constexpr Processor processors[] = {
@@ -59,39 +83,8 @@ inline constexpr Processor processors[] = {
      .has_near_panels = false,
      .turns_low_tiles = true,
      .follows_host = false},
-    {.isa = Isa::avx512,
-     .name = "avx512",
-     .target = "x86_64-linux-gnu",
-     .triple = "x86_64-unknown-linux-gnu",
-     .cpu = "x86-64-v4",
-     .features = "",
-     .tile_cpu = "x86-64",
-     .tile_features = "+avx2,+fma,+prfchw,+avx512f,+avx512bw,+avx512dq,+avx512vl",
-     .tile_table = "gradus_tiles_avx512",
-     .tiles = {64, {24, 14}, true, {16, 12, 8, 6}},
-     .kernel_vector_bytes = 64,
-     .has_masks = true,
-     .has_pair_tiles = true,
-     .has_near_panels = true,
-     .turns_low_tiles = false,
-     .follows_host = true},
-    {.isa = Isa::avx512,
-     .name = "avx512 with AMX",
-     .target = "x86_64-linux-gnu",
-     .triple = "x86_64-unknown-linux-gnu",
-     .cpu = "x86-64-v4",
-     .features = "",
-     .tile_cpu = "x86-64",
-     .tile_features = "+avx2,+fma,+prfchw,+avx512f,+avx512bw,+avx512dq,+avx512vl",
-     .tile_table = "gradus_tiles_avx512",
-     .tiles = {64, {24, 14}, true, {16, 12, 8, 6}},
-     .kernel_vector_bytes = 64,
-     .has_masks = true,
-     .has_pair_tiles = true,
-     .has_near_panels = true,
-     .turns_low_tiles = false,
-     .follows_host = true,
-     .uses_amx = true},
+    avx512_row,
+    row_with_amx(avx512_row),
     {.isa = Isa::neon,
      .name = "neon",
      .target = "aarch64-linux-gnu",

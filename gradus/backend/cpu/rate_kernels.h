@@ -22,10 +22,11 @@ struct Chain {
   float (*run)(long rounds, float first);
   int operations;
 };
-/// Of fma by vectors of 64 bytes, or by those that every processor of this architecture has that computes here. The
-/// caller checks that this one has the instructions, here and below.
+/// Chains of fma by vectors of 64 bytes, or by those that every processor of this architecture has that computes here.
+/// The caller checks that this one has the instructions, here and below.
 Chain multiply_adds(bool by_64_bytes);
-/// Of pairs of bf16, and two by two tiles of sums, as products have them: each waits for its last sum. On x86-64 alone.
+/// Products of pairs of bf16, and two by two tiles of sums, as products have them: each waits for its last sum. On
+/// x86-64 alone.
 Chain multiply_pairs();
 float multiply_tiles(long rounds);
 /// Multiplies n numbers in place, a multiple of 16.

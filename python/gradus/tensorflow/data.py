@@ -2,8 +2,8 @@
 from .. import nest
 from ..datasets import (AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, AutoShardPolicy, Dataset,  # noqa: F401
                         Iterator, Options)
+from .._names import knows_keywords
 from ..windows import DatasetSpec  # noqa: F401
-from ._listing import methods_told_keywords
 from .left_out import Names
 from .shapes import TensorSpec
 from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_generator, of_text, of_texts, zipped
@@ -13,8 +13,7 @@ Dataset._of_texts, Dataset._of_text = staticmethod(of_texts), staticmethod(of_te
 Dataset._zipped = staticmethod(
     lambda parts: zipped(parts) if any(isinstance(each, TextDataset) for each in nest.flatten(parts)) else None)
 Dataset._of_generator = staticmethod(of_generator)
-Dataset.list_files = staticmethod(list_files)
-methods_told_keywords(Dataset)
+Dataset.list_files = staticmethod(knows_keywords(list_files, "Dataset.list_files"))
 
 
 def _applied(name):

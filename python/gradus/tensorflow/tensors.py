@@ -6,7 +6,7 @@ import enum
 import numpy as np
 
 from .. import Loss, Tensor, Variable as _Variable, _native, constant as _constant, float32, int32, ops
-from ._listing import told_keywords
+from .._names import knows_keywords
 from ._tables import fill
 from .dtypes import as_dtype
 from .shapes import TensorShape
@@ -92,7 +92,7 @@ class _VariableClass(type):
                          aggregation=_aggregation(aggregation))
 
 
-_VariableClass.__call__ = told_keywords(_VariableClass.__call__, "Variable")
+_VariableClass.__call__ = knows_keywords(_VariableClass.__call__, "Variable")
 
 
 class Variable(metaclass=_VariableClass):

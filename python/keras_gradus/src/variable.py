@@ -36,7 +36,7 @@ class Variable(KerasVariable):
             self._value = value
             return
         value = convert_to_tensor(value, dtype=self._dtype)
-        # What shards of a batch assign differently, as moving statistics, becomes their mean.
+        # A value that shards of a batch assign differently, as moving statistics, becomes their mean.
         aggregation = "sum" if self.aggregation == "sum" else "mean" if value.dtype.is_floating else "none"
         self._value = gradus.Variable(value, self.path, bool(self.trainable), aggregation=aggregation)
 

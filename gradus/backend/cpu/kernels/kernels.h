@@ -26,7 +26,7 @@ BoundThunk bind_cumsum(const Graph& graph, int value, Symbols symbols);
 void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
-// What they choose from.
+// The ways that these choose from.
 void run_packed_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 void run_strip_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 void run_winograd_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);

@@ -140,7 +140,8 @@ void choose_variants(const std::set<std::string>& defined, std::size_t best, Ins
   }
 }
 
-/// What code refers to without ever needing it: tiles and functions of other instruction sets, and the driver of AMX.
+/// Names that code refers to without ever needing them: tiles and functions of other instruction sets, and the driver
+/// of AMX.
 Instead of_other_processors(std::string_view all, const cpu_backend::Processor& processor) {
   const std::string used = processor.tile_table;
   const std::set<std::string> defined = defined_symbols(all);

@@ -36,7 +36,7 @@ void add_copy(TableImage<CopyEntry>& table, const Address& to, const Address& fr
 /// With bytes that are part of the object.
 void add_copy_of(TableImage<CopyEntry>& table, const Address& to, const Image& from, std::int64_t bytes);
 
-/// What the steps of an object have in common: code and constants are in it once.
+/// The common parts of an object's steps: code and constants are in it once.
 struct ObjectParts {
   std::vector<std::string> objects;  // generated code
   std::map<KernelFunction, std::string> names;

@@ -45,7 +45,7 @@ std::size_t kind_of(const Plan& plan) {
   return at(TileTable::kind_of(plan.form == Form::widened ? DType(f32) : plan.product.dtype));
 }
 
-/// Of `columns` columns, panel after panel of two vectors, or of one where one is enough.
+/// Notes the tiles of `columns` columns, panel after panel of two vectors, or of one where one is enough.
 void note_columns(Notes& notes, std::size_t kind, std::int64_t columns, std::int64_t width, std::int64_t lanes,
                   std::int64_t rows) {
   const std::int64_t rest = columns % width;
