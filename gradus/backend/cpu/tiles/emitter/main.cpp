@@ -88,7 +88,14 @@ class Functions {
     for (int vectors = 1; vectors <= TileTable::widths; ++vectors)
       for (int rows = 1; rows <= TileTable::heights; ++rows) {
         const bool exists = rows <= target_.tiles.rows[vectors - 1] && (!pairs || has_pairs());
-        const Tile wanted{element, rows, vectors, lanes(bytes), target_.tiles.fetches_packed_b, pairs, rounds};
+        const Tile wanted{.element = element,
+                          .rows = rows,
+                          .vectors = vectors,
+                          .lanes = lanes(bytes),
+                          .fetches_packed_b = target_.tiles.fetches_packed_b,
+                          .pairs = pairs,
+                          .rounds = rounds,
+                          .has_masks = target_.has_masks};
         llvm::Function* tile = exists ? emit_tile(module_, wanted, "tile") : nullptr;
         add(pairs && tile ? with(",+avx512bf16", tile) : tile);
       }

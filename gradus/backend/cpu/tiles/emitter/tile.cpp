@@ -94,8 +94,44 @@ class TileEmitter {
       s.push_back(at(b_, place, std::int64_t{sizeof(TileRun)}));
       return s;
     });
+    state.resize(rows() * vectors());
+    if (masks_by_branches()) return store_by_rows(state);
     for (std::size_t i = 0; i < rows(); ++i)
       for (std::size_t v = 0; v < vectors(); ++v) store(b_, result(state[i * vectors() + v]), c_at(i, v), masks_[v]);
+  }
+
+  /// True in the copy for edges where an access of some lanes is several branches: each is written once, in a loop.
+  bool masks_by_branches() const { return knows_.edge && !tile_.has_masks; }
+
+  /// Room for all sums, on the stack.
+  V room_for_sums() {
+    llvm::BasicBlock& entry = function_->getEntryBlock();
+    Builder first(&entry, entry.getFirstInsertionPt());
+    return first.CreateAlloca(llvm::ArrayType::get(vector_, rows() * vectors()));
+  }
+
+  /// copy(row of the room, row of c) for all rows, in a loop.
+  template <class Copy> void for_rows_of(V room, Copy copy) {
+    repeat(b_, number(b_, tile_.rows), 1, {room, c_}, [&](V, std::vector<V> row) {
+      for (std::size_t v = 0; v < vectors(); ++v) {
+        const int64_t along = past(v, vector_bytes());
+        copy(at(b_, row[0], along), at(b_, row[1], along), masks_[v]);
+      }
+      return std::vector<V>{at(b_, row[0], past(vectors(), vector_bytes())), at(b_, row[1], c_row_)};
+    });
+  }
+  void store_by_rows(const Sums& sums) {
+    V room = room_for_sums();
+    for (std::size_t i = 0; i < sums.size(); ++i) store(b_, sums[i], at(b_, room, past(i, vector_bytes())));
+    for_rows_of(room, [&](V held, V c, V mask) { store(b_, load(b_, vector_, held), c, mask); });
+  }
+  Sums load_by_rows() {
+    V room = room_for_sums();
+    for_rows_of(room, [&](V held, V c, V mask) { store(b_, load(b_, vector_, c, mask), held); });
+    Sums sums;
+    for (std::size_t i = 0; i < rows() * vectors(); ++i)
+      sums.push_back(load(b_, vector_, at(b_, room, past(i, vector_bytes()))));
+    return sums;
   }
 
   /// The steps of one run, from the sums and the places to prefetch on to those after it.
@@ -104,10 +140,11 @@ class TileEmitter {
     state.push_back(first_a);
     state.push_back(first_b);
     const auto turn = [&](V, std::vector<V> s) {
+      prefetch(b_, s[count - 2], 2);
+      prefetch_row(s[count - 1]);
+      if (masks_by_branches()) s = steps_in_a_loop(std::move(s), count);
+      else steps(s, count, steps_at_once);
       V &later = s[count - 2], &wanted = s[count - 1];
-      prefetch(b_, later, 2);
-      prefetch_row(wanted);
-      steps(s, count, steps_at_once);
       later = at(b_, later, later_step_);
       wanted = b_.CreateSelect(b_.CreateICmpULT(wanted, last_wanted), at(b_, wanted, c_row_), wanted);
       return s;
@@ -120,6 +157,13 @@ class TileEmitter {
     });
     state.resize(count);
     return state;
+  }
+
+  std::vector<V> steps_in_a_loop(std::vector<V> state, std::size_t place) {
+    return repeat(b_, number(b_, steps_at_once), 1, state, [&](V, std::vector<V> s) {
+      steps(s, place, 1);
+      return s;
+    });
   }
 
   /// `count` steps in sequence. Behind the sums and the carried values lie the places of a and b.
@@ -155,6 +199,7 @@ class TileEmitter {
     const Sums zeros(rows() * vectors(), llvm::Constant::getNullValue(vector_));
     if (tile_.rounds) return zeros;
     return choose(b_, b_.CreateICmpNE(resume_, number(b_, 0)), zeros, [&] {
+      if (masks_by_branches()) return load_by_rows();
       Sums held;
       for (std::size_t i = 0; i < rows(); ++i)
         for (std::size_t v = 0; v < vectors(); ++v) held.push_back(load(b_, vector_, c_at(i, v), masks_[v]));
