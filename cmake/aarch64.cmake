@@ -17,9 +17,12 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_LIBDIR} ${GRADUS_ARM_LIBRARIES}/usr/lib/aarch64-linux-gnu/pkgconfig)  # not the machine's own packages
 set(LLVM_DIR ${CMAKE_CURRENT_LIST_DIR}/aarch64 CACHE PATH "" FORCE)
-set(CMAKE_CXX_FLAGS_INIT "-isystem ${GRADUS_ARM_LIBRARIES}/usr/include -isystem ${GRADUS_ARM_LIBRARIES}/usr/include/aarch64-linux-gnu")
-set(folders ${GRADUS_ARM_LIBRARIES}/usr/lib/aarch64-linux-gnu:${GRADUS_ARM_LIBRARIES}/lib/aarch64-linux-gnu)
+# GCC notes that it passes pairs of doubles as C++14 does, not as its versions before 10.1 did: there are none here.
+set(CMAKE_CXX_FLAGS_INIT "-Wno-psabi -isystem ${GRADUS_ARM_LIBRARIES}/usr/include -isystem ${GRADUS_ARM_LIBRARIES}/usr/include/aarch64-linux-gnu")
+# Libraries that are named without a folder are there, too.
+set(folder ${GRADUS_ARM_LIBRARIES}/usr/lib/aarch64-linux-gnu)
+set(folders ${folder}:${GRADUS_ARM_LIBRARIES}/lib/aarch64-linux-gnu)
 foreach(kind EXE SHARED MODULE)
-  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-Wl,-rpath-link,${folders}")
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-L${folder} -Wl,-rpath-link,${folders}")
 endforeach()
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;${GRADUS_ARM_LIBRARIES})
