@@ -184,15 +184,22 @@ ObjectFiles write_object_files(const std::filesystem::path& stem, const std::vec
   return files;
 }
 
-ObjectFiles export_objects(const std::filesystem::path& stem, const std::vector<ExportedStep>& steps,
-                           const ObjectOptions& options) {
+ObjectFiles export_steps(const std::filesystem::path& stem, const std::vector<StepToTrace>& steps,
+                         const ObjectOptions& options) {
   std::vector<std::string> names;
-  for (const ExportedStep& step : steps) names.push_back(step.name());
+  for (const StepToTrace& step : steps) names.push_back(step.name);
   (void)object_function_name(stem);
   check_step_names(stem, names);
   TracedSteps traced;
-  for (const ExportedStep& step : steps) traced.push_back(step.trace());
+  for (const StepToTrace& step : steps) traced.push_back(step.trace());
   return write_object_files(stem, names, traced, options);
+}
+
+ObjectFiles export_objects(const std::filesystem::path& stem, const std::vector<ExportedStep>& steps,
+                           const ObjectOptions& options) {
+  std::vector<StepToTrace> given;
+  for (const ExportedStep& step : steps) given.push_back({step.name(), [&step] { return step.trace(); }});
+  return export_steps(stem, given, options);
 }
 
 }  // namespace gradus

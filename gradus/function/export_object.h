@@ -1,5 +1,6 @@
 /// A traced step becomes an object file.
 #pragma once
+#include <functional>
 #include "gradus/function/object_files.h"
 #include "gradus/function/segment.h"
 #include "gradus/function/traced_function.h"
@@ -24,6 +25,16 @@ struct TracedStep {
 }  // namespace detail::inline rooms
 
 using TracedSteps = std::vector<std::shared_ptr<const TracedStep>>;
+
+/// A step of export_objects, traced when it is asked for.
+struct StepToTrace {
+  std::string name;
+  std::function<std::shared_ptr<const TracedStep>()> trace;
+};
+
+/// export_objects of steps that may be no Functions.
+ObjectFiles export_steps(const std::filesystem::path& stem, const std::vector<StepToTrace>& steps,
+                         const ObjectOptions& options);
 
 std::shared_ptr<const TracedStep> traced_step(const FunctionOptions& function, const std::string& title,
                                               const std::vector<Spec>& arguments, Draft draft);

@@ -20,7 +20,7 @@ from ._native import (DType, Device, Extent, Function, GradientTape, Gradients, 
                       float16, float32, float64, from_dlpack, hessian, hessian_vector_product, int8, int16, int32, int64,
                       jacobian, jvp, num_threads, scan, set_default_device, set_num_threads, set_seed, uint8, uint16, uint32,
                       uint64, value_and_gradient, vectorized_map, version, while_loop)
-from ._functions import custom_gradient, explain, function, recompute_grad
+from ._functions import custom_gradient, explain, export_objects, function, load_object_state, recompute_grad
 from ._names import attribute_error, tensor_attribute_error as _without
 from ._sdk import cmake_prefix_path
 from .profiling import ProfileReport, ProfileScope, profile

@@ -37,6 +37,50 @@ def explain(f):
     return f.explain()
 
 
+@knows_keywords
+def export_objects(stem, steps, *, instruction_set="", target="", weights=None):
+    """Writes several compiled functions as one object file with one state, stem.o, and a header in C, stem.h: a program
+    trains and predicts with the same weights.
+
+        gradus.export_objects("net", {"train": (train_step, [gradus.TensorSpec((64, 16)), gradus.TensorSpec((64,), "int32")]),
+                                      "predict": (predict, [gradus.TensorSpec((1, 16))])})
+
+    Args:
+        stem: of the files; its name begins the functions' names in C: net_train, net_predict.
+        steps: by name, functions of gradus.function that take tensors and capture all else, with TensorSpecs of known
+            sizes; a function alone where its input_signature knows all sizes.
+        instruction_set: "avx2" or "avx512"; else that of this processor.
+        target: another kind of machine, such as "aarch64-linux-gnu".
+        weights: a file for the values of Variables, which are in the object otherwise.
+
+    Gives the paths of the object, the header, and the file of weights or None. InvalidArgumentError for names that are no
+    names in C, and for sizes that are not known.
+    """
+    named = []
+    for name, given in dict(steps).items():
+        step, specs = given if isinstance(given, (tuple, list)) else (given, ())
+        if not isinstance(step, _native.Function):
+            raise TypeError(f"export_objects: {name!r} is a {type(step).__name__}: give a gradus.function, or one with a list of "
+                            "TensorSpecs")
+        named.append((name, step, list(specs)))
+    return _native._export_objects(stem, named, instruction_set, target, weights)
+
+
+@knows_keywords
+def load_object_state(file, header, variables):
+    """Assigns the state of an exported step, the bytes of its struct that a program has written, to Variables of these
+    names, and continues its random numbers.
+
+    Args:
+        file: the bytes, as fwrite of sizeof the struct writes them.
+        header: that of the step.
+        variables: of the model and of the optimizer, which are built before: model.variables + optimizer.variables.
+
+    All or nothing: DataLossError if the file has another size, InvalidArgumentError for a field that no Variable has.
+    """
+    _native._load_object_state(file, header, variables)
+
+
 def one_tensor(name, found):
     """The result of a function that gives one tensor; TypeError for a nest, which would become a stack of its parts."""
     if isinstance(found, (list, tuple, dict)):

@@ -61,10 +61,16 @@ def _unknown(kind, given, known):
     return ValueError(f"compile: there is no {kind} {given!r}" + (f"; did you mean {near!r}?" if near else ""))
 
 
+def _checked(kind, base, given):
+    if not isinstance(given, base):
+        raise TypeError(f"compile: {kind}: expected a gradus.nn.{base.__name__} or the name of one, got {type(given).__name__}")
+    return given
+
+
 def made_of(kind, base, given):
     """An object of the library, or that of a name: a class's, in small letters or not, or that of a function."""
     if not isinstance(given, str):
-        return given
+        return _checked(kind, base, given)
     known = _named(base)
     name = _SHORT.get(given.lower(), given.lower())
     if name in known:
@@ -72,9 +78,16 @@ def made_of(kind, base, given):
     raise _unknown(kind, given, [*known, *(_FUNCTIONS if kind == "loss" else ())])
 
 
+def _is_loss(given):
+    return given is None or callable(given) or isinstance(given, (dict, list, tuple, nn.LossFunction))
+
+
 def loss_of(given):
     """A loss: an object, a function, or the name of one. A metric that is a loss's mean stands for that loss."""
     name = given if isinstance(given, str) else in_words(type(given).__name__) if isinstance(given, nn.Metric) else None
+    if name is None and not _is_loss(given):
+        raise TypeError("compile: loss: expected an object of gradus.nn, such as nn.MeanSquaredError(), its name, or a function of "
+                        f"(y, prediction), got {type(given).__name__}")
     if name is None:
         return given
     f = _function(_SHORT.get(name.lower(), name.lower())) or _function(in_words(name))
@@ -113,7 +126,7 @@ def metric_of(given, loss, named):
     if callable(given) and not isinstance(given, nn.Metric):
         return nn.Metric(getattr(given, "__name__", "metric"), given)
     if not isinstance(given, str):
-        return given
+        return _checked("metric", nn.Metric, given)
     name = _SHORT.get(given.lower(), given.lower())
     if name in ("accuracy", "acc"):
         return _accuracy(loss, named, given)

@@ -200,6 +200,8 @@ def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose=True, callbacks
         unbatched: elements are meant as they are, though no batch() made them.
     """
     settings = _settings(self, "fit")
+    if not isinstance(validation_split, (int, float, np.number)):
+        raise TypeError(f"fit: argument `validation_split`: expected a number, got {type(validation_split).__name__}")
     batches = ends = None
     if is_read_once(x):
         if validation_split:

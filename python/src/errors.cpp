@@ -65,7 +65,9 @@ void translate(const std::exception_ptr& thrown, void*) {
     std::rethrow_exception(thrown);
   } catch (const PassedThroughPython& passed) { passed.restore(); } catch (const Error& error) {
     set_raised(error);
-  } catch (const InternalError& error) { set_raised(error); }
+  } catch (const InternalError& error) { set_raised(error); } catch (const std::bad_cast&) {
+    PyErr_SetString(PyExc_TypeError, "an argument, or a part of one, is of another class than the function takes");
+  }
 }
 
 void add_class(nb::module_& module, ErrorClass& kind, PyObject* base) {

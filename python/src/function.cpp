@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nanobind/stl/filesystem.h>
 #include <set>
+#include "gradus/function/export_object.h"
 #include "gradus/function/trace.h"
 #include "gradus/graph/trace_names.h"
 #include "python/src/binding.h"
@@ -133,21 +134,55 @@ Body on_tensors(const PythonFunction& self) {
   };
 }
 
+ObjectOptions object_options(const std::string& instruction_set, const std::string& target,
+                             const std::optional<std::filesystem::path>& weights) {
+  return {.instruction_set = instruction_set, .target = target, .weights = weights.value_or("")};
+}
+nb::tuple paths_of(const ObjectFiles& files) {
+  return nb::make_tuple(files.object, files.header, files.weights.empty() ? nb::none() : nb::cast(files.weights));
+}
+std::vector<Spec> signature_of(const PythonFunction& self, std::vector<Spec> given) {
+  return given.empty() ? self.options.input_signature : std::move(given);
+}
+
 nb::tuple export_object(const PythonFunction& self, const std::filesystem::path& stem, std::vector<Spec> signature,
                         const std::string& instruction_set, const std::string& target,
                         const std::optional<std::filesystem::path>& weights) {
-  if (signature.empty()) signature = self.options.input_signature;
+  signature = signature_of(self, std::move(signature));
   const Body body = on_tensors(self);
-  const ObjectFiles files = without_gil([&] {
-    return self.traced->export_object(
-        stem, std::move(signature),
-        {.instruction_set = instruction_set, .target = target, .weights = weights.value_or("")}, {}, body);
-  });
-  return nb::make_tuple(files.object, files.header, files.weights.empty() ? nb::none() : nb::cast(files.weights));
+  return paths_of(without_gil([&] {
+    return self.traced->export_object(stem, std::move(signature), object_options(instruction_set, target, weights), {},
+                                      body);
+  }));
+}
+
+using NamedStep = std::tuple<std::string, const PythonFunction*, std::vector<Spec>>;
+
+nb::tuple export_objects(const std::filesystem::path& stem, const std::vector<NamedStep>& named,
+                         const std::string& instruction_set, const std::string& target,
+                         const std::optional<std::filesystem::path>& weights) {
+  std::vector<StepToTrace> steps;
+  for (const auto& [name, function, given] : named)
+    steps.push_back({name, [body = on_tensors(*function), specs = signature_of(*function, given), f = function] {
+                       return f->traced->trace_step(specs, {}, body);
+                     }});
+  return paths_of(
+      without_gil([&] { return export_steps(stem, steps, object_options(instruction_set, target, weights)); }));
+}
+
+void load_object_state(const std::filesystem::path& file, const std::filesystem::path& header,
+                       const nb::iterable& variables) {
+  Variables all;
+  for (const nb::handle each : variables) {
+    if (!nb::isinstance<Variable>(each))
+      throw nb::type_error(text("load_object_state: expected Variables, got ", class_of(each)).c_str());
+    all.add(nb::cast<const Variable&>(each));
+  }
+  without_gil([&] { gradus::load_object_state(file, header, all); });
 }
 
 std::string stablehlo(const PythonFunction& self, std::vector<Spec> signature) {
-  if (signature.empty()) signature = self.options.input_signature;
+  signature = signature_of(self, std::move(signature));
   const Body body = on_tensors(self);
   return without_gil([&] { return self.traced->stablehlo(std::move(signature), {}, body); });
 }
@@ -247,6 +282,9 @@ void bind_function(nb::module_& module) {
       .def("__repr__", [](const PythonFunction& self) { return text("<gradus.Function ", self.options.name, ">"); });
   module.def("_function", make_function, "f"_a, "name"_a.none(), "input_signature"_a, "max_variants"_a, "open_sizes"_a,
              "run_eagerly"_a, "profile"_a, "max_bytes"_a, "disable"_a);
+  module.def("_export_objects", export_objects, "stem"_a, "steps"_a, "instruction_set"_a, "target"_a,
+             "weights"_a.none());
+  module.def("_load_object_state", load_object_state, "file"_a, "header"_a, "variables"_a);
   module.attr("most_variants") = most_variants;
   steps_within =
       PyErr_NewExceptionWithDoc("gradus.StepsWithin", "A traced function runs a step of a strategy.", nullptr, nullptr);

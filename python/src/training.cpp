@@ -112,10 +112,21 @@ void take(const nb::dict& from, const char* name, Held& into) {
   if (from.contains(name) && !from[name].is_none()) into = Held(nb::object(from[name]));
 }
 
+/// What a user gave, as T; a TypeError names the argument of fit.
+template <class T> T asked(nb::handle given, const char* name) {
+  const Place place{"fit", name};
+  if (Argument<T>::fit(given.ptr()) < 0)
+    refuse_type(place, text("expected ", Argument<T>::name, ", got ", class_of(given)));
+  return Argument<T>::get(given.ptr(), place);
+}
+template <class T> void ask(const nb::dict& from, const char* name, T& into) {
+  if (from.contains(name) && !from[name].is_none()) into = asked<T>(from[name], name);
+}
+
 ClassWeights class_weights_of(nb::handle given) {
   ClassWeights weights;
   for (const auto& [label, weight] : nb::cast<nb::dict>(given))
-    weights[nb::cast<std::int64_t>(label)] = nb::cast<double>(weight);
+    weights[asked<std::int64_t>(label, "class_weight")] = asked<double>(weight, "class_weight");
   return weights;
 }
 
@@ -225,15 +236,15 @@ void take_strategy(const nb::dict& from, std::optional<Strategy>& into) {
 
 FitOptions fit_options_of(const nb::dict& given) {
   FitOptions options{.epochs = 1};
-  take(given, "epochs", options.epochs);
-  take(given, "initial_epoch", options.initial_epoch);
-  take(given, "steps_per_epoch", options.steps_per_epoch);
-  take(given, "validation_split", options.validation_split);
-  take(given, "micro_batch", options.micro_batch);
-  take(given, "verbose", options.verbose);
-  take(given, "unbatched", options.unbatched);
-  take(given, "fast_dev_run", options.fast_dev_run);
-  take(given, "sample_weight", options.sample_weight);
+  ask(given, "epochs", options.epochs);
+  ask(given, "initial_epoch", options.initial_epoch);
+  ask(given, "steps_per_epoch", options.steps_per_epoch);
+  ask(given, "validation_split", options.validation_split);
+  ask(given, "micro_batch", options.micro_batch);
+  ask(given, "verbose", options.verbose);
+  ask(given, "unbatched", options.unbatched);
+  ask(given, "fast_dev_run", options.fast_dev_run);
+  ask(given, "sample_weight", options.sample_weight);
   take_strategy(given, options.strategy);
   if (given.contains("metrics")) options.metrics = metrics_of(given["metrics"]);
   if (given.contains("weighted_metrics")) options.weighted_metrics = metrics_of(given["weighted_metrics"]);
@@ -242,14 +253,14 @@ FitOptions fit_options_of(const nb::dict& given) {
     options.validation = AnyDataset(*nb::cast<const PythonPipeline&>(given["validation"]).stages);
   if (given.contains("validation_freq")) {
     const nb::object freq = given["validation_freq"];
-    options.validation_freq = is_sequence(freq) ? ValidationFrequency(nb::cast<std::vector<int>>(freq))
-                                                : ValidationFrequency(nb::cast<int>(freq));
+    options.validation_freq = is_sequence(freq) ? ValidationFrequency(asked<std::vector<int>>(freq, "validation_freq"))
+                                                : ValidationFrequency(asked<int>(freq, "validation_freq"));
   }
   if (given.contains("checkpoints")) {
     const nb::dict checkpoints = nb::cast<nb::dict>(given["checkpoints"]);
-    CheckpointOptions made{.directory = nb::cast<std::string>(nb::str(nb::object(checkpoints["directory"])))};
-    take(checkpoints, "max_to_keep", made.max_to_keep);
-    take(checkpoints, "every_steps", made.every_steps);
+    CheckpointOptions made{.directory = asked<std::filesystem::path>(checkpoints["directory"], "checkpoints")};
+    ask(checkpoints, "max_to_keep", made.max_to_keep);
+    ask(checkpoints, "every_steps", made.every_steps);
     options.checkpoints = made;
   }
   if (given.contains("callbacks"))

@@ -225,6 +225,21 @@ class Names(unittest.TestCase):
             gradus.ops.reduce_sums
 
 
+    def test_options_of_another_class(self):
+        """Each option of compile and fit, with a value that it cannot be: a TypeError or ValueError that names it."""
+        x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
+        for name, value in (("epochs", "3"), ("epochs", 2.5), ("initial_epoch", "a"), ("steps_per_epoch", "a"), ("micro_batch", "a"),
+                            ("validation_split", "a"), ("validation_freq", "a"), ("validation_freq", ["a"]), ("fast_dev_run", "a"),
+                            ("batch_size", "a"), ("class_weight", {"a": 1}), ("class_weight", {0: "a"}), ("checkpoints", 5),
+                            ("unbatched", "a")):
+            model = nn.Sequential([nn.Dense(1)])
+            model.compile(nn.SGD(), nn.MeanSquaredError())
+            with self.subTest(name=name, value=value), self.assertRaisesRegex((TypeError, ValueError), name):
+                model.fit(x, y, **({"verbose": False} | {name: value}))
+        for name, value in (("optimizer", 3), ("loss", 3), ("metrics", [3]), ("weighted_metrics", [3])):
+            with self.subTest(name=name, value=value), self.assertRaisesRegex(TypeError, "compile: (optimizer|loss|metric): expected"):
+                nn.Sequential([nn.Dense(1)]).compile(**({"optimizer": nn.SGD(), "loss": nn.MeanSquaredError()} | {name: value}))
+
     def test_messages_are_in_pythons_words(self):
         rows = gradus.data.from_tensor_slices((X, Y))
         for text, call in (("say unbatched=True", lambda: made().fit(rows)),
