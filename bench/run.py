@@ -94,8 +94,9 @@ def python_programs(workload, peers, gradus_bench, inputs):
         return [str(python), script, by, workload, mode]
     beside = [Program(f"{peer} {mode}", command(peer, python, mode))
               for peer, python in peers.items() for mode in row.modes.get(peer, [])]
-    if workload == "keras_import":
-        beside.append(Program("numpy", [str(PACKAGES_PYTHON), script, "numpy", workload, ""]))
+    if workload == "keras_import" and "jax" in peers:  # which Keras on NumPy imports, so that both do
+        ours = Program(report.GRADUS, [str(peers["jax"]), *ours.command[1:]], environment)
+        beside.append(Program("numpy", [str(peers["jax"]), script, "numpy", workload, ""]))
     if row.native:
         beside.append(Program(CPP, gradus(gradus_bench, row.native, *inputs).command))
     return ours, beside

@@ -61,12 +61,20 @@ void on_lack_of_memory() {
   throw std::bad_alloc();
 }
 
+/// Where the stack of a thread ends that was interrupted.
+std::uintptr_t end_of_stack(const ucontext_t& state) {
+#if defined(__x86_64__)
+  return static_cast<std::uintptr_t>(state.uc_mcontext.gregs[REG_RSP]);
+#else
+  return state.uc_mcontext.sp;
+#endif
+}
+
 /// A stack that needs more memory than there is faults just below where it ends. All else is a fault of the program:
 /// it ends as it would without a handler.
 void on_fault(int signal, siginfo_t* info, void* context) {
-  const auto* state = static_cast<const ucontext_t*>(context);
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  const auto stack = static_cast<std::uintptr_t>(state->uc_mcontext.gregs[REG_RSP]);
+  const std::uintptr_t stack = end_of_stack(*static_cast<const ucontext_t*>(context));
   constexpr std::uintptr_t below = 1 << 16, above = 1 << 12;
   if (address + below > stack && address < stack + above) end("there is no memory for the stack", remedy);
   ::signal(signal, SIG_DFL);
