@@ -1,4 +1,6 @@
 // Profiles: they begin and end where Python says, on the thread that runs it.
+#include <optional>
+#include "gradus/graph/scope.h"
 #include "gradus/profile/session.h"
 #include "python/src/binding.h"
 
@@ -9,6 +11,12 @@ namespace {
 struct PythonScope {
   std::string name;
   std::unique_ptr<ProfileScope> scope = {};
+};
+
+/// `with` it, ops belong to a layer.
+struct PythonNameScope {
+  std::string name;
+  std::optional<NameScope> scope = {};
 };
 
 void bind_report(nb::module_& module) {
@@ -50,6 +58,18 @@ void bind_profiles(nb::module_& module) {
              return nb::borrow(self);
            })
       .def("__exit__", [](PythonScope& self, const nb::args&) { self.scope.reset(); });
+  nb::class_<PythonNameScope>(module, "_NameScope", "`with` it, ops belong to a layer of this name.")
+      .def(
+          "__init__", [](PythonNameScope* self, std::string name) { new (self) PythonNameScope{std::move(name)}; },
+          "name"_a)
+      .def("__enter__",
+           [](nb::handle self) {
+             PythonNameScope& scope = nb::cast<PythonNameScope&>(self);
+             if (scope.scope) throw nb::value_error("name_scope: it has begun already");
+             scope.scope.emplace(scope.name);
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](PythonNameScope& self, const nb::args&) { self.scope.reset(); });
 }
 
 }  // namespace gradus::python

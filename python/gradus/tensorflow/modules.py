@@ -1,8 +1,9 @@
 """tf.Module: an object whose Variables are found through its attributes."""
 import contextlib
+import functools
 import re
 
-from .. import Variable as _Variable, nn
+from .. import Variable as _Variable, _native, nn
 from . import nest
 
 
@@ -30,13 +31,17 @@ class Module:
 
     @property
     def name_scope(self):
-        """A `with` block of no effect: Variables have the names that they are given."""
-        return contextlib.nullcontext(self.name)
+        """name_scope(self.name)."""
+        return name_scope(self.name)
 
     @classmethod
     def with_name_scope(cls, method):
-        """The method."""
-        return method
+        """The method, within name_scope of the module."""
+        @functools.wraps(method)
+        def within(self, *arguments, **options):
+            with self.name_scope:
+                return method(self, *arguments, **options)
+        return within
 
     def _found(self, wanted):
         """What is wanted of all that this module holds, in TensorFlow's order: what the attributes are, sorted by their
@@ -92,6 +97,9 @@ def _of_layer(layer, wanted, seen):
                 yield from _of_layer(leaf, wanted, seen)
 
 
+@contextlib.contextmanager
 def name_scope(name):
-    """A `with` block of no effect: Variables have the names that they are given."""
-    return contextlib.nullcontext(str(name))
+    """A `with` block whose ops belong to a layer of this name: a row of profiles, and a place in messages. Variables have the
+    names that they are given."""
+    with _native._NameScope(str(name)):
+        yield str(name)

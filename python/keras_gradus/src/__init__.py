@@ -1,10 +1,10 @@
 """The backend, as Keras asks for it."""
 from keras.src.backend.common import dtypes
-from keras.src.backend.common.name_scope import name_scope
 
 from keras_gradus.src.ops.core import (cast, compute_output_spec, cond, convert_to_numpy, convert_to_tensor, custom_gradient,
                                        device_scope, is_tensor, random_seed_dtype, scatter, shape, standardize_shape,
                                        stop_gradient, vectorized_map)
+from keras_gradus.src.scopes import name_scope
 from keras_gradus.src.variable import Variable
 
 SUPPORTS_SPARSE_TENSORS = False
