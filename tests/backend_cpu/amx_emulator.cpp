@@ -1,6 +1,7 @@
 /// Intel's manual (Software Developer's Manual, volume 2, and volume 1, chapter 18) written down: palette 1, whose
 /// eight tiles have up to 16 rows of 64 bytes. What the processor would fault on ends the process with a message.
 #include "tests/backend_cpu/amx_emulator.h"
+#if defined(__x86_64__)
 #include <signal.h>
 #include <ucontext.h>
 #include <xmmintrin.h>
@@ -241,3 +242,12 @@ bool can_run_amx() {
 std::int64_t amx_instructions_emulated() { return emulated; }
 
 }  // namespace gradus
+
+#else
+
+namespace gradus {
+bool can_run_amx() { return false; }
+std::int64_t amx_instructions_emulated() { return 0; }
+}  // namespace gradus
+
+#endif

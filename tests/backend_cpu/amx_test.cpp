@@ -1,6 +1,7 @@
 /// AMX: when it is chosen, what its instructions do, how its products compare with exact ones, on any number of threads
 /// and through whole programs. That they equal loops bit for bit is in product_test.cpp. All of it runs where the
 /// processor has no AMX, too, through an emulator (amx_emulator.h).
+#if defined(__x86_64__)
 #include <gtest/gtest.h>
 #include <bit>
 #include <cmath>
@@ -316,3 +317,4 @@ TEST_F(Amx, ProgramsHaveTheSameBitsInEveryWay) {
 
 }  // namespace
 }  // namespace gradus::cpu_backend::amx_test
+#endif

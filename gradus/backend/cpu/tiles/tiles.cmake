@@ -2,7 +2,7 @@
 # The emitter is optimized and without sanitizers in every preset: it runs once, and its time is part of the build's.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(gradus_isas avx2 avx512)
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+elseif(gradus_on_arm)
   set(gradus_isas neon)
 else()
   message(FATAL_ERROR "gradus computes on x86-64 processors (AVX2 or AVX-512) and on 64-bit ARM; "
