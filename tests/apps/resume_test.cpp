@@ -9,6 +9,7 @@
 #include "apps/gradus/interrupt.h"
 #include "gradus/train/checkpoint_directory.h"
 #include "tests/apps/command_process.h"
+#include "tests/new_process.h"
 
 namespace gradus::command::resume_test {
 namespace {
@@ -213,7 +214,7 @@ TEST_F(ResumedTraining, WithoutAWholeCheckpointIsNoStartFromTheBeginning) {
 }
 
 TEST(Interrupt, TheSecondOneEndsTheProcess) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  GRADUS_IN_NEW_PROCESS();
   EXPECT_EXIT(
       {
         const InterruptGuard guard;

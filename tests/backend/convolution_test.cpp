@@ -12,6 +12,7 @@
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"
 #include "tests/backend/guarded_memory.h"
+#include "tests/instruction_sets.h"
 #include "tests/threads.h"
 
 namespace gradus::convolution_test {
@@ -33,9 +34,8 @@ void expect_bits(const std::string& source, const std::vector<T>& a, const std::
     cpu_backend::Isa isa = cpu_backend::isa();
     std::vector<std::string> disable = {};
   };
-  using cpu_backend::Isa;
-  for (const Way& way : {Way{1}, Way{2}, Way{5}, Way{2, Isa::avx2}, Way{2, cpu_backend::isa(), {"strips"}},
-                         Way{2, cpu_backend::isa(), {"depthwise"}}, Way{2, Isa::avx2, {"strips", "depthwise"}}}) {
+  for (const Way& way : {Way{1}, Way{2}, Way{5}, Way{2, narrowest_isa()}, Way{2, cpu_backend::isa(), {"strips"}},
+                         Way{2, cpu_backend::isa(), {"depthwise"}}, Way{2, narrowest_isa(), {"strips", "depthwise"}}}) {
     if (!are_finite && std::ranges::find(way.disable, "depthwise") != way.disable.end()) continue;
     const int threads = way.threads;
     const Threads scope(threads);
@@ -46,8 +46,8 @@ void expect_bits(const std::string& source, const std::vector<T>& a, const std::
       const T got = out[0]->template data<T>()[i];
       ASSERT_EQ(std::memcmp(&got, &expected[i], sizeof(T)), 0)
           << "element " << i << " is " << got << ", expected " << expected[i] << ", " << threads << " threads"
-          << (way.disable.empty() ? "" : ", without " + way.disable.back())
-          << (way.isa == Isa::avx2 ? ", AVX2\n" : "\n") << source;
+          << (way.disable.empty() ? "" : ", without " + way.disable.back()) << ", " << name(way.isa) << '\n'
+          << source;
     }
   }
 }

@@ -16,6 +16,7 @@
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"
 #include "tests/backend/guarded_memory.h"
+#include "tests/instruction_sets.h"
 #include "tests/threads.h"
 
 namespace gradus::winograd_test {
@@ -174,7 +175,7 @@ TEST(Winograd, IsNearFloat64AndTheSameOnAnyNumberOfThreads) {
       const Floats got = call.run(x, w, 1);
       EXPECT_LT(relative_error(g, direction, x, w, got), terms_of(g, direction) < 200 ? 3 : 1.5) << name_of(g);
       for (const int team : {2, 3, 7}) ASSERT_TRUE(same_bits(call.run(x, w, team), got)) << name_of(g) << team;
-      const cpu_backend::IsaScope narrow(Isa::avx2);
+      const cpu_backend::IsaScope narrow(narrowest_isa());
       const TilesCall narrow_call(g, direction);
       for (const int team : {1, 2}) ASSERT_TRUE(same_bits(narrow_call.run(x, w, team), got)) << name_of(g) << ", AVX2";
     }
@@ -245,7 +246,7 @@ TEST(Winograd, HasTheSameBitsInEveryProgram) {
         const Threads scope(threads);
         ASSERT_TRUE(same_bits(run_graph(source, x, w), expected)) << name_of(g) << threads;
         ASSERT_TRUE(same_bits(run_graph(source, x, w, {.tier = Tier::interpreted}), expected)) << name_of(g);
-        const cpu_backend::IsaScope narrow(Isa::avx2);
+        const cpu_backend::IsaScope narrow(narrowest_isa());
         ASSERT_TRUE(same_bits(run_graph(source, x, w), expected)) << name_of(g) << ", AVX2";
       }
       for (const std::string_view pass : pass_names()) {

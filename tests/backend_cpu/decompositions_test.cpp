@@ -1,5 +1,6 @@
 /// Decompositions have the same bits with either instruction set and on any number of threads.
 #include "tests/backend_cpu/compiled.h"
+#include "tests/instruction_sets.h"
 
 namespace gradus::testing_loops::decompositions_test {
 namespace {
@@ -33,7 +34,7 @@ template <class T> void expect_same_decompositions(const DecomposedSize& size) {
       "; full=true} %0", spec(m * (m + n)), "return %2 %3 %4 %5 %6 %7 %8 %9\n"));
   const std::vector<Ref<Buffer>> inputs{normal_numbers<T>(3 * m * n, 1), normal_numbers<T>(3 * n * n, 2)};
   std::vector<Ref<Buffer>> expected;
-  for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
+  for (const auto isa : {narrowest_isa(), *cpu_backend::widest_isa()})
     for (const int threads : {1, 2, 7}) {
       const cpu_backend::IsaScope scope(isa);
       const Threads team(threads);

@@ -1,6 +1,7 @@
 /// Every dtype on its own and every cast between two, by generated code for both instruction sets against the
 /// interpreter, and both against what the conversions of C++ and the rounding of tensor/half.h say.
 #include "tests/backend_cpu/compiled.h"
+#include "tests/instruction_sets.h"
 
 namespace gradus::dtypes_test {
 namespace {
@@ -91,7 +92,7 @@ template <class From> void check_casts() {
   Ref<Buffer> input = Buffer::allocate(count * static_cast<std::int64_t>(sizeof(From)));
   std::copy(numbers.begin(), numbers.end(), input->data<From>());
   std::vector<std::vector<Ref<Buffer>>> results{run(*interpreted(graph), {input})};
-  for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
+  for (const auto isa : {narrowest_isa(), *cpu_backend::widest_isa()})
     results.push_back(run(*compiled(graph, {.isa = isa}), {input}));
   for (std::size_t way = 0; way < results.size(); ++way)
     for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
@@ -129,7 +130,7 @@ TEST(DTypes, EveryNarrowNumberRoundTrips) {
     for (std::uint32_t i = 0; i < 65536; ++i) input->data<std::uint16_t>()[i] = static_cast<std::uint16_t>(i);
     std::vector<std::vector<Ref<Buffer>>> results{run(*interpreted(graph), {input})};
     for (const bool merge : {true, false})
-      for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
+      for (const auto isa : {narrowest_isa(), *cpu_backend::widest_isa()})
         results.push_back(run(*compiled(graph, {.merge = merge, .isa = isa}), {input}));
     for (const auto& outputs : results)
       with_type(t, [&]<class T>(T) {
@@ -196,7 +197,7 @@ TEST(DTypes, ResultsAndInputsAreRoundedAlike) {
     expect_all_ways_agree(graph);
     const Ref<Buffer> input = numbers_near_zero(spec);
     const auto expected = run(*interpreted(graph), {input});
-    for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
+    for (const auto isa : {narrowest_isa(), *cpu_backend::widest_isa()})
       expect_same(*compiled(graph, {.isa = isa}), run(*compiled(graph, {.isa = isa}), {input}), expected, {},
                   "near zero");
   }
@@ -233,7 +234,7 @@ TEST(DTypes, SubnormalNumbersAreFlushedBesideConstantsToo) {
       const Graph graph = beside_constants(spec);
       const std::vector<Ref<Buffer>> inputs{numbers_near_zero(spec)};
       const auto expected = run(*interpreted(graph), inputs);
-      for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
+      for (const auto isa : {narrowest_isa(), *cpu_backend::widest_isa()})
         for (const bool merge : {true, false}) {
           const auto program = compiled(graph, {.merge = merge, .isa = isa});
           expect_same(*program, run(*program, inputs), expected, {},

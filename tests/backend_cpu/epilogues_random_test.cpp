@@ -6,6 +6,7 @@
 #include "gradus/compiler/passes.h"
 #include "tests/backend_cpu/compiled.h"
 #include "tests/backend_cpu/random_products.h"
+#include "tests/instruction_sets.h"
 
 namespace gradus::epilogues_random_test {
 namespace {
@@ -37,7 +38,7 @@ class Trial {
   /// Returns whether something was joined.
   bool run() {
     std::optional<cpu_backend::IsaScope> narrow;
-    if (is_one_in(4)) narrow.emplace(cpu_backend::Isa::avx2);
+    if (is_one_in(4)) narrow.emplace(narrowest_isa());
     const Disabled variants[] = {{},        {},        {},         {"fuse"}, {"reuse"}, {"rederive", "remake"},
                                  {"share"}, {"turns"}, {"balance"}};
     const Disabled disable = variants[random_() % std::size(variants)];

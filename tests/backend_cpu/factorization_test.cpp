@@ -2,6 +2,7 @@
 /// instruction set; errors are those of LAPACK's tests; singular matrices give what elimination of one row after the
 /// other gives.
 #include "tests/backend_cpu/compiled.h"
+#include "tests/instruction_sets.h"
 
 namespace gradus::testing_loops::factorization_test {
 namespace {
@@ -167,7 +168,7 @@ class Factorizations : public testing::TestWithParam<Size> {};
 template <class T> void expect_chains(const Size& size) {
   const Problem<T> problem(size.n, size.columns);
   const Program<T> program(problem);
-  for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
+  for (const auto isa : {narrowest_isa(), *cpu_backend::widest_isa()})
     for (const int threads : {1, 2, 7}) {
       const cpu_backend::IsaScope scope(isa);
       const Threads team(threads);

@@ -1,6 +1,7 @@
 /// Rows of a length that is known only at the call: divided among workers where they are long, the same bits always.
 #include <algorithm>
 #include "tests/backend_cpu/compiled.h"
+#include "tests/instruction_sets.h"
 
 namespace gradus::long_rows_test {
 namespace {
@@ -54,7 +55,7 @@ TEST_P(LongRows, SameBitsKnownOrNotCompiledOrNotOnAnyThreads) {
   const Graph open = parse_graph(GetParam().source);
   const auto compiled_open = compiled(open), interpreted_open = interpreted(open);
   const auto narrow_open = [&] {
-    const cpu_backend::IsaScope narrow(cpu_backend::Isa::avx2);
+    const cpu_backend::IsaScope narrow(narrowest_isa());
     return compiled(open);
   }();
   for (const std::int64_t n : {0, 1, 17, 512, 513, 1000, 2048, 5001, 32768, 32769, 70001, 600001}) {
@@ -76,7 +77,7 @@ TEST_P(LongRows, SameBitsKnownOrNotCompiledOrNotOnAnyThreads) {
       expect_same(*closed, run(*closed, inputs), expected, {}, where + ", of known size");
       if (HasFailure()) return;
     }
-    const cpu_backend::IsaScope narrow(cpu_backend::Isa::avx2);
+    const cpu_backend::IsaScope narrow(narrowest_isa());
     const auto closed = compiled(known);
     expect_same(*closed, run(*closed, inputs), expected, {}, text(n, ", of known size, AVX2"));
     expect_same(*narrow_open, run(*narrow_open, inputs, symbols), expected, symbols, text(n, ", AVX2"));

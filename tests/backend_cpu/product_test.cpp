@@ -13,15 +13,10 @@
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
 #include "tests/backend_cpu/amx_emulator.h"
+#include "tests/instruction_sets.h"
 
 namespace gradus::cpu_backend::product_test {
 namespace {
-
-std::vector<Isa> isas() {
-  std::vector<Isa> all{Isa::avx2};
-  if (widest_isa() == Isa::avx512) all.push_back(Isa::avx512);
-  return all;
-}
 
 /// What a product may be computed with on this processor.
 struct Tiles {
@@ -33,8 +28,8 @@ struct Tiles {
 };
 template <class T> std::vector<Tiles> all_tiles() {
   std::vector<Tiles> all;
-  for (Isa isa : isas()) all.push_back({isa});
-  if (isas().back() == Isa::avx512) all.push_back({.isa = Isa::avx512, .near_panels = true});
+  for (Isa isa : isas_here()) all.push_back({isa});
+  if (isas_here().back() == Isa::avx512) all.push_back({.isa = Isa::avx512, .near_panels = true});
   if (std::is_same_v<T, bfloat16> && has_pair_products()) {
     all.push_back({.isa = Isa::avx512, .pairs = true});
     all.push_back({.isa = Isa::avx512, .rounds = true});
@@ -443,7 +438,7 @@ TEST(Product, NotANumberAndInfinityStayInTheirRowsAndColumns) {
     problem.b[5 * p.b_row + 70 * p.b_column] = -std::numeric_limits<float>::infinity();
     problem.b[7 * p.b_row + 11 * p.b_column] = 0;  // infinity * 0
     problem.solve();
-    for (Isa isa : isas()) {
+    for (Isa isa : isas_here()) {
       problem.product.isa = isa;
       problem.expect_equal();
     }
@@ -522,7 +517,7 @@ TEST(Product, OfPairsMayStayWideAndGoOn) {
 TEST(Product, OfSmallShapesHasEnoughUnitsForSixteenThreads) {
   for (bool transpose_b : {false, true}) {
     Product p = make_product({.m = 64, .n = 128, .k = 784, .transpose_b = transpose_b}, f32);
-    for (Isa isa : isas()) {
+    for (Isa isa : isas_here()) {
       p.isa = isa;
       EXPECT_GE(units(p), 16);
     }
@@ -532,7 +527,7 @@ TEST(Product, OfSmallShapesHasEnoughUnitsForSixteenThreads) {
 TEST(Product, OfVerySmallShapesDividesEvenlyAmongTwoThreads) {
   for (std::int64_t m : {64, 65, 70, 128})
     for (std::int64_t n : {10, 30})
-      for (Isa isa : isas()) {
+      for (Isa isa : isas_here()) {
         Product p = make_product({.m = m, .n = n, .k = 100}, f32);
         p.isa = isa;
         EXPECT_TRUE(units(p) % 2 == 0 || units(p) > 8) << m << " x " << n << " has " << units(p);
@@ -548,6 +543,7 @@ TEST(Product, ChecksItsStrides) {
   EXPECT_THROW(units({.dtype = u8, .m = 2, .n = 2, .k = 2, .a_row = 2, .b_row = 2, .c_row = 2}), InternalError);
 }
 
+#if defined(__x86_64__)
 TEST(InstructionSet, IsTheWidestOrTheOneSet) {
   EXPECT_EQ(choose_isa("", Isa::avx512), Isa::avx512);
   EXPECT_EQ(choose_isa("", Isa::avx2), Isa::avx2);
@@ -567,14 +563,22 @@ TEST(InstructionSet, RefusesWhatThereIsNot) {
   }
 }
 
+#else
+TEST(InstructionSet, IsNeon) {
+  EXPECT_EQ(choose_isa("", Isa::neon), Isa::neon);
+  EXPECT_EQ(choose_isa("neon", Isa::neon), Isa::neon);
+  EXPECT_THROW(choose_isa("avx2", Isa::neon), InvalidArgument);
+}
+#endif
+
 TEST(InstructionSet, ScopesNest) {
   const Isa before = isa();
-  for (Isa wanted : isas()) {
+  for (Isa wanted : isas_here()) {
     IsaScope scope(wanted);
     EXPECT_EQ(isa(), wanted);
     {
-      IsaScope inner(Isa::avx2);
-      EXPECT_EQ(isa(), Isa::avx2);
+      IsaScope inner(narrowest_isa());
+      EXPECT_EQ(isa(), narrowest_isa());
     }
     EXPECT_EQ(isa(), wanted);
     EXPECT_EQ(Product{}.isa, wanted);

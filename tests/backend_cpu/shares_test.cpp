@@ -6,6 +6,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/share.h"
 #include "tests/backend_cpu/compiled.h"
+#include "tests/instruction_sets.h"
 
 namespace gradus::testing_loops::shares_test {
 namespace {
@@ -121,8 +122,7 @@ int run_shared(Work& work, int threads) {
 
 TEST(Shares, OfProductsKeepTheirBits) {
   int taken = 0;
-  for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-    if (isa > cpu_backend::widest_isa()) continue;
+  for (const Isa isa : isas_here()) {
     for (const Case& c : cases)
       for (const bool is_followed : {false, true}) {
         Product p = product_of(c, isa);

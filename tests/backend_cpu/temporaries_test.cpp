@@ -7,6 +7,7 @@
 #include "tests/backend_cpu/compiled.h"
 #include "tests/backend_cpu/random_graphs.h"
 #include "tests/joined_pages.h"
+#include "tests/new_process.h"
 
 namespace gradus::temporaries_test {
 namespace {
@@ -150,7 +151,7 @@ TEST(Temporaries, StoredAnewHaveTheSameBits) {
 /// In a process of its own, since a heap settles once.
 TEST(TemporariesDeathTest, RunsJoinThePagesOfMemoryByAndBy) {
   if (!system_joins_pages()) GTEST_SKIP() << "this system joins no pages when it is asked to";
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  GRADUS_IN_NEW_PROCESS();
   EXPECT_EXIT(
       {
         const Ref<Buffer> held = Buffer::allocate(90 << 20);

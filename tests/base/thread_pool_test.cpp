@@ -15,6 +15,7 @@
 #include <vector>
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
+#include "tests/new_process.h"
 #include "tests/stopped_workers.h"
 
 namespace gradus::thread_pool_test {
@@ -253,7 +254,7 @@ TEST_P(ThreadEnvironmentTest, IsReadOrRefused) {
       std::exit(GetParam().threads == 0 && names && message.find(GetParam().value) != std::string::npos ? 0 : 2);
     }
   };
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  GRADUS_IN_NEW_PROCESS();
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
 }
 INSTANTIATE_TEST_SUITE_P(Rows, ThreadEnvironmentTest,
@@ -276,7 +277,7 @@ TEST(ThreadExitTest, StaticsMayComputeAtTheEnd) {
     pool().run(2, [](int, int) {});
     std::exit(0);
   };
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  GRADUS_IN_NEW_PROCESS();
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
 }
 

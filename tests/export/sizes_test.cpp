@@ -22,13 +22,15 @@
 #include "gradus/ops/solve.h"
 #include "gradus/optim/optimizers.h"
 #include "tests/export/loaded_object.h"
+#include "tests/instruction_sets.h"
 
 namespace gradus::sizes_test {
 namespace {
 
 std::vector<std::string> sets_of_this_machine() {
-  if (cpu_backend::widest_isa() == cpu_backend::Isa::avx512) return {"avx2", "avx512"};
-  return {"avx2"};
+  std::vector<std::string> names;
+  for (const cpu_backend::Isa isa : isas_here()) names.emplace_back(name(isa));
+  return names;
 }
 
 std::int64_t code_of(const ObjectFiles& files) { return object::code_bytes(read_text_file(files.object)); }

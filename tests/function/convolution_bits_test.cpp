@@ -17,6 +17,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/optim/optimizers.h"
+#include "tests/instruction_sets.h"
 #include "tests/threads.h"
 
 namespace gradus::convolution_bits_test {
@@ -70,7 +71,7 @@ TEST(ConvolutionBits, AreTheSameInEveryWay) {
   }
   using namespace cpu_backend;
   if (widest_isa() != Isa::avx512) return;
-  const IsaScope narrow(Isa::avx2);
+  const IsaScope narrow(narrowest_isa());
   EXPECT_TRUE(same_bits(train({}), expected)) << "AVX2";
 }
 

@@ -12,6 +12,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/optim/optimizers.h"
+#include "tests/instruction_sets.h"
 #include "tests/threads.h"
 
 namespace gradus::same_bits_test {
@@ -121,7 +122,7 @@ TEST(SameBits, OnEachInstructionSet) {
   using namespace cpu_backend;
   if (widest_isa() != Isa::avx512) GTEST_SKIP() << "this processor has one of them";
   const std::vector<float> wide = train({});
-  const IsaScope narrow(Isa::avx2);
+  const IsaScope narrow(narrowest_isa());
   EXPECT_TRUE(same_bits(train({.threads = 2}), wide));
 }
 

@@ -9,6 +9,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "tests/new_process.h"
 
 namespace gradus::feature_normalization_test {
 namespace {
@@ -74,7 +75,7 @@ TEST(FeatureNormalization, Mistakes) {
 
 /// What a training step through `model` says on stderr; the warning comes once a process, so each has its own.
 void expect_warning(const char* pattern, const std::function<void(Normalization&)>& prepare) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  GRADUS_IN_NEW_PROCESS();
   EXPECT_EXIT(
       {
         Normalization normalize;

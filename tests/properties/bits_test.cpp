@@ -6,6 +6,7 @@
 #include "gradus/compiler/pipeline.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/elementwise.h"
+#include "tests/instruction_sets.h"
 #include "tests/properties/computation.h"
 #include "tests/threads.h"
 
@@ -38,7 +39,7 @@ std::vector<Way> ways(const Computation& computation, std::uint64_t turn) {
   };
   if (cpu_backend::isa() == cpu_backend::Isa::avx512 && !amx)
     others.push_back({"on AVX2", [&] {
-                        const cpu_backend::IsaScope narrow(cpu_backend::Isa::avx2);
+                        const cpu_backend::IsaScope narrow(narrowest_isa());
                         return computation.compiled({});
                       }});
   return {{"compiled", [&] { return computation.compiled({}); }},

@@ -14,6 +14,7 @@
 #include "gradus/tensor/heap.h"
 #include "tests/environment_variables.h"
 #include "tests/joined_pages.h"
+#include "tests/new_process.h"
 
 namespace gradus::buffer_test {
 namespace {
@@ -270,7 +271,7 @@ struct Held {
 
 /// Runs `checks` in a process of its own, since a heap settles once; it exits with the number of the first that fails.
 void expect_in_new_process(const std::function<void(std::function<void(bool, int)>)>& checks) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  GRADUS_IN_NEW_PROCESS();
   EXPECT_EXIT(
       {
         checks([](bool holds, int number) {
