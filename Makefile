@@ -55,7 +55,7 @@ test-keras: setup
 test-arm: setup build/release/build.ninja
 	@tools/setup.sh arm
 	cmake --preset aarch64
-	cmake --build build/release -j $(JOBS) --target processor_bits
+	cmake --build build/release -j $(JOBS) --target processor_bits --target gradus_gallery
 	cmake --build build/aarch64 -j $(JOBS)
 	ctest --preset aarch64
 

@@ -25,8 +25,8 @@ class Gradus(ConanFile):
         self.version = re.search(r"project\(gradus VERSION ([\d.]+)", text)[1]
 
     def validate(self):
-        if self.settings.os != "Linux" or self.settings.arch != "x86_64":
-            raise ConanInvalidConfiguration(f"gradus is for Linux on x86_64, not {self.settings.os} on {self.settings.arch}")
+        if self.settings.os != "Linux" or self.settings.arch not in ("x86_64", "armv8"):
+            raise ConanInvalidConfiguration(f"gradus is for Linux on x86_64 and armv8, not {self.settings.os} on {self.settings.arch}")
         check_min_cppstd(self, 20)
 
     def layout(self):
