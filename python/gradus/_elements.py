@@ -21,9 +21,18 @@ def map_element(leaf, value):
     return leaf(value)
 
 
+class OnHost(TypeError):
+    """Strings, or ragged rows, in the place of a tensor."""
+
+
 def as_tensor(value):
-    """A leaf of an element: a list is a tensor."""
-    return value if isinstance(value, _native.Tensor) else constant(value)
+    """A leaf of an element: a list is a tensor. OnHost for values that are on the host alone."""
+    if isinstance(value, _native.Tensor):
+        return value
+    if hasattr(value, "dtype") and getattr(value, "is_symbolic", None) is False and not is_tensor(value):
+        raise OnHost(f"no tensor: an object of the class {type(value).__name__}: strings and ragged rows are values of the host, "
+                     "in no traced function")
+    return constant(value)
 
 
 def _nested(value):

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native, nest, saved
 from ._names import methods_know_keywords
-from ._elements import _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
+from ._elements import OnHost, _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
 from ._native import TensorSpec, constant, int64
 from ._warnings import warn
 from .errors import UnknownValueError
@@ -69,7 +69,7 @@ class Dataset:
     number of threads. Tuples and dicts are nests; a list is a tensor."""
 
     _spec = TensorSpec  # the class of element_spec
-    _of_texts = _of_text = _zipped = _of_generator = staticmethod(lambda *given: None)  # data sets of strings, where there are
+    _of_texts = _of_text = _zipped = _of_generator = _of_map = staticmethod(lambda *given: None)  # data sets of strings, where there are
 
     def __init__(self, stages, structure):
         self._known, self._later = (stages, structure), None
@@ -231,7 +231,10 @@ class Dataset:
             f = self._call(map_func)
             stages = self._traced("map", map_func, lambda in_python: self._stages.map(f, calls, in_python))
             return stages, f.structure
-        return self._through(make)
+        try:
+            return self._through(make)
+        except OnHost:
+            return self._of_map(self, map_func)
 
     def filter(self, predicate, name=None):
         """The elements for which the predicate is true."""

@@ -89,6 +89,10 @@ class StringTensor:
         """The shape."""
         return self.shape
 
+    def set_shape(self, shape):
+        """ValueError unless the shape is compatible with the tensor's, which is always known."""
+        self.shape.assert_is_compatible_with(shape)
+
     def numpy(self):
         """The bytes, in an array; of a scalar themselves."""
         return self._array.item() if self._array.ndim == 0 else self._array.copy()

@@ -1,0 +1,133 @@
+"""The TensorFlow that Keras's layers of preprocessing, helpers for data and callbacks ask for on the host, where none is
+installed: gradus.tensorflow, and what Keras names beyond it."""
+import importlib
+import sys
+import types
+
+import gradus
+import gradus.tensorflow as facade
+from gradus import ops
+from gradus.tensorflow.on_host import is_on_host
+from gradus.tensorflow.strings import _crossed
+from gradus.tensorflow.texts import StringTensor
+
+
+class _TensorClass(type):
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, (gradus.Tensor, gradus.Variable, StringTensor))
+
+
+class Tensor(metaclass=_TensorClass):
+    """The class of tensors of numbers and of strings."""
+
+
+class SparseTensor:
+    """No tensor is one."""
+
+
+class CompositeTensor:
+    """No tensor is one."""
+
+
+class OptionalSpec:
+    """The spec of an input that may be None."""
+
+    def __init__(self, value_spec):
+        self.value_spec = value_spec
+
+
+def _cross_hashed(inputs, num_buckets=0, hash_key=None, name=None):
+    """The buckets of what columns have in the same rows, as a tensor."""
+    return _crossed([each if isinstance(each, StringTensor) else ops.cast(each, "int64") for each in inputs], num_buckets,
+                    0xDECAFCAFFE if hash_key is None else hash_key)
+
+
+def _to_dense(sp_input, default_value=None, validate_indices=True, name=None):
+    """The tensor."""
+    return sp_input
+
+
+def required_space_to_batch_paddings(input_shape, block_shape, base_paddings=None, name=None):
+    """How much is filled in behind each size, and cut again, so that blocks divide it: [n, 2] each."""
+    sizes, blocks = ([int(n) for n in each] for each in (input_shape, block_shape))
+    fill = [-size % block for size, block in zip(sizes, blocks)]
+    return [[0, n] for n in fill], [[0, n] for n in fill]
+
+
+class _Host(types.ModuleType):
+    """gradus.tensorflow with further names."""
+
+    def __getattr__(self, name):
+        return getattr(facade, name)
+
+
+names = _Host("keras_gradus.host_names.names")
+vars(names).update(
+    Tensor=Tensor, SparseTensor=SparseTensor, OptionalSpec=OptionalSpec,
+    sparse=types.SimpleNamespace(cross_hashed=_cross_hashed, to_dense=_to_dense),
+    required_space_to_batch_paddings=required_space_to_batch_paddings,
+    __internal__=types.SimpleNamespace(CompositeTensor=CompositeTensor))
+
+
+# ---- the TensorFlow backend, as layers on the host ask for it
+
+class _Part(types.ModuleType):
+    """A module of this backend whose functions also take strings and ragged rows."""
+
+    def __init__(self, name, of, *functions):
+        super().__init__(name)
+        self._of, self._functions = of, functions
+
+    def __getattr__(self, name):
+        found = getattr(importlib.import_module(self._of), name)
+        return _for_both(found, getattr(facade, name)) if name in self._functions else found
+
+
+def _for_both(ours, on_host):
+    def call(x, *args, **kwargs):
+        return (on_host if is_on_host(x) else ours)(x, *args, **kwargs)
+    return call
+
+
+# Keras asks a backend whose name ends so for bincounts, which ragged rows have.
+backend = _Part("keras_gradus.host_names.tensorflow", "keras_gradus.src")
+backend.numpy = _Part("keras_gradus.host_names.numpy", "keras_gradus.src.ops.numpy", "expand_dims", "squeeze", "reshape")
+backend.__path__ = []
+
+
+# ---- modules of Keras
+
+def use_for(lazy):
+    """Lets a LazyModule of Keras be these names."""
+    def initialize():
+        lazy.module = names
+    lazy.initialize = initialize
+
+
+def know_datasets(module):
+    """Lets Keras's helpers for data sets know those of this engine."""
+    theirs = module.is_tf_dataset
+
+    def is_tf_dataset(dataset):
+        return isinstance(dataset, gradus.Dataset) or theirs(dataset)
+    module.is_tf_dataset = is_tf_dataset
+
+
+def keras_model_summary(name, data, step=None):
+    """Writes a model of Keras, as JSON, for TensorBoard's page of graphs. True if it was written."""
+    try:
+        described = data.to_json()
+    except Exception as error:  # a model without a description trains all the same
+        import warnings
+        warnings.warn(f"TensorBoard: the model has no JSON, so that its graph is not written: {error}")
+        return False
+    return facade.summary._text(name, described, step, "graph_keras_model", "1")
+
+
+def write_summaries(module):
+    """Lets Keras's TensorBoard write event files by gradus.tensorflow.summary."""
+    module.TensorBoard.summary = property(lambda self: facade.summary)
+    module.keras_model_summary = keras_model_summary
+
+
+sys.modules[names.__name__] = names
