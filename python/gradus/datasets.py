@@ -50,13 +50,15 @@ def _packing(structure):
     return functools.partial(nest.pack_sequence_as, structure)
 
 
+# A context in which functions are traced first, or None: the backend of Keras has one, in which sizes of its layers stay open.
+traced_first = None
 _told = set()
 
 
 def _tell_of_python(stage, f, error):
-    """Says, once for a function, that it runs in Python."""
+    """Says, once for a function of the program's own, that it runs in Python."""
     code = getattr(f, "__code__", f)
-    if isinstance(error, CallsPython) or code in _told:
+    if isinstance(error, CallsPython) or code in _told or f"{getattr(f, '__module__', '')}".startswith("keras."):
         return
     _told.add(code)
     warn(f"{stage}: {getattr(f, '__name__', 'the function')} cannot be traced, so that it runs in Python for each element: "
@@ -216,6 +218,14 @@ class Dataset:
 
     def _traced(self, stage, f, make):
         """make(in_python): traced if that can be, else in Python."""
+        if traced_first is not None:
+            try:
+                with traced_first():
+                    return make(False)
+            except OnHost:
+                raise
+            except Exception:  # whatever it is, the trace below says it, or goes without open sizes
+                pass
         try:
             return make(False)
         except UnknownValueError as error:
@@ -354,7 +364,9 @@ class Dataset:
 
     def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None, deterministic=None, name=None):
         """batch_size elements as one, along a new axis 0."""
-        return self._then(lambda stages: stages.batch(_scalar(batch_size, "batch_size"), bool(drop_remainder)))
+        made = self._then(lambda stages: stages.batch(_scalar(batch_size, "batch_size"), bool(drop_remainder)))
+        made._batch_size = batch_size  # Keras's split_dataset asks for it
+        return made
 
     def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
         """Elements of several sizes as one, padded to the largest, or to padded_shapes."""

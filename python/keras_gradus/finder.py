@@ -118,8 +118,8 @@ def refuse(module, count):
 def uses_host():
     """True where no TensorFlow is installed, or where its name is gradus.tensorflow's, as in programs of gradus.run."""
     import importlib.util
-    if "tensorflow" in sys.modules:
-        return getattr(sys.modules["tensorflow"], "__name__", "") == "gradus.tensorflow"
+    if sys.modules.get("tensorflow") is not None:
+        return sys.modules["tensorflow"].__name__ == "gradus.tensorflow"
     try:
         spec = importlib.util.find_spec("tensorflow")
     except (ImportError, ValueError):
@@ -155,7 +155,7 @@ def _twin_spec(name):
 
         def create_module(self, spec):
             from keras_gradus import host_names
-            return {"": host_names.backend, ".numpy": host_names.backend.numpy}.get(rest) or importlib.import_module(ours)
+            return importlib.import_module(ours) if rest else host_names.backend
 
         def exec_module(self, module):
             module.__spec__ = importlib.util.find_spec(ours)

@@ -7,7 +7,6 @@ import types
 import gradus
 import gradus.tensorflow as facade
 from gradus import ops
-from gradus.tensorflow.on_host import is_on_host
 from gradus.tensorflow.strings import _crossed
 from gradus.tensorflow.texts import StringTensor
 
@@ -69,30 +68,16 @@ vars(names).update(
     __internal__=types.SimpleNamespace(CompositeTensor=CompositeTensor))
 
 
-# ---- the TensorFlow backend, as layers on the host ask for it
-
-class _Part(types.ModuleType):
-    """A module of this backend whose functions also take strings and ragged rows."""
-
-    def __init__(self, name, of, *functions):
-        super().__init__(name)
-        self._of, self._functions = of, functions
+class _Backend(types.ModuleType):
+    """This backend, as layers on the host ask for it under the name of TensorFlow's: by that ending of its name Keras chooses
+    the bincounts of tf.math, which ragged rows have."""
+    __path__ = []
 
     def __getattr__(self, name):
-        found = getattr(importlib.import_module(self._of), name)
-        return _for_both(found, getattr(facade, name)) if name in self._functions else found
+        return getattr(importlib.import_module("keras_gradus.src"), name)
 
 
-def _for_both(ours, on_host):
-    def call(x, *args, **kwargs):
-        return (on_host if is_on_host(x) else ours)(x, *args, **kwargs)
-    return call
-
-
-# Keras asks a backend whose name ends so for bincounts, which ragged rows have.
-backend = _Part("keras_gradus.host_names.tensorflow", "keras_gradus.src")
-backend.numpy = _Part("keras_gradus.host_names.numpy", "keras_gradus.src.ops.numpy", "expand_dims", "squeeze", "reshape")
-backend.__path__ = []
+backend = _Backend("keras_gradus.host_names.tensorflow")
 
 
 # ---- modules of Keras

@@ -182,7 +182,8 @@ def _cast(x, dtype, name=None):
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(_cast(x.flat_values, dtype) if x.dtype == string else ops.cast(x.flat_values, as_dtype(dtype)))
     if as_dtype(dtype) != string:
-        raise TypeError(f"cast: strings are no {as_dtype(dtype).name}; tf.strings.to_number reads them as numbers")
+        raise TypeError(f"cast: strings are no {as_dtype(dtype).name}: tf.strings.to_number reads numbers, and layers such as "
+                        "TextVectorization and StringLookup, mapped over the data or first in the model, make them of words")
     return _strings(x)
 
 

@@ -178,7 +178,9 @@ class TextDataset(Dataset):
         """batch_size elements as one, along a new axis 0."""
         if not self._has_texts():
             return Dataset.batch(self, batch_size, drop_remainder)
-        return self._batched(_scalar(batch_size, "batch_size"), drop_remainder, _stacked)
+        made = self._batched(_scalar(batch_size, "batch_size"), drop_remainder, _stacked)
+        made._batch_size = batch_size
+        return made
 
     def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
         """batch_size elements as one, whose tensors are filled up to the largest of each size: strings with empty ones."""

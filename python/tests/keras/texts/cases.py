@@ -285,6 +285,86 @@ def feature_space():
             list(dataset.batch(2).map(space))]
 
 
+# ---- helpers for data
+
+def folder_of(files):
+    """A temporary folder with these files: {path: bytes}."""
+    folder = tempfile.TemporaryDirectory()
+    for path, content in files.items():
+        whole = os.path.join(folder.name, path)
+        os.makedirs(os.path.dirname(whole), exist_ok=True)
+        with open(whole, "wb") as file:
+            file.write(content)
+    return folder
+
+
+@case
+def timeseries():
+    of = keras.utils.timeseries_dataset_from_array
+    x, y = np.arange(20), np.arange(20) * 10
+    wide = np.arange(30.0).reshape(10, 3)
+    return [list(of(x, None, sequence_length=4)), list(of(x, y, sequence_length=4, sequence_stride=3, sampling_rate=2, batch_size=2)),
+            list(of(wide, wide[:, 0], sequence_length=3, batch_size=None, start_index=1, end_index=8)),
+            sorted(plain(list(of(x, y, 5, shuffle=True, seed=3, batch_size=None))))]
+
+
+@case
+def split_data_sets():
+    left, right = keras.utils.split_dataset(np.arange(10.0), left_size=0.7)
+    pairs = keras.utils.split_dataset((np.arange(4), np.ones([4, 2])), right_size=1)
+    data = tf.data.Dataset.from_tensor_slices((np.arange(6), np.arange(6) * 2))
+    batched = keras.utils.split_dataset(data.batch(2), left_size=4)
+    return [list(left), list(right), [list(each) for each in pairs], [list(each) for each in keras.utils.split_dataset(data, left_size=0.5)],
+            [list(each) for each in batched], int(left.cardinality()),
+            sorted(plain(list(keras.utils.split_dataset(np.arange(10), 0.5, shuffle=True, seed=1)[0])))]
+
+
+@case
+def texts_of_a_folder():
+    files = {f"{kind}/{i}.txt": f"{kind} number {i}".encode() for kind in ("bad", "good") for i in range(3)}
+    with folder_of(files) as folder:
+        of = keras.utils.text_dataset_from_directory
+        data = of(folder, batch_size=4, shuffle=False, verbose=False)
+        layer = L.TextVectorization(output_sequence_length=3)
+        layer.adapt(data.map(lambda text, label: text))
+        both = of(folder, subset="both", validation_split=0.5, seed=1, label_mode="binary", verbose=False)
+        return [list(data), data.class_names, layer.get_vocabulary(), list(data.map(lambda text, label: (layer(text), label))),
+                list(of(folder, label_mode=None, max_length=4, shuffle=False, verbose=False)),
+                list(of(folder, label_mode="categorical", batch_size=None, shuffle=False, verbose=False)),
+                [sorted(plain(list(each.unbatch()))) for each in both]]
+
+
+@case
+def images_of_a_folder():
+    drawn = np.arange(4 * 6 * 3).reshape(4, 6, 3).astype("uint8") * 3
+    files = {f"{kind}/{i}.png": tf.io.encode_png(drawn // (i + 1)).numpy() for kind in ("a", "b") for i in range(2)}
+    with folder_of(files) as folder:
+        of = keras.utils.image_dataset_from_directory
+        options = {"shuffle": False, "verbose": False, "batch_size": 3}
+        data = of(folder, image_size=(4, 6), **options)
+        return [list(data), data.class_names, list(of(folder, image_size=(2, 3), label_mode="categorical", **options)),
+                list(of(folder, image_size=(2, 2), crop_to_aspect_ratio=True, label_mode=None, **options)),
+                list(of(folder, image_size=(6, 6), pad_to_aspect_ratio=True, label_mode=None, **options)),
+                list(of(folder, image_size=(4, 6), labels=[3, 1, 2, 0], data_format="channels_first", **options))]
+
+
+@case
+def sounds_of_a_folder():
+    def wav(n):
+        return tf.audio.encode_wav(np.linspace(-0.5, 0.5, n, dtype="float32")[:, None], 8000).numpy()
+    with folder_of({f"{kind}/{i}.wav": wav(5 + i) for kind in ("x", "y") for i in range(2)}) as folder:
+        of = keras.utils.audio_dataset_from_directory
+        options = {"shuffle": False, "verbose": False, "batch_size": 2}
+        data = of(folder, output_sequence_length=6, **options)
+        return [list(data), data.class_names, list(of(folder, ragged=True, label_mode=None, **options))]
+
+
+@case
+def sequences():
+    return [keras.utils.pad_sequences([[1], [2, 3], [4, 5, 6]], maxlen=2, padding="post"),
+            keras.utils.pad_sequences([["a"], ["b", "c"]], dtype=object, value="-")]
+
+
 if __name__ == "__main__":
     named = sys.argv[1:] or list(CASES)
     json.dump({name: plain(CASES[name]()) for name in named}, sys.stdout, ensure_ascii=False, separators=(",", ":"))
