@@ -20,8 +20,13 @@ class Tensor(metaclass=_TensorClass):
     """The class of tensors of numbers and of strings."""
 
 
+def _without_sparse(*given, **options):
+    raise NotImplementedError("the backend gradus has no sparse tensors: leave out sparse=True")
+
+
 class SparseTensor:
     """No tensor is one."""
+    __new__ = _without_sparse
 
 
 class CompositeTensor:
@@ -53,6 +58,13 @@ def required_space_to_batch_paddings(input_shape, block_shape, base_paddings=Non
     return [[0, n] for n in fill], [[0, n] for n in fill]
 
 
+class _Sparse(types.SimpleNamespace):
+    """tf.sparse, whose other functions are refused."""
+
+    def __getattr__(self, name):
+        return _without_sparse
+
+
 class _Host(types.ModuleType):
     """gradus.tensorflow with further names."""
 
@@ -63,7 +75,7 @@ class _Host(types.ModuleType):
 names = _Host("keras_gradus.host_names.names")
 vars(names).update(
     Tensor=Tensor, SparseTensor=SparseTensor, OptionalSpec=OptionalSpec,
-    sparse=types.SimpleNamespace(cross_hashed=_cross_hashed, to_dense=_to_dense),
+    sparse=_Sparse(cross_hashed=_cross_hashed, to_dense=_to_dense),
     required_space_to_batch_paddings=required_space_to_batch_paddings,
     __internal__=types.SimpleNamespace(CompositeTensor=CompositeTensor))
 
@@ -90,8 +102,10 @@ def use_for(lazy):
 
 
 def know_datasets(module):
-    """Lets Keras's helpers for data sets know those of this engine."""
-    theirs = module.is_tf_dataset
+    """Lets Keras's helpers for data sets know those of this engine. Older ones ask for tf.data.Dataset."""
+    theirs = getattr(module, "is_tf_dataset", None)
+    if theirs is None:
+        return
 
     def is_tf_dataset(dataset):
         return isinstance(dataset, gradus.Dataset) or theirs(dataset)

@@ -60,7 +60,7 @@ class Strings(tf.test.TestCase):
         table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.constant([7, 5], tf.int64), [0.5, 1.5]), -1.0)
         looked_up = tf.function(lambda keys: table.lookup(keys) * 2)
         self.assertAllEqual(looked_up(tf.constant([[5, 6], [7, 8]], tf.int64)), [[3, -2], [1, -2]])
-        empty = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.constant([], tf.int64), tf.constant([], tf.int64)), 9)
+        empty = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.zeros([0], tf.int64), tf.zeros([0], tf.int64)), 9)
         self.assertAllEqual(tf.function(empty.lookup)(tf.constant([1], tf.int64)), [9])
         names = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.constant([1, 2], tf.int64), ["one", "two"]), "?")
         data = tf.data.Dataset.from_tensor_slices(tf.constant([2, 3, 1], tf.int64)).map(names.lookup)
@@ -143,7 +143,7 @@ class OpsOfStrings(tf.test.TestCase):
             tf.gather(s, [3])
         with self.assertRaisesRegex(TypeError, "TextVectorization"):
             tf.cast(s, tf.float32)
-        with self.assertRaises(TypeError):
+        with self.assertRaises((TypeError, ValueError)):
             tf.reshape(tf.zeros([2]), "a")
 
 

@@ -216,10 +216,6 @@ class RaggedTensor:
         made[:] = rows
         return made
 
-    def __array__(self, dtype=None, copy=None):
-        made = self.numpy()
-        return made if dtype is None else made.astype(dtype)
-
     def __len__(self):
         return len(self._splits) - 1
 

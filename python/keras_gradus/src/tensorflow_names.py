@@ -232,8 +232,9 @@ def matmul(a, b, transpose_a=False, transpose_b=False, adjoint_a=False, adjoint_
 
 
 def bucketize(input, boundaries, name=None):
-    """The number of boundaries that are at most each element."""
+    """The number of boundaries, which are floats, that are at most each element. Integers are compared as floats."""
     x = _convert(input)
+    x = x if x.dtype.is_floating else ops.cast(x, "float32")
     found = facade.searchsorted(ops.cast(gradus.constant(np.asarray(boundaries, np.float32)), x.dtype),
                                 ops.reshape(x, [-1]), side="right")
     return ops.reshape(found, x.shape)
