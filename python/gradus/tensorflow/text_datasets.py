@@ -184,9 +184,9 @@ class TextDataset(Dataset):
 
     def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
         """batch_size elements as one, whose tensors are filled up to the largest of each size: strings with empty ones."""
-        if not self._has_texts():
-            return Dataset.padded_batch(self, batch_size, padded_shapes, padding_values, drop_remainder)
         if padded_shapes is not None or padding_values is not None:
+            if not self._has_texts():
+                return Dataset.padded_batch(self, batch_size, padded_shapes, padding_values, drop_remainder)
             raise ValueError("padded_batch: elements with strings are filled up to the largest one, strings with empty ones "
                              "and numbers with 0: leave out padded_shapes and padding_values")
         return self._batched(_scalar(batch_size, "batch_size"), drop_remainder, _padded)

@@ -57,18 +57,19 @@ def _windowed(f):
 
 # ---- kinds of tensors that there are none of
 
-class SparseTensor:
-    """No tensor is one."""
-
-
-class RaggedTensor:
-    """No tensor is one."""
-
-
 def _without(kind):
     def refuse(*args, **kwargs):
         raise NotImplementedError(f"the backend gradus has no {kind}")
     return refuse
+
+
+class SparseTensor:
+    """No tensor is one."""
+    __new__ = _without("sparse tensors: leave out sparse=True")
+
+
+class RaggedTensor:
+    """No tensor is one."""
 
 
 class _Refusing:

@@ -137,7 +137,7 @@ for call in (lambda: dense.fit(DOCUMENTS[:, None], LABELS, verbose=0), lambda: d
 ''')
         lines = said.splitlines()
         for line, text in zip(lines, ["mapped over the data", "mapped over the data", "leave out y", "leave out sample_weight", "found OOV values",
-                                      "TensorFlow backend", "TensorFlow backend", "sparse", "string",
+                                      "TensorFlow backend", "TensorFlow backend", "sparse", "class str",
                                       "at least two inputs", "must be 1", "repeated", "nowhere"], strict=True):
             self.assertRegex(line, f"(Error|Exception).*({text})")
 
