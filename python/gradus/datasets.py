@@ -4,13 +4,13 @@ import functools
 import itertools
 import operator
 import os
-import types
 
 import numpy as np
 
 from . import _native, nest, saved
-from ._names import methods_know_keywords
+from ._data_options import AutoShardPolicy, Options  # noqa: F401
 from ._elements import OnHost, _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
+from ._names import methods_know_keywords
 from ._native import TensorSpec, constant, int64
 from ._warnings import warn
 from .errors import UnknownValueError
@@ -23,22 +23,6 @@ _LONGEST_RANGE = 1 << 20  # of those whose numbers are in memory
 
 class CallsPython(UnknownValueError):
     """A function that is traced calls Python on purpose, by py_function."""
-
-
-class Options:
-    """Options of data sets, as attributes. The engine tunes itself, so that none changes a result."""
-
-    def __init__(self):
-        self.autotune = types.SimpleNamespace()
-        self.experimental_optimization = types.SimpleNamespace()
-        self.experimental_distribute = types.SimpleNamespace()
-        self.threading = types.SimpleNamespace()
-        self.deterministic = True
-
-
-class AutoShardPolicy:
-    """How replicas divide a data set: always by rows of batches."""
-    OFF, AUTO, FILE, DATA = -1, 0, 1, 2
 
 
 def _packing(structure):
