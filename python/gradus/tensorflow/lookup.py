@@ -62,7 +62,7 @@ class TextFileInitializer(KeyValueTensorInitializer):
 
 
 class _Table:
-    """A table; keys that are not in it have what _missing() gives."""
+    """A table; keys that are not in it, a vector, have the values that _missing() gives."""
     _as_ops = None
 
     def _fill(self, initializer):
@@ -93,18 +93,15 @@ class _Table:
         if _native._is_traced():
             return self._traced(keys)
         array = np.asarray(keys)
-        made = np.empty(array.shape, object)
-        missing = []
-        for place in np.ndindex(array.shape):
-            key = array[place] if self.key_dtype == string else array[place].item()
-            if key in self._values:
-                made[place] = self._values[key]
-            else:
-                missing.append(place)
+        listed, nothing = array.ravel().tolist(), object()
+        found = [self._values.get(key, nothing) for key in listed]
+        missing = [i for i, value in enumerate(found) if value is nothing]
         if missing:
-            places = tuple(np.array(missing, np.int64).reshape(len(missing), array.ndim).T)
-            made[places] = self._missing(array[places])
-        return StringTensor(made) if self.value_dtype == string else constant(made.astype(self.value_dtype.numpy))
+            for i, value in zip(missing, self._missing(array.ravel()[missing])):
+                found[i] = value
+        if self.value_dtype == string:
+            return StringTensor._of_bytes(found, array.shape)
+        return constant(np.array(found, self.value_dtype.numpy).reshape(array.shape))
 
     __getitem__ = lookup
 
@@ -139,7 +136,7 @@ class StaticHashTable(_Table):
         self._default = _list(default_value, self.value_dtype)[0][0]
 
     def _missing(self, keys):
-        return self._default
+        return [self._default] * len(keys)
 
     def _traced(self, keys):
         if string in (self.key_dtype, self.value_dtype):
@@ -182,7 +179,7 @@ class MutableHashTable(_Table):
         self._default = _list(default_value, self.value_dtype)[0][0]
 
     def _missing(self, keys):
-        return self._default
+        return [self._default] * len(keys)
 
     def insert(self, keys, values, name=None):
         """Sets the values of keys."""

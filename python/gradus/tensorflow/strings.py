@@ -19,10 +19,8 @@ def _each(function, value, otype=object):
     if isinstance(value, RaggedTensor):
         return value.with_flat_values(_each(function, value.flat_values, otype))
     array = _strings(value)._array
-    made = np.empty(array.shape, otype)
-    for place in np.ndindex(array.shape):
-        made[place] = function(array[place])
-    return StringTensor(made) if otype is object else constant(made)
+    made = [function(each) for each in array.ravel().tolist()]
+    return StringTensor._of_bytes(made, array.shape) if otype is object else constant(np.array(made, otype).reshape(array.shape))
 
 
 def _of_text(function):
@@ -76,7 +74,7 @@ def _parts(value, parts_of, join):
     array = _strings(value)._array
     if array.ndim == 0:
         return join(parts_of(array.item()))
-    found = [parts_of(each) for each in array.ravel()]
+    found = [parts_of(each) for each in array.ravel().tolist()]
     made = RaggedTensor.from_row_lengths(join([part for parts in found for part in parts]), np.array([len(each) for each in found], np.int64))
     for i in range(array.ndim - 1, 0, -1):
         made = RaggedTensor.from_row_lengths(made, np.full(int(np.prod(array.shape[:i])), array.shape[i]))
@@ -84,7 +82,7 @@ def _parts(value, parts_of, join):
 
 
 def _texts(parts):
-    return StringTensor(parts if parts else np.empty([0], object))
+    return StringTensor._of_bytes(parts, [len(parts)])
 
 
 def join(inputs, separator="", name=None):

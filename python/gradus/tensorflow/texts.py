@@ -82,6 +82,15 @@ class StringTensor:
         if array.ndim == 0:
             self._array = np.array(_encoded(array.item()), dtype=object)
 
+    @classmethod
+    def _of_bytes(cls, values, shape):
+        """The tensor of a list of bytes, which are not looked at."""
+        made = cls.__new__(cls)
+        made._array = np.empty(len(values), object)
+        made._array[:] = values
+        made._array = made._array.reshape(shape)
+        return made
+
     shape = property(lambda self: TensorShape(self._array.shape), doc="The sizes.")
     ndim = property(lambda self: self._array.ndim, doc="The number of dimensions.")
 
