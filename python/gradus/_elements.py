@@ -1,4 +1,6 @@
 """Elements of data sets: nests of tuples and dicts, in which a list is a tensor, and their descriptions."""
+import contextlib
+
 import numpy as np
 
 from . import _native, nest
@@ -46,17 +48,19 @@ def _fields(element):
 
 
 class _Function:
-    """A function of an element as one of its fields. The structure of what it gives is known once it was called."""
+    """A function of an element as one of its fields, called within context(). The structure of what it gives is known once it
+    was called."""
 
-    def __init__(self, f, of, spreads=True):
-        self.f, self.of, self.spreads, self.structure = f, of, spreads, None
+    def __init__(self, f, of, spreads=True, context=contextlib.nullcontext):
+        self.f, self.of, self.spreads, self.context, self.structure = f, of, spreads, context, None
 
     def call(self, fields):
         element = nest.pack_sequence_as(self.of, fields)
         return self.f(*element) if self.spreads and isinstance(element, tuple) else self.f(element)
 
     def __call__(self, fields):
-        self.structure, tensors = _fields(self.call(fields))
+        with self.context():
+            self.structure, tensors = _fields(self.call(fields))
         return tensors
 
 

@@ -1,5 +1,6 @@
 """Data sets over the engine's pipelines, with the methods of tf.data. Functions are traced once and run compiled; one that
 cannot be traced runs in Python for each element, which a warning says once."""
+import contextlib
 import functools
 import itertools
 import operator
@@ -34,8 +35,9 @@ def _packing(structure):
     return functools.partial(nest.pack_sequence_as, structure)
 
 
-# A context in which functions are traced first, or None: the backend of Keras has one, in which sizes of its layers stay open.
-traced_first = None
+# Contexts in which functions are traced, one after the other until a trace succeeds, before they are traced as they are. The
+# backend of Keras has some: its layers keep sizes open, and draw for each element.
+traced_first = []
 _told = set()
 
 
@@ -197,23 +199,22 @@ class Dataset:
 
     # ---- functions
 
-    def _call(self, f, spreads=True):
-        return _Function(f, self._structure, spreads)
+    def _call(self, f, context=contextlib.nullcontext):
+        return _Function(f, self._structure, context=context)
 
     def _traced(self, stage, f, make):
-        """make(in_python): traced if that can be, else in Python."""
-        if traced_first is not None:
+        """make(function, in_python) of f as a function of fields: traced if that can be, else in Python."""
+        for context in traced_first:
             try:
-                with traced_first():
-                    return make(False)
+                return make(self._call(f, context), False)
             except OnHost:
                 raise
-            except Exception:  # whatever it is, the trace below says it, or goes without open sizes
+            except Exception:  # whatever it is, the last trace says it, or goes without
                 pass
         try:
-            return make(False)
+            return make(self._call(f), False)
         except UnknownValueError as error:
-            made = make(True)
+            made = make(self._call(f), True)
             _tell_of_python(stage, f, error)
             return made
 
@@ -222,8 +223,9 @@ class Dataset:
         calls = AUTOTUNE if num_parallel_calls is None else _scalar(num_parallel_calls, "num_parallel_calls")
 
         def make():
-            f = self._call(map_func)
-            stages = self._traced("map", map_func, lambda in_python: self._stages.map(f, calls, in_python))
+            def of_stages(f, in_python):
+                return self._stages.map(f, calls, in_python), f
+            stages, f = self._traced("map", map_func, of_stages)
             return stages, f.structure
         try:
             return self._through(make)
@@ -233,7 +235,7 @@ class Dataset:
     def filter(self, predicate, name=None):
         """The elements for which the predicate is true."""
         return self._then(lambda stages: self._traced(
-            "filter", predicate, lambda in_python: stages.filter(self._call(predicate), in_python)))
+            "filter", predicate, stages.filter))
 
     def _filter_in_python(self, predicate):
         f = _Function(predicate, self._structure, spreads=False)
@@ -242,7 +244,7 @@ class Dataset:
     def take_while(self, predicate, name=None):
         """The elements before the first one for which the predicate is false."""
         return self._then(lambda stages: self._traced(
-            "take_while", predicate, lambda in_python: stages.take_while(self._call(predicate), in_python)))
+            "take_while", predicate, stages.take_while))
 
     def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None, deterministic=None,
                    name=None):

@@ -28,6 +28,7 @@ IS_THREAD_SAFE = True
 
 class _Sizes(threading.local):
     may_be_open = False
+    of_elements = False
 
 
 _sizes = _Sizes()
@@ -43,7 +44,28 @@ def with_open_sizes():
         _sizes.may_be_open = before
 
 
-datasets.traced_first = with_open_sizes
+@contextlib.contextmanager
+def within_elements():
+    """Within, functions of data sets are traced, which may assign no state: layers draw for each element."""
+    before, _sizes.of_elements = _sizes.of_elements, True
+    try:
+        yield
+    finally:
+        _sizes.of_elements = before
+
+
+@contextlib.contextmanager
+def within_elements_of_open_sizes():
+    with within_elements(), with_open_sizes():
+        yield
+
+
+datasets.traced_first[:] = [within_elements_of_open_sizes, within_elements]
+
+
+def draws_for_elements():
+    """True while a function of a data set is traced."""
+    return _sizes.of_elements and _native._is_traced()
 
 
 def sizes_may_be_open():
