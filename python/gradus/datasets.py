@@ -57,7 +57,7 @@ class Dataset:
     number of threads. Tuples and dicts are nests; a list is a tensor."""
 
     _spec = TensorSpec  # the class of element_spec
-    _of_texts = _of_text = _zipped = _of_generator = _of_map = staticmethod(lambda *given: None)  # data sets of strings, where there are
+    _of_texts = _of_text = _zipped = _of_generator = _of_map = _of_ragged = staticmethod(lambda *given: None)  # data sets of strings, where there are
 
     def __init__(self, stages, structure):
         self._known, self._later = (stages, structure), None
@@ -377,9 +377,12 @@ class Dataset:
         sizes = [int(n) for n in np.atleast_1d(np.asarray(batch_size))]
         return self._then(lambda stages: stages.rebatch(sizes, bool(drop_remainder)))
 
-    def ragged_batch(self, *args, **kwargs):
-        """There are no ragged tensors: padded_batch."""
-        raise NotImplementedError("ragged_batch: there are no ragged tensors: padded_batch pads the elements")
+    def ragged_batch(self, batch_size, drop_remainder=False, row_splits_dtype=int64, name=None):
+        """batch_size elements as one: RaggedTensors of gradus.tensorflow where sizes vary."""
+        made = self._of_ragged(self, _scalar(batch_size, "batch_size"), bool(drop_remainder))
+        if made is None:
+            raise NotImplementedError("ragged_batch: ragged tensors are in gradus.tensorflow: import it, or pad by padded_batch")
+        return made
 
     def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
         """Windows of elements, as data sets in the nest of an element."""

@@ -114,6 +114,12 @@ class Ragged(tf.test.TestCase):
         rows = data.map(lambda words: tf.RaggedTensor.from_row_lengths(words, [len(words)])).batch(2)
         self.assertEqual([each.to_list() for each in rows], [[[[b"a", b"b"]], [[b"c"]]], [[[]]]])
         self.assertIsInstance(rows.element_spec, tf.RaggedTensorSpec)
+        sliced = tf.data.Dataset.from_tensor_slices((tf.ragged.constant([[1, 2], [], [3]]), [7, 8, 9]))
+        self.assertEqual([(x.numpy().tolist(), int(y)) for x, y in sliced], [([1, 2], 7), ([], 8), ([3], 9)])
+        (first, labels), (last, _) = sliced.ragged_batch(2)
+        self.assertEqual((first.to_list(), labels.numpy().tolist(), last.to_list()), ([[1, 2], []], [7, 8], [[3]]))
+        self.assertEqual([each.to_list() for each in data.ragged_batch(2)], [[[b"a", b"b"], [b"c"]], [[]]])
+        self.assertEqual([x.shape for x in tf.data.Dataset.range(3).ragged_batch(2)], [(2,), (1,)])
         kept = list(rows.map(lambda each: each.to_tensor()[:, 0]).unbatch())
         self.assertEqual([each.numpy().tolist() for each in kept], [[b"a", b"b"], [b"c", b""], []])
 

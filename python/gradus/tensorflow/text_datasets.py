@@ -1,5 +1,5 @@
-"""Data sets whose elements hold strings or ragged rows. The engine keeps the order of the elements, by their numbers; an element is made of
-its number in Python, by the functions of the maps. Batches without strings are the engine's again."""
+"""Data sets whose elements hold strings or ragged rows. The engine keeps the order of the elements, by their numbers; an element is
+made of its number in Python, by the functions of the maps. Batches without strings are the engine's again."""
 import builtins
 import glob
 import pickle
@@ -344,9 +344,9 @@ def of_text(tensors):
 
 
 def of_texts(tensors):
-    """The rows of a nest in which texts are; None if there are none."""
+    """The rows of a nest in which texts or ragged rows are; None if there are none."""
     def is_text(value):
-        return is_string_like(value) and not isinstance(value, (str, bytes))
+        return isinstance(value, RaggedTensor) or is_string_like(value) and not isinstance(value, (str, bytes))
 
     def leaves(value):
         if isinstance(value, dict):
@@ -355,7 +355,7 @@ def of_texts(tensors):
     if not any(is_text(leaf) for leaf in leaves(tensors)):
         return None
     columns = _tensors(tensors)
-    lengths = {int(leaf.shape[0]) for leaf in nest.flatten(columns)}
+    lengths = {len(leaf) for leaf in nest.flatten(columns)}
     if len(lengths) != 1:
         raise ValueError(f"from_tensor_slices: tensors of {sorted(lengths)} rows; all need as many")
     return TextDataset(Dataset.range(lengths.pop()),
@@ -367,6 +367,18 @@ def of_map(dataset, map_func):
     def get(element):
         return _tensors(map_func(*element) if isinstance(element, tuple) else map_func(element))
     return TextDataset(dataset, get)
+
+
+def of_ragged(dataset, batch_size, drop_remainder):
+    """Batches of elements whose sizes may vary, as ragged rows. Sizes that are known stay those of tensors."""
+    if not isinstance(dataset, TextDataset):
+        if all(spec.shape.is_fully_defined() for spec in nest.flatten(dataset.element_spec)):
+            return dataset.batch(batch_size, drop_remainder)
+        dataset = TextDataset(dataset, lambda element: element)
+
+    def join(elements):
+        return nest.map_structure(lambda *leaves: (_stacked if leaves[0].ndim == 0 else stack)(leaves), *elements)
+    return dataset._batched(batch_size, drop_remainder, join)
 
 
 def zipped(parts):
