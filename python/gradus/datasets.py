@@ -209,6 +209,8 @@ class Dataset:
                 return make(self._call(f, context), False)
             except OnHost:
                 raise
+            except CallsPython:
+                break
             except Exception:  # whatever it is, the last trace says it, or goes without
                 pass
         try:

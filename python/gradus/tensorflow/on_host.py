@@ -1,9 +1,10 @@
 """Functions of tensors that also take strings and ragged rows, which they compute on the host by NumPy."""
 import functools
+import types
 
 import numpy as np
 
-from .. import constant as _constant, int32, ops
+from .. import _native, constant as _constant, int32, ops
 from .dtypes import as_dtype
 from .ragged import RaggedTensor, _array, _tensor, map_flat_values
 from .ragged import stack as _stack_ragged
@@ -245,14 +246,21 @@ def taking_strings(name, function):
     numbers take the way that they took."""
     on_host = globals()[f"_{name}"]
 
+    def otherwise(*args, **kwargs):
+        given = [*args, *kwargs.values()]
+        is_cast = name == "cast" and len(given) > 1 and given[1] == string and is_string_like(given[0])
+        return on_host(*args, **kwargs) if is_cast or any(is_on_host(each) for each in given[:3]) else NotImplemented
+    if not isinstance(function, types.FunctionType):  # a renamed one, which calls it by itself
+        _native._otherwise(function, otherwise)
+        return function
+
     @functools.wraps(function)
     def call(*args, **kwargs):
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError, AttributeError):
-            given = [*args, *kwargs.values()]
-            if not any(is_on_host(each) for each in given[:3]) and not (
-                    name == "cast" and len(given) > 1 and given[1] == string and is_string_like(given[0])):
+            made = otherwise(*args, **kwargs)
+            if made is NotImplemented:
                 raise
-        return on_host(*args, **kwargs)
+        return made
     return call
