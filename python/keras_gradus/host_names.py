@@ -7,6 +7,7 @@ import types
 import gradus
 import gradus.tensorflow as facade
 from gradus import ops
+from gradus.datasets import CallsPython
 from gradus.tensorflow.strings import _crossed
 from gradus.tensorflow.texts import StringTensor
 
@@ -58,6 +59,13 @@ def required_space_to_batch_paddings(input_shape, block_shape, base_paddings=Non
     return [[0, n] for n in fill], [[0, n] for n in fill]
 
 
+def where(condition, x=None, y=None, name=None):
+    """tf.where. Places alone, by which tables find words that they do not know, need values, so that a map goes to Python."""
+    if x is None and y is None and getattr(condition, "is_symbolic", False):
+        raise CallsPython("where: the places follow from values, which are not known in a traced function")
+    return facade.where(condition, x, y)
+
+
 class _Sparse(types.SimpleNamespace):
     """tf.sparse, whose other functions are refused."""
 
@@ -74,7 +82,7 @@ class _Host(types.ModuleType):
 
 names = _Host("keras_gradus.host_names.names")
 vars(names).update(
-    Tensor=Tensor, SparseTensor=SparseTensor, OptionalSpec=OptionalSpec,
+    Tensor=Tensor, where=where, SparseTensor=SparseTensor, OptionalSpec=OptionalSpec,
     sparse=_Sparse(cross_hashed=_cross_hashed, to_dense=_to_dense),
     required_space_to_batch_paddings=required_space_to_batch_paddings,
     __internal__=types.SimpleNamespace(CompositeTensor=CompositeTensor))

@@ -4,6 +4,7 @@ import re
 import numpy as np
 
 from .. import _native, constant
+from ..datasets import CallsPython
 from .dtypes import as_dtype
 from .ragged import RaggedTensor, stack
 from .tensors import convert_to_tensor, is_tensor
@@ -196,6 +197,8 @@ def as_string(input, precision=-1, scientific=False, shortest=False, width=-1, f
     """The numbers as texts: floats with six digits behind the point unless precision says otherwise."""
     if is_string_like(input):
         return _strings(input)
+    if getattr(input, "is_symbolic", False):
+        raise CallsPython("as_string: strings are on the host, in no traced function")
     array = np.asarray(convert_to_tensor(input))
     if array.dtype.kind == "f":
         kind = "g" if shortest else "e" if scientific else "f"

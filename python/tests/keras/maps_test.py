@@ -36,7 +36,9 @@ class Maps(unittest.TestCase):
             for layer, data in [(normal, ROWS), (layers.Discretization([-0.5, 0.5], output_mode="one_hot"), ROWS), (layers.Dense(4), ROWS),
                                 (layers.Rescaling(2.0, 1.0), IMAGES), (layers.Resizing(3, 3), IMAGES), (layers.CenterCrop(2, 2), IMAGES),
                                 (layers.CategoryEncoding(7, output_mode="one_hot"), codes), (layers.Flatten(), IMAGES),
-                                (layers.IntegerLookup(vocabulary=[4, 2], mask_token=0), codes), (layers.Conv2D(2, 3), IMAGES)]:
+                                (layers.IntegerLookup(vocabulary=[4, 2], mask_token=0), codes), (layers.Conv2D(2, 3), IMAGES),
+                                (layers.IntegerLookup(vocabulary=[4, 2], num_oov_indices=0, mask_token=0), codes // 2 * 2 % 6),
+                                (layers.Hashing(5), codes), (layers.Hashing(5, output_mode="one_hot", salt=3), codes)]:
                 with self.subTest(layer=layer.name):
                     wanted = np.asarray(layer(data))
                     np.testing.assert_allclose(together(batches(data).map(layer)), wanted, rtol=1e-5, atol=1e-6)
