@@ -122,6 +122,20 @@ std::vector<Spec> with_symbols(std::vector<Spec> specs) {
   return specs;
 }
 
+/// Results that were traced for the sizes of the first element: where one has, at an axis, the size of an argument
+/// whose size varies there, as that of a batch does, it may vary, too.
+Traced with_open_sizes(Traced traced, const std::vector<Spec>& open, const std::vector<Spec>& first) {
+  for (Spec& result : traced.specs)
+    for (int axis = 0; axis < result.shape.rank(); ++axis)
+      for (std::size_t field = 0; field < open.size(); ++field)
+        if (axis < open[field].shape.rank() && open[field].shape[axis] == any_size &&
+            first[field].shape[axis] == result.shape[axis]) {
+          result.shape.set(axis, any_size);
+          break;
+        }
+  return traced;
+}
+
 }  // namespace
 
 Tensor settled(const Tensor& result) {
@@ -147,7 +161,7 @@ Traced trace_element(std::string_view stage, const Stage& source, const ElementF
   std::vector<Spec> specs;
   for (const Tensor& field : source.open(0)->at(0)) specs.push_back(field.spec());
   if (specs.empty()) return trace_with(stage, with_symbols(source.specs()), f);  // not counted, and without elements
-  return trace_or_run(stage, source, specs, f);
+  return with_open_sizes(trace_or_run(stage, source, specs, f), source.specs(), specs);
 }
 
 void apart_from_recordings(const std::function<void()>& work) {

@@ -116,8 +116,8 @@ SummaryWriter::SummaryWriter(const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory, problem);
   require<Unavailable>(!problem, directory.string(), ": the directory cannot be made: ", problem.message());
   static std::atomic<int> count = 0;
-  file_ = directory / text("events.out.tfevents.", static_cast<std::int64_t>(seconds_now()), ".", host_name("host"),
-                           ".", getpid(), ".", count++, ".v2");
+  file_ = directory / gradus::text("events.out.tfevents.", static_cast<std::int64_t>(seconds_now()), ".",
+                                   host_name("host"), ".", getpid(), ".", count++, ".v2");
   descriptor_ = open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   require<Unavailable>(descriptor_ >= 0, file_.string(),
                        ": cannot be written: ", std::generic_category().message(errno));
@@ -142,7 +142,8 @@ void SummaryWriter::write_record(const std::string& bytes) {
     const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
-      const std::string why = text(file_.string(), ": cannot be written: ", std::generic_category().message(errno));
+      const std::string why =
+          gradus::text(file_.string(), ": cannot be written: ", std::generic_category().message(errno));
       if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) throw ResourceExhausted(why);
       throw Unavailable(why);
     }
@@ -176,6 +177,23 @@ void SummaryWriter::image(const std::string& tag, std::int64_t step, const Tenso
   picture.bytes(4, encoded);
   out.bytes(1, tag);
   out.message(4, picture);
+  write_record(event_of(step, out));
+}
+
+void SummaryWriter::text(const std::string& tag, std::int64_t step, const std::string& value, const std::string& plugin,
+                         const std::string& content) {
+  constexpr int string_type = 7, class_of_tensors = 2;
+  ProtobufWriter tensor, named, metadata, out;
+  tensor.integer(1, string_type);
+  tensor.message(2, shape_of({}));
+  tensor.bytes(8, value);
+  named.bytes(1, plugin);
+  named.bytes(2, content);
+  metadata.message(1, named);
+  metadata.integer(4, class_of_tensors);
+  out.bytes(1, tag);
+  out.message(8, tensor);
+  out.message(9, metadata);
   write_record(event_of(step, out));
 }
 

@@ -1,4 +1,4 @@
-/// Event files, as TensorBoard reads them: numbers, histograms, images and graphs by tag and step.
+/// Event files, as TensorBoard reads them: numbers, histograms, images, texts and graphs by tag and step.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -32,6 +32,10 @@ class SummaryWriter {
   void histogram(const std::string& tag, std::int64_t step, const Tensor& values);
   /// Writes an image: u8 [height, width, channels], 1 to 4 channels.
   void image(const std::string& tag, std::int64_t step, const Tensor& image);
+  /// Writes a text of UTF-8 for a plugin of TensorBoard, with the content that the plugin asks for: by default for the
+  /// one that shows texts, in Markdown.
+  void text(const std::string& tag, std::int64_t step, const std::string& value, const std::string& plugin = "text",
+            const std::string& content = "");
   /// Writes a graph.
   void graph(const std::vector<ShownNode>& nodes);
   /// The path of the file.

@@ -1,4 +1,6 @@
 """Elements of data sets: nests of tuples and dicts, in which a list is a tensor, and their descriptions."""
+import contextlib
+
 import numpy as np
 
 from . import _native, nest
@@ -21,9 +23,18 @@ def map_element(leaf, value):
     return leaf(value)
 
 
+class OnHost(TypeError):
+    """Strings, or ragged rows, in the place of a tensor."""
+
+
 def as_tensor(value):
-    """A leaf of an element: a list is a tensor."""
-    return value if isinstance(value, _native.Tensor) else constant(value)
+    """A leaf of an element: a list is a tensor. OnHost for values that are on the host alone."""
+    if isinstance(value, _native.Tensor):
+        return value
+    if hasattr(value, "dtype") and getattr(value, "is_symbolic", None) is False and not is_tensor(value):
+        raise OnHost(f"no tensor: an object of the class {type(value).__name__}: strings and ragged rows are values of the host, "
+                     "in no traced function")
+    return constant(value)
 
 
 def _nested(value):
@@ -37,17 +48,19 @@ def _fields(element):
 
 
 class _Function:
-    """A function of an element as one of its fields. The structure of what it gives is known once it was called."""
+    """A function of an element as one of its fields, called within context(). The structure of what it gives is known once it
+    was called."""
 
-    def __init__(self, f, of, spreads=True):
-        self.f, self.of, self.spreads, self.structure = f, of, spreads, None
+    def __init__(self, f, of, spreads=True, context=contextlib.nullcontext):
+        self.f, self.of, self.spreads, self.context, self.structure = f, of, spreads, context, None
 
     def call(self, fields):
         element = nest.pack_sequence_as(self.of, fields)
         return self.f(*element) if self.spreads and isinstance(element, tuple) else self.f(element)
 
     def __call__(self, fields):
-        self.structure, tensors = _fields(self.call(fields))
+        with self.context():
+            self.structure, tensors = _fields(self.call(fields))
         return tensors
 
 

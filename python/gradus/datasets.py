@@ -1,16 +1,17 @@
 """Data sets over the engine's pipelines, with the methods of tf.data. Functions are traced once and run compiled; one that
 cannot be traced runs in Python for each element, which a warning says once."""
+import contextlib
 import functools
 import itertools
 import operator
 import os
-import types
 
 import numpy as np
 
 from . import _native, nest, saved
+from ._data_options import AutoShardPolicy, Options  # noqa: F401
+from ._elements import OnHost, _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
 from ._names import methods_know_keywords
-from ._elements import _collect_shapes, _fields, _Function, _numbers, _scalar, _signature
 from ._native import TensorSpec, constant, int64
 from ._warnings import warn
 from .errors import UnknownValueError
@@ -25,22 +26,6 @@ class CallsPython(UnknownValueError):
     """A function that is traced calls Python on purpose, by py_function."""
 
 
-class Options:
-    """Options of data sets, as attributes. The engine tunes itself, so that none changes a result."""
-
-    def __init__(self):
-        self.autotune = types.SimpleNamespace()
-        self.experimental_optimization = types.SimpleNamespace()
-        self.experimental_distribute = types.SimpleNamespace()
-        self.threading = types.SimpleNamespace()
-        self.deterministic = True
-
-
-class AutoShardPolicy:
-    """How replicas divide a data set: always by rows of batches."""
-    OFF, AUTO, FILE, DATA = -1, 0, 1, 2
-
-
 def _packing(structure):
     """The function from fields to elements of this structure."""
     if structure is None:
@@ -50,13 +35,16 @@ def _packing(structure):
     return functools.partial(nest.pack_sequence_as, structure)
 
 
+# Contexts in which functions are traced, one after the other until a trace succeeds, before they are traced as they are. The
+# backend of Keras has some: its layers keep sizes open, and draw for each element.
+traced_first = []
 _told = set()
 
 
 def _tell_of_python(stage, f, error):
-    """Says, once for a function, that it runs in Python."""
+    """Says, once for a function of the program's own, that it runs in Python."""
     code = getattr(f, "__code__", f)
-    if isinstance(error, CallsPython) or code in _told:
+    if isinstance(error, CallsPython) or code in _told or f"{getattr(f, '__module__', '')}".startswith("keras."):
         return
     _told.add(code)
     warn(f"{stage}: {getattr(f, '__name__', 'the function')} cannot be traced, so that it runs in Python for each element: "
@@ -69,7 +57,7 @@ class Dataset:
     number of threads. Tuples and dicts are nests; a list is a tensor."""
 
     _spec = TensorSpec  # the class of element_spec
-    _of_texts = _of_text = _zipped = _of_generator = staticmethod(lambda *given: None)  # data sets of strings, where there are
+    _of_texts = _of_text = _zipped = _of_generator = _of_map = _of_ragged = staticmethod(lambda *given: None)  # data sets of strings, where there are
 
     def __init__(self, stages, structure):
         self._known, self._later = (stages, structure), None
@@ -211,15 +199,24 @@ class Dataset:
 
     # ---- functions
 
-    def _call(self, f, spreads=True):
-        return _Function(f, self._structure, spreads)
+    def _call(self, f, context=contextlib.nullcontext):
+        return _Function(f, self._structure, context=context)
 
     def _traced(self, stage, f, make):
-        """make(in_python): traced if that can be, else in Python."""
+        """make(function, in_python) of f as a function of fields: traced if that can be, else in Python."""
+        for context in traced_first:
+            try:
+                return make(self._call(f, context), False)
+            except OnHost:
+                raise
+            except CallsPython:
+                break
+            except Exception:  # whatever it is, the last trace says it, or goes without
+                pass
         try:
-            return make(False)
+            return make(self._call(f), False)
         except UnknownValueError as error:
-            made = make(True)
+            made = make(self._call(f), True)
             _tell_of_python(stage, f, error)
             return made
 
@@ -228,15 +225,19 @@ class Dataset:
         calls = AUTOTUNE if num_parallel_calls is None else _scalar(num_parallel_calls, "num_parallel_calls")
 
         def make():
-            f = self._call(map_func)
-            stages = self._traced("map", map_func, lambda in_python: self._stages.map(f, calls, in_python))
+            def of_stages(f, in_python):
+                return self._stages.map(f, calls, in_python), f
+            stages, f = self._traced("map", map_func, of_stages)
             return stages, f.structure
-        return self._through(make)
+        try:
+            return self._through(make)
+        except OnHost:
+            return self._of_map(self, map_func)
 
     def filter(self, predicate, name=None):
         """The elements for which the predicate is true."""
         return self._then(lambda stages: self._traced(
-            "filter", predicate, lambda in_python: stages.filter(self._call(predicate), in_python)))
+            "filter", predicate, stages.filter))
 
     def _filter_in_python(self, predicate):
         f = _Function(predicate, self._structure, spreads=False)
@@ -245,7 +246,7 @@ class Dataset:
     def take_while(self, predicate, name=None):
         """The elements before the first one for which the predicate is false."""
         return self._then(lambda stages: self._traced(
-            "take_while", predicate, lambda in_python: stages.take_while(self._call(predicate), in_python)))
+            "take_while", predicate, stages.take_while))
 
     def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None, deterministic=None,
                    name=None):
@@ -351,7 +352,9 @@ class Dataset:
 
     def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None, deterministic=None, name=None):
         """batch_size elements as one, along a new axis 0."""
-        return self._then(lambda stages: stages.batch(_scalar(batch_size, "batch_size"), bool(drop_remainder)))
+        made = self._then(lambda stages: stages.batch(_scalar(batch_size, "batch_size"), bool(drop_remainder)))
+        made._batch_size = batch_size  # Keras's split_dataset asks for it
+        return made
 
     def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
         """Elements of several sizes as one, padded to the largest, or to padded_shapes."""
@@ -376,9 +379,12 @@ class Dataset:
         sizes = [int(n) for n in np.atleast_1d(np.asarray(batch_size))]
         return self._then(lambda stages: stages.rebatch(sizes, bool(drop_remainder)))
 
-    def ragged_batch(self, *args, **kwargs):
-        """There are no ragged tensors: padded_batch."""
-        raise NotImplementedError("ragged_batch: there are no ragged tensors: padded_batch pads the elements")
+    def ragged_batch(self, batch_size, drop_remainder=False, row_splits_dtype=int64, name=None):
+        """batch_size elements as one: RaggedTensors of gradus.tensorflow where sizes vary."""
+        made = self._of_ragged(self, _scalar(batch_size, "batch_size"), bool(drop_remainder))
+        if made is None:
+            raise NotImplementedError("ragged_batch: ragged tensors are in gradus.tensorflow: import it, or pad by padded_batch")
+        return made
 
     def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
         """Windows of elements, as data sets in the nest of an element."""

@@ -32,8 +32,8 @@ def _applied(f, element):
 class _ElementFunction(_Function):
     """A function of an element that get(fields) makes."""
 
-    def __init__(self, f, get, spreads):
-        super().__init__(f, None, spreads)
+    def __init__(self, f, get):
+        super().__init__(f, None)
         self._get = get
 
     def call(self, fields):
@@ -74,11 +74,11 @@ class WindowDataset(Dataset):
     def _then(self, make):
         return WindowDataset(make(self._stages), self._get)
 
-    def _call(self, f, spreads=True):
-        return _ElementFunction(f, self._get, spreads)
+    def _call(self, f, context=None):
+        return _ElementFunction(f, self._get)
 
     def _traced(self, stage, f, make):
-        return make(True)
+        return make(self._call(f), True)
 
     def map(self, map_func, num_parallel_calls=None, deterministic=None, synchronous=None, name=None):
         """map_func of each element: data sets again, or tensors. It is called with the first element at once, which tells

@@ -3,6 +3,9 @@
 Keras's files are not changed. A branch `== "numpy"` gets a twin for this backend, whose imports lead to keras_gradus.src;
 tuples that list all backends get its name. A Keras without these places is refused, unless it loads backends from
 packages by itself.
+
+Where no TensorFlow is installed, and in programs of gradus.run, what Keras does by TensorFlow for every backend, on the
+host, is done by gradus.tensorflow (host_names.py): the modules of HOST are told so once they are loaded.
 """
 import os
 import sys
@@ -11,6 +14,11 @@ NAME = "gradus"
 # Modules of Keras that list the backends, and how many places there are at least, in Keras 3.10 to 3.15.
 PLACES = {"keras.src.backend": 1, "keras.src.models.model": 1, "keras.src.layers.layer": 1, "keras.src.export.saved_model": 1,
           "keras.src.utils.backend_utils": 2}
+# Modules of Keras that work on the host by TensorFlow, and what changes them.
+HOST = {"keras.src.utils.module_utils": lambda module, names: names.use_for(module.tensorflow),
+        "keras.src.utils.dataset_utils": lambda module, names: names.know_datasets(module),
+        "keras.src.callbacks.tensorboard": lambda module, names: names.write_summaries(module)}
+THEIRS, OURS = "keras.src.backend.tensorflow", "keras_gradus.src"  # the backend that layers on the host ask by its name
 MODEL = "numpy"  # the backend whose branches are twinned
 OTHERS = {"tensorflow", "jax", "torch", MODEL}
 
@@ -107,6 +115,53 @@ def refuse(module, count):
         "another backend")
 
 
+def uses_host():
+    """True where no TensorFlow is installed, or where its name is gradus.tensorflow's, as in programs of gradus.run."""
+    import importlib.util
+    if sys.modules.get("tensorflow") is not None:
+        return sys.modules["tensorflow"].__name__ == "gradus.tensorflow"
+    try:
+        spec = importlib.util.find_spec("tensorflow")
+    except (ImportError, ValueError):
+        return True
+    return spec is None or spec.loader_state == "gradus.tensorflow"
+
+
+def _host_loader(spec):
+    import importlib.machinery
+
+    class Loader(importlib.machinery.SourceFileLoader):
+        """Loads a module of Keras, and tells it of TensorFlow's names here."""
+
+        def exec_module(self, module):
+            super().exec_module(module)
+            from keras_gradus import host_names
+            HOST[module.__name__](module, host_names)
+    return Loader(spec.name, spec.loader.path)
+
+
+def _twin_spec(name):
+    """The module of this backend under the name that the TensorFlow backend's has; None if it has none of this name."""
+    import importlib
+    import importlib.abc
+    import importlib.util
+    rest = name.removeprefix(THEIRS)
+    ours = f"{OURS}.ops{rest}" if rest and rest[1:] not in ("random", "rnn") else OURS + rest
+    if importlib.util.find_spec(ours) is None:
+        return None
+
+    class Loader(importlib.abc.Loader):
+        """Gives the module, which exists under its own name."""
+
+        def create_module(self, spec):
+            from keras_gradus import host_names
+            return importlib.import_module(ours) if rest else host_names.backend
+
+        def exec_module(self, module):
+            module.__spec__ = importlib.util.find_spec(ours)
+    return importlib.util.spec_from_loader(name, Loader(), is_package=not rest)
+
+
 def _loader(spec):
     import importlib.machinery
     import importlib.util
@@ -124,16 +179,19 @@ def _loader(spec):
 
 
 class Finder:
-    """Finds the modules of Keras that list backends, where this backend is the chosen one."""
+    """Finds the modules of Keras that list backends, and those that work on the host, where this backend is the chosen one."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name not in PLACES or chosen() != NAME:
+        is_twin = name == THEIRS or name.startswith(THEIRS + ".")
+        if not (name in PLACES or name in HOST or is_twin) or chosen() != NAME or (name not in PLACES and not uses_host()):
             return None
+        if is_twin:
+            return _twin_spec(name)
         import importlib.machinery
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
-            spec.loader = _loader(spec)
+            spec.loader = _loader(spec) if name in PLACES else _host_loader(spec)
         return spec
 
 

@@ -1,6 +1,7 @@
-// Contents of files: images, sound, records, models of ONNX.
+// Contents of files: images, sound, records, models of ONNX; hashes of strings.
 #include <nanobind/stl/filesystem.h>
 #include "gradus/formats/png_writer.h"
+#include "gradus/text/string_hashes.h"
 #include "python/src/binding.h"
 
 namespace gradus::python {
@@ -25,6 +26,17 @@ nb::list records_of(const std::string& file) {
   nb::list all;
   for (std::int64_t i = 0; i < records.size(); ++i) all.append(object_of(records.record(i)));
   return all;
+}
+
+/// The hash of each of a list of bytes, in eight bytes: FarmHash's, or SipHash's with a key of two numbers.
+nb::bytes hashes_of(const nb::list& strings, std::optional<std::array<std::uint64_t, 2>> key) {
+  std::vector<std::uint64_t> all;
+  for (const nb::handle each : strings) {
+    const nb::bytes string = nb::cast<nb::bytes>(each);
+    const std::string_view view(string.c_str(), string.size());
+    all.push_back(key ? sip_hash(view, *key) : farm_fingerprint(view));
+  }
+  return object_of(std::as_bytes(std::span(all)));
 }
 
 // ---- ONNX
@@ -132,6 +144,7 @@ void bind_files(nb::module_& module) {
         without_gil([&] { write_tfrecord(file, all); });
       },
       "file"_a, "records"_a);
+  module.def("_string_hashes", hashes_of, "strings"_a, "key"_a.none() = nb::none());
   bind_onnx(module);
 }
 

@@ -31,6 +31,13 @@ class Renamed {
     return nb::steal(PyCFunction_NewEx(&kept->definition_, self.ptr(), module.ptr()));
   }
 
+  /// Gives a function that make() made another one, which is called with the same arguments after an error.
+  static void set_otherwise(const nb::object& function, nb::object otherwise) {
+    PyObject* self = PyCFunction_Check(function.ptr()) ? PyCFunction_GetSelf(function.ptr()) : nullptr;
+    if (!self || !PyCapsule_CheckExact(self)) throw nb::type_error("_otherwise: the function is not of _renamed");
+    static_cast<Renamed*>(PyCapsule_GetPointer(self, nullptr))->otherwise_ = std::move(otherwise);
+  }
+
  private:
   /// The place of a reduction's axes.
   static constexpr std::size_t axis = 1;
@@ -41,9 +48,25 @@ class Renamed {
   static PyObject* entry(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
     const auto& renamed = *static_cast<const Renamed*>(PyCapsule_GetPointer(self, nullptr));
     const auto given = static_cast<std::size_t>(count);
+    PyObject* made = nullptr;
     if (!names && given <= renamed.by_place_ && !(renamed.reduces_ && given > axis && is_empty(arguments[axis])))
-      return PyObject_Vectorcall(renamed.function_.ptr(), arguments, given, nullptr);
-    return renamed.call(arguments, given, names);
+      made = PyObject_Vectorcall(renamed.function_.ptr(), arguments, given, nullptr);
+    else made = renamed.call(arguments, given, names);
+    return made || !renamed.otherwise_.is_valid() ? made : renamed.after_error(arguments, given, names);
+  }
+
+  /// What the other function gives; the error of this one where that is NotImplemented.
+  PyObject* after_error(PyObject* const* arguments, std::size_t count, PyObject* names) const {
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject* made = PyObject_Vectorcall(otherwise_.ptr(), arguments, count, names);
+    if (made != Py_NotImplemented) {
+      Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+      return made;
+    }
+    Py_DECREF(made);
+    PyErr_Restore(type, value, trace);
+    return nullptr;
   }
 
   PyObject* call(PyObject* const* arguments, std::size_t count, PyObject* names) const {
@@ -117,6 +140,7 @@ class Renamed {
   bool reduces_ = false;
   PyMethodDef definition_;
   std::vector<nb::str> names_;
+  nb::object otherwise_;  // invalid: there is none
 };
 
 }  // namespace
@@ -133,6 +157,10 @@ void bind_renaming(nb::module_& module) {
       "name"_a, "function"_a, "parameters"_a, "by_place"_a, "docs"_a, "module"_a,
       "A function with other names of its parameters: pairs of a name and the function's own, which is empty where the "
       "argument is ignored. The first `by_place` of both are the same.");
+  module.def(
+      "_otherwise", &Renamed::set_otherwise, "function"_a, "otherwise"_a,
+      "Has `otherwise` called with the same arguments where such a function fails; where it gives NotImplemented "
+      "the error stays.");
 }
 
 }  // namespace gradus::python

@@ -23,6 +23,7 @@ void bind_summaries(nb::module_& module) {
             without_gil([&] { self.image(tag, step, given); });
           },
           "tag"_a, "step"_a, "image"_a)
+      .def("text", &SummaryWriter::text, "tag"_a, "step"_a, "value"_a, "plugin"_a = "text", "content"_a = "")
       .def_prop_ro("file", [](const SummaryWriter& self) { return self.file().string(); });
 }
 

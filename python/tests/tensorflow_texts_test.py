@@ -4,6 +4,8 @@ import os
 import gradus.tensorflow as tf
 import numpy as np
 
+# Buckets that TensorFlow gives, in test_bits_are_tensorflows.
+FAST, STRONG, OLD = [939, 263, 233, 249, 719], [514, 257, 907, 923, 365], [868, 899, 323, 522, 807]
 
 class Strings(tf.test.TestCase):
     def test_tensors(self):
@@ -33,8 +35,6 @@ class Strings(tf.test.TestCase):
                 (tf.strings.unicode_encode(tf.strings.unicode_decode("né", "UTF-8"), "UTF-8"), "né".encode()),
                 (tf.strings.format("{} of {}", [1, "x"]), b"1 of x"), (tf.strings.ngrams(["a", "b", "c"], 2), [b"a b", b"b c"])]:
             self.assertAllEqual(found, wanted)
-        with self.assertRaisesRegex(ValueError, "ragged"):
-            tf.strings.split(["a b", "c"])
         with self.assertRaises(tf.errors.InvalidArgumentError):
             tf.strings.to_number("x")
 
@@ -45,12 +45,112 @@ class Strings(tf.test.TestCase):
         spread = tf.lookup.StaticVocabularyTable(words, 2)
         self.assertAllEqual(spread.lookup(["b"]), [4])
         self.assertIn(spread.lookup("other").item(), (2, 3))
+        changing = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        changing.insert(["x", "y"], [1, 2])
+        changing.insert(["y"], [5])
+        changing.remove(["x", "q"])
+        self.assertAllEqual(changing.lookup([["x", "y"]]), [[-1, 5]])
+        self.assertEqual([part.numpy().tolist() for part in changing.export()], [[b"y"], [5]])
+        with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "2 keys, 1 values"):
+            changing.insert(["a", "b"], [1])
+        with self.assertRaisesRegex(TypeError, "keys of int"):
+            changing.lookup([1])
+
+    def test_tables_of_whole_numbers_are_ops_of_traced_functions(self):
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.constant([7, 5], tf.int64), [0.5, 1.5]), -1.0)
+        looked_up = tf.function(lambda keys: table.lookup(keys) * 2)
+        self.assertAllEqual(looked_up(tf.constant([[5, 6], [7, 8]], tf.int64)), [[3, -2], [1, -2]])
+        empty = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.zeros([0], tf.int64), tf.zeros([0], tf.int64)), 9)
+        self.assertAllEqual(tf.function(empty.lookup)(tf.constant([1], tf.int64)), [9])
+        names = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.constant([1, 2], tf.int64), ["one", "two"]), "?")
+        data = tf.data.Dataset.from_tensor_slices(tf.constant([2, 3, 1], tf.int64)).map(names.lookup)
+        self.assertEqual([each.numpy() for each in data], [b"two", b"?", b"one"], "the map runs on the host")
         back = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([3, 4], ["a", "b"]), "?")
         self.assertAllEqual(back.lookup([4, 9]), [b"b", b"?"])
 
     def test_strings_do_not_enter_traced_functions(self):
         with self.assertRaises((TypeError, ValueError)):
             tf.reduce_sum(tf.constant(["a"]))
+
+
+class Ragged(tf.test.TestCase):
+    def test_splits_are_rows(self):
+        rows = tf.strings.split(["a b  c", "", "d"])
+        self.assertIsInstance(rows, tf.RaggedTensor)
+        self.assertEqual(rows.to_list(), [[b"a", b"b", b"c"], [], [b"d"]])
+        self.assertEqual(rows.shape.as_list(), [3, None])
+        self.assertAllEqual(rows.to_tensor("-"), [[b"a", b"b", b"c"], [b"-"] * 3, [b"d", b"-", b"-"]])
+        self.assertAllEqual(rows.to_tensor(shape=[None, 1]), [[b"a"], [b""], [b"d"]])
+        self.assertEqual(tf.strings.upper(rows)[0].numpy().tolist(), [b"A", b"B", b"C"])
+        self.assertEqual(tf.strings.unicode_decode(["né", ""], "UTF-8").to_list(), [[110, 233], []])
+
+    def test_rows_of_rows(self):
+        deep = tf.ragged.constant([[[1, 2], []], [], [[3]]])
+        self.assertEqual((deep.ragged_rank, deep.shape.as_list(), deep.flat_values.numpy().tolist()), (2, [3, None, None], [1, 2, 3]))
+        self.assertAllEqual(deep.to_tensor(), [[[1, 2], [0, 0]], [[0, 0], [0, 0]], [[3, 0], [0, 0]]])
+        self.assertEqual(deep[1:].to_list(), [[], [[3]]])
+        self.assertEqual(deep[2, 0].numpy().tolist(), [3])
+        self.assertEqual(tf.ragged.map_flat_values(tf.multiply, deep, 10).to_list(), [[[10, 20], []], [], [[30]]])
+
+    def test_wrong_rows_are_refused(self):
+        for splits in ([0, 2], [1, 3], [0, 2, 1, 3], [], [[0, 3]], [0.0, 3.0]):
+            with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "row_splits"):
+                tf.RaggedTensor.from_row_splits([1, 2, 3], splits)
+        for call, kind, text in [
+                (lambda: tf.RaggedTensor.from_row_lengths([1, 2], [1, 2]), ValueError, "row_splits"),
+                (lambda: tf.RaggedTensor.from_value_rowids([1, 2], [1, 0]), ValueError, "never fall"),
+                (lambda: tf.ragged.constant([1, 2]), ValueError, "levels"), (lambda: tf.ragged.constant([[1], [2]])[5], IndexError, "row 5"),
+                (lambda: tf.ragged.constant([[1]]).to_tensor(shape=[1]), ValueError, "dimensions"),
+                (lambda: tf.reduce_sum(tf.ragged.constant([[1]])), TypeError, "ragged|tensor"),
+                (lambda: tf.reshape(tf.ragged.constant([[1]]), [1]), TypeError, "to_tensor")]:
+            with self.assertRaisesRegex(kind, text):
+                call()
+
+    def test_data_sets_of_rows(self):
+        data = tf.data.Dataset.from_tensor_slices(["a b", "c", ""]).map(tf.strings.split)
+        self.assertIsInstance(data.element_spec.shape, tf.TensorShape)
+        with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "padded_batch"):
+            list(data.batch(2))
+        rows = data.map(lambda words: tf.RaggedTensor.from_row_lengths(words, [len(words)])).batch(2)
+        self.assertEqual([each.to_list() for each in rows], [[[[b"a", b"b"]], [[b"c"]]], [[[]]]])
+        self.assertIsInstance(rows.element_spec, tf.RaggedTensorSpec)
+        sliced = tf.data.Dataset.from_tensor_slices((tf.ragged.constant([[1, 2], [], [3]]), [7, 8, 9]))
+        self.assertEqual([(x.numpy().tolist(), int(y)) for x, y in sliced], [([1, 2], 7), ([], 8), ([3], 9)])
+        (first, labels), (last, _) = sliced.ragged_batch(2)
+        self.assertEqual((first.to_list(), labels.numpy().tolist(), last.to_list()), ([[1, 2], []], [7, 8], [[3]]))
+        self.assertEqual([each.to_list() for each in data.ragged_batch(2)], [[[b"a", b"b"], [b"c"]], [[]]])
+        self.assertEqual([x.shape for x in tf.data.Dataset.range(3).ragged_batch(2)], [(2,), (1,)])
+        kept = list(rows.map(lambda each: each.to_tensor()[:, 0]).unbatch())
+        self.assertEqual([each.numpy().tolist() for each in kept], [[b"a", b"b"], [b"c", b""], []])
+
+
+class Hashes(tf.test.TestCase):
+    def test_bits_are_tensorflows(self):
+        words = ["a", "", "naïve", "a somewhat longer string of more than 32 bytes", "x" * 100]
+        self.assertAllEqual(tf.strings.to_hash_bucket_fast(words, 1000), FAST)
+        self.assertAllEqual(tf.strings.to_hash_bucket_strong(words, 1000, [7, 2**40]), STRONG)
+        self.assertAllEqual(tf.strings.to_hash_bucket(words, 1000), OLD)
+        for wrong in (0, -1):
+            with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "positive"):
+                tf.strings.to_hash_bucket_fast(words, wrong)
+        with self.assertRaisesRegex(ValueError, "two numbers"):
+            tf.strings.to_hash_bucket_strong(words, 3, [1])
+        with self.assertRaises(TypeError):
+            tf.strings.to_hash_bucket_fast([1, 2], 3)
+
+
+class OpsOfStrings(tf.test.TestCase):
+    def test_shapes(self):
+        s = tf.constant(["b", "a", "b"])
+        self.assertAllEqual(tf.concat([tf.expand_dims(s, 0), [["x", "y", "z"]]], 0), [[b"b", b"a", b"b"], [b"x", b"y", b"z"]])
+        self.assertAllEqual(tf.where(tf.equal(s, "b"), "-", s), [b"-", b"a", b"-"])
+        self.assertAllEqual(tf.unique(s).idx, [0, 1, 0])
+        with self.assertRaises(tf.errors.InvalidArgumentError):
+            tf.gather(s, [3])
+        with self.assertRaisesRegex(TypeError, "TextVectorization"):
+            tf.cast(s, tf.float32)
+        with self.assertRaises((TypeError, ValueError)):
+            tf.reshape(tf.zeros([2]), "a")
 
 
 class Files(tf.test.TestCase):

@@ -259,7 +259,7 @@ class Files(tf.test.TestCase):
             tf.io.TFRecordWriter(path, "GZIP")
 
     def test_what_is_not_offered_is_refused(self):
-        for call in (lambda: tf.strings.ngrams(["a", "b"], 2, pad_values=("x", "y")), lambda: tf.unstack(X, num=3),
+        for call in (lambda: tf.strings.ngrams(["a", "b"], 2, padding_width=1), lambda: tf.unstack(X, num=3),
                      lambda: tf.train.CheckpointManager(tf.train.Checkpoint(), self.get_temp_dir(), 1, 2.0)):
             with self.assertRaises(ValueError):
                 call()

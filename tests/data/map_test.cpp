@@ -79,6 +79,26 @@ TEST(Map, ThatMustKnowTheSizes) {
   EXPECT_EQ(mapped.first().shape(), (Shape{6, 2}));
 }
 
+TEST(Map, ThatMustKnowTheSizesTakesASmallerLastBatch) {
+  const auto batches = data::from_tensor_slices(numbered_rows(10, 3)).batch(4);
+  const auto counted = batches.map([](Tensor x) {
+    if (x.shape()[0] < 0) throw InvalidArgument("a number of rows is needed");
+    return std::pair{x + x.shape()[0], reduce_sum(x, {.axis = {0}})};
+  });
+  EXPECT_EQ(counted.element_spec(), (std::array<Spec, 2>{Spec{i32, {any_size, 3}}, Spec{i32, {3}}}));
+  for (const auto& dataset : {counted, counted.prefetch()}) {
+    std::vector<std::int64_t> rows;
+    auto given = batches.begin();
+    for (auto [x, sums] : dataset) {
+      rows.push_back(x.shape()[0]);
+      EXPECT_TRUE(bitwise_equal(x, *given + rows.back()));
+      EXPECT_TRUE(bitwise_equal(sums, reduce_sum(*given, {.axis = {0}})));
+      ++given;
+    }
+    EXPECT_EQ(rows, (std::vector<std::int64_t>{4, 4, 2}));
+  }
+}
+
 TEST(Map, ReadsTheVariablesOfThisMoment) {
   Variable offset(constant(10));
   const auto mapped = data::range(3).map([&](Tensor n) { return n + offset; });

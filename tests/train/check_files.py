@@ -55,6 +55,9 @@ def check_events():
     (image,) = train.Images("picture")
     assert (image.width, image.height) == (7, 5)
     assert pixels(image.encoded_image_string).flatten().tolist() == want["picture"]
+    (note,) = train.Tensors("note")
+    assert list(note.tensor_proto.string_val) == [b"*first* epoch"]
+    assert train.SummaryMetadata("note").plugin_data.plugin_name == "text"
     graph = train.Graph()
     names = {node.name for node in graph.node}
     assert {"x", "hidden/kernel", "hidden/bias", "out/kernel", "out/bias"} <= names, names

@@ -88,6 +88,7 @@ TEST_F(ReadByOthers, EventsOfATraining) {
   TensorBoardOptions options{.histogram_freq = 2, .update_freq = 4};
   options.write = [&](SummaryWriter& writer, const EpochLog& log) {
     if (log.epoch == 1) writer.image("picture", log.epoch, picture());
+    if (log.epoch == 1) writer.text("note", log.epoch, "*first* epoch");
     if (log.epoch % 2 == 0) kernels.push_back(listed(log.model.variables()["hidden/kernel"]));
   };
   const History history = fit(model, optimizer, MeanSquaredError(), data,
@@ -104,8 +105,8 @@ TEST_F(ReadByOthers, EventsOfATraining) {
                        {"batch_steps", {4, 8, 12, 16, 20}},
                        {"kernels", kernels},
                        {"picture", listed(picture())}});
-  // The version, the graph, 4 scalars an epoch, 4 histograms in two epochs, a picture, 5 losses of steps.
-  EXPECT_EQ(records_in(run / "train").size(), 2u + 4 * 4 + 2 * 4 + 1 + 5);
+  // The version, the graph, 4 scalars an epoch, 4 histograms in two epochs, a picture, a text, 5 losses of steps.
+  EXPECT_EQ(records_in(run / "train").size(), 2u + 4 * 4 + 2 * 4 + 1 + 1 + 5);
   EXPECT_EQ(records_in(run / "validation").size(), 1u + 4 * 2);
 }
 

@@ -10,21 +10,23 @@ import importlib.util
 
 from .. import DType, Tensor, __version__, _native, bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
 from .. import uint32, uint64
-from . import (audio, bitwise, config, containers, data, debugging, distribute, dtypes, errors, functions, gradients as _gradients,
-               image, initializers, io, linalg, lookup, math, nest, nn, random, signal, strings, summary, tensors, train)
+from . import (audio, bitwise, compat, config, containers, data, debugging, distribute, dtypes, errors, functions, gradients as _gradients,
+               image, initializers, io, linalg, lookup, math, nest, nn, on_host, ragged, random, signal, strings, summary, tensors,
+               train)
 from ._listing import face
 from .config import device
 from .dtypes import as_dtype, double, half
 from .left_out import missing
 from .logging import get_logger
 from .modules import Module, name_scope
+from .ragged import RaggedTensor, RaggedTensorSpec
 from .shapes import TensorShape, TensorSpec, type_spec_from_value
 from .strings import as_string
 from .texts import string
 
 globals()["bool"] = dtypes.bool
-for _module in (audio, bitwise, config, containers, data, debugging, distribute, dtypes, errors, functions, _gradients, image, initializers,
-                io, linalg, lookup, math, nest, nn, random, signal, strings, summary, tensors, train):
+for _module in (audio, bitwise, compat, config, containers, data, debugging, distribute, dtypes, errors, functions, _gradients, image,
+                initializers, io, linalg, lookup, math, nest, nn, ragged, random, signal, strings, summary, tensors, train):
     face(_module)
 
 _MATH = """abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh cos cosh cumsum divide equal exp floor greater
@@ -38,6 +40,9 @@ _TAKEN = [(math, _MATH.split()), (linalg, ["matmul", "norm", "tensordot", "einsu
                      if getattr(value, "__module__", "") == tensors.__name__])]
 for _module, _names in _TAKEN:
     globals().update({name: getattr(_module, name) for name in _names if not name.startswith("_") and not name.endswith("_")})
+for _name in on_host.NAMES:
+    globals()[_name] = on_host.taking_strings(_name, globals()[_name])
+math.equal, math.not_equal = globals()["equal"], globals()["not_equal"]
 newaxis = None
 version = type("version", (), {"VERSION": __version__, "__doc__": "The version of the library."})
 executing_eagerly_outside_functions = functions.executing_eagerly
@@ -46,7 +51,7 @@ _native._notice_repeated_softmax()
 
 # Modules that hold other modules' parts; tf.audio and the like are names of TensorFlow.
 _PARTS = ("containers", "examples", "face", "functions", "generators", "gradients", "importlib", "initializers", "left_out", "logging",
-          "missing", "modules", "shapes", "tensors", "text_datasets", "texts")
+          "missing", "modules", "on_host", "shapes", "tensors", "text_datasets", "texts")
 __all__ = [name for name in dir() if not name.startswith("_") and name not in _PARTS]
 
 
@@ -61,8 +66,8 @@ def __getattr__(name):
     raise missing(__name__, __all__, name)
 
 
-for _module in (audio, bitwise, config, data, debugging, distribute, dtypes, errors, image, io, linalg, lookup, math, nest, nn,
-                random, signal, strings, summary, train):
+for _module in (audio, bitwise, compat, config, data, debugging, distribute, dtypes, errors, image, io, linalg, lookup, math, nest,
+                nn, ragged, random, signal, strings, summary, train):
     def _getattr(name, module=_module):
         raise missing(module.__name__, dir(module), name)
     _module.__getattr__ = _getattr

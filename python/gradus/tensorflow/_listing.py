@@ -10,11 +10,13 @@ TAKEN = {
         UNKNOWN_CARDINALITY experimental""",
     "dtypes": """DType bfloat16 bool cast double float16 float32 float64 half int16 int32 int64 int8 saturate_cast uint16 uint32
         uint64 uint8""",
+    "compat": "bytes_or_text_types complex_types integral_types real_types",
     "config": "experimental experimental_run_functions_eagerly functions_run_eagerly optimizer run_functions_eagerly",
     "distribute": "cluster_resolver coordinator experimental",
     "image": "decode_image decode_jpeg decode_png",
     "io": "FixedLenFeature FixedLenSequenceFeature gfile parse_example parse_single_example",
     "linalg": "eye",
+    "lookup": "experimental",
     "nest": "assert_same_structure flatten is_nested map_structure pack_sequence_as",
     "random": "Generator get_global_generator set_global_generator",
     "summary": "experimental",

@@ -1,6 +1,8 @@
 """tf.audio: WAV files."""
 import collections
 
+import numpy as np
+
 from .. import _native, constant, int32
 from .texts import StringTensor
 
@@ -15,4 +17,5 @@ def decode_wav(contents, desired_channels=-1, desired_samples=-1, name=None):
 
 def encode_wav(audio, sample_rate, name=None):
     """The contents of a WAV file of 16 bits."""
-    return StringTensor(_native._encode_wav(audio, int(sample_rate)))
+    is_array = isinstance(audio, np.ndarray) and audio.dtype.kind == "f"  # of which float64 is the usual one
+    return StringTensor(_native._encode_wav(audio.astype(np.float32) if is_array else audio, int(sample_rate)))

@@ -6,13 +6,14 @@ from .._names import knows_keywords
 from ..windows import DatasetSpec  # noqa: F401
 from .left_out import Names
 from .shapes import TensorSpec
-from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_generator, of_text, of_texts, zipped
+from .text_datasets import TextDataset, TextLineDataset, TFRecordDataset, list_files, of_generator, of_map, of_ragged, of_text, of_texts, zipped
 
 Dataset._spec = TensorSpec
 Dataset._of_texts, Dataset._of_text = staticmethod(of_texts), staticmethod(of_text)
 Dataset._zipped = staticmethod(
     lambda parts: zipped(parts) if any(isinstance(each, TextDataset) for each in nest.flatten(parts)) else None)
-Dataset._of_generator = staticmethod(of_generator)
+Dataset._of_generator, Dataset._of_map = staticmethod(of_generator), staticmethod(of_map)
+Dataset._of_ragged = staticmethod(of_ragged)
 Dataset.list_files = staticmethod(knows_keywords(list_files, "Dataset.list_files"))
 
 

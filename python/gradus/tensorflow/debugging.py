@@ -12,7 +12,7 @@ def _require(holds, name, message, summarize, *tensors):
     """InvalidArgumentError with the tensors unless the boolean holds."""
     if holds:
         return
-    shown = "; ".join("a value of the function" if t.is_symbolic else np.array2string(t.numpy(), threshold=10) for t in tensors)
+    shown = "; ".join("a value of the function" if t.is_symbolic else np.array2string(np.asarray(t.numpy()), threshold=10) for t in tensors)
     raise InvalidArgumentError(": ".join(part for part in (name, message, shown) if part))
 
 

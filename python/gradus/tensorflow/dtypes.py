@@ -13,8 +13,17 @@ ALL = (bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, ui
 
 
 def as_dtype(type_value):
-    """The dtype of this name, of this type of NumPy, or of float, int or bool."""
-    return type_value if isinstance(type_value, DType) or getattr(type_value, "name", "") == "string" else DType(type_value)
+    """The dtype of this name, of this type of NumPy, or of float, int, bool or str."""
+    if isinstance(type_value, DType):
+        return type_value
+    if isinstance(type_value, str) and type_value != "string":
+        return DType(type_value)
+    is_text = type_value in (str, bytes, np.str_, np.bytes_, np.object_) if isinstance(type_value, type) else (
+        type_value.kind in "SUO" if isinstance(type_value, np.dtype) else getattr(type_value, "name", type_value) == "string")
+    if is_text:
+        from .texts import string
+        return string
+    return DType(type_value)
 
 
 def _limits(dtype):

@@ -12,11 +12,13 @@ from .._warnings import warn
 from ..datasets import CallsPython
 from . import nest
 from .debugging import Assert as _require
+from .on_host import _stack, is_on_host
+from .ragged import RaggedTensor, RaggedTensorSpec, stack
 from .shapes import TensorSpec
 from .tensors import convert_to_tensor, is_tensor
 
 __all__ = ["ConcreteFunction", "cond", "case", "control_dependencies", "timestamp", "executing_eagerly", "foldl",
-           "foldr", "function", "group", "inside_function", "map_fn", "no_op", "numpy_function", "print",
+           "foldr", "function", "group", "init_scope", "inside_function", "map_fn", "no_op", "numpy_function", "print",
            "py_function", "scan", "switch_case", "vectorized_map", "while_loop"]
 
 
@@ -240,7 +242,7 @@ def while_loop(cond, body, loop_vars, shape_invariants=None, parallel_iterations
 
 def _rows(elems):
     """The nests of row 0, row 1 ... of all tensors."""
-    tensors = nest.map_structure(convert_to_tensor, elems)
+    tensors = nest.map_structure(lambda each: each if isinstance(each, RaggedTensor) else convert_to_tensor(each), elems)
     count = len(nest.flatten(tensors)[0])
     return [nest.map_structure(lambda t, i=i: t[i], tensors) for i in range(count)]
 
@@ -248,7 +250,7 @@ def _rows(elems):
 def _stacked(results):
     if not results:
         raise ValueError("there are no rows, so that the function was never called: give it at least one")
-    return nest.map_structure(lambda *parts: _native.ops.stack(list(parts), 0), *results)
+    return nest.map_structure(lambda *parts: (_stack if is_on_host(parts) else _native.ops.stack)(list(parts), 0), *results)
 
 
 def _is_one_tensor(*nests):
@@ -257,8 +259,11 @@ def _is_one_tensor(*nests):
 
 def map_fn(fn, elems, dtype=None, parallel_iterations=None, back_prop=True, swap_memory=False, infer_shape=True, name=None,
            fn_output_signature=None):
-    """The stacked results of fn of each row. vectorized_map computes all rows at once."""
+    """The stacked results of fn of each row; those of rows of a RaggedTensor are rows again, of any length. vectorized_map
+    computes all rows at once."""
     spec = dtype if fn_output_signature is None else fn_output_signature
+    if isinstance(elems, RaggedTensor) and (spec is None or isinstance(spec, RaggedTensorSpec)):
+        return stack([fn(row) for row in elems])
     found = _stacked([fn(row) for row in _rows(elems)])
     if spec is None:
         return found
@@ -367,6 +372,12 @@ def group(*inputs, **kwargs):
 @contextlib.contextmanager
 def control_dependencies(control_inputs):
     """A `with` block of no effect: what changes state happens in the order in which it is written."""
+    yield
+
+
+@contextlib.contextmanager
+def init_scope():
+    """A `with` block of no effect: there are no graphs to leave. Variables and tables are made before a function is traced."""
     yield
 
 

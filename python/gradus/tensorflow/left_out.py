@@ -5,27 +5,28 @@ import types
 from .._names import attribute_error
 
 NO_GRAPHS = "there are no graphs and sessions: programs run as they are written, and tf.function compiles them"
-NO_RAGGED = "there are no ragged tensors: tf.data's padded_batch and masks take rows of several lengths"
+NO_RAGGED = "tf.RaggedTensor, on the host, has from_row_lengths, to_tensor and others; tf.data's padded_batch and masks take rows of \
+several lengths"
 NO_SPARSE = "there are no sparse tensors; embeddings have sparse gradients by themselves"
 NO_COMPLEX = "there are no complex dtypes: tf.signal has pairs of real numbers in the last axis"
 NO_QUANTIZED = "there are no quantized dtypes"
 PYTHON = "Python's own lists and dicts do this"
 
 REASONS = {
-    **dict.fromkeys(["Graph", "Operation", "GraphKeys", "init_scope", "Session", "placeholder",
-                     "import_graph_def", "graph_util", "get_default_graph", "compat", "global_variables_initializer",
+    **dict.fromkeys(["Graph", "Operation", "GraphKeys", "Session", "placeholder",
+                     "import_graph_def", "graph_util", "get_default_graph", "v1", "global_variables_initializer",
                      "get_variable", "variable_scope"], NO_GRAPHS),
-    **dict.fromkeys(["RaggedTensor", "RaggedTensorSpec", "ragged", "ragged_fill_empty_rows"], NO_RAGGED),
+    **dict.fromkeys(["ragged_fill_empty_rows"], NO_RAGGED),
     **dict.fromkeys(["SparseTensor", "SparseTensorSpec", "sparse", "IndexedSlicesSpec", "VarLenFeature",
                      "SparseFeature"], NO_SPARSE),
     **dict.fromkeys(["complex", "complex64", "complex128", "real", "imag", "conj", "angle"], NO_COMPLEX),
     "string_split": "tf.strings.split splits one string",
     **dict.fromkeys(["quantization", "qint8", "qint16", "qint32", "quint8", "quint16"], NO_QUANTIZED),
-    "MutableHashTable": PYTHON,
+    "DenseHashTable": "tf.lookup.experimental.MutableHashTable does this",
     "RaggedFeature": NO_RAGGED,
     "client": "profiles are taken by the process itself: tf.profiler.experimental.start",
     "server": "profiles are taken by the process itself: tf.profiler.experimental.start",
-    "text": "event files have numbers, histograms and images",
+    "audio": "event files have numbers, histograms, images and texts",
     "trace_on": "tf.function's explain() shows the program",
     "trace_export": "tf.function's explain() shows the program",
     "Server": "every process runs the program: in a parameter server ParameterServerStrategy serves",

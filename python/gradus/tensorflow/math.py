@@ -177,16 +177,21 @@ def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", n
     """How often each whole number occurs, from 0 to the largest one, or the sum of the weights of its places.
 
     There are at least `minlength` and at most `maxlength` numbers; larger ones are left out. With axis=-1 the numbers of
-    each row are counted by themselves. binary_output tells by 1 that a number occurs. In a traced function the largest
+    each row, also of a RaggedTensor, are counted by themselves. binary_output tells by 1 that a number occurs. In a traced function the largest
     number is not known: there are `minlength` numbers there, and a larger one is an OutOfRangeError unless maxlength drops it.
     """
-    arr = convert_to_tensor(arr)
+    ragged = arr if hasattr(arr, "ragged_rank") else None
+    arr = convert_to_tensor(arr) if ragged is None else ragged.flat_values
+    if ragged is not None and ragged.ndim != 2:
+        raise ValueError(f"bincount: a RaggedTensor has 2 dimensions, not {ragged.ndim}")
     if axis not in (None, -1, 0 if arr.ndim == 1 else -1):
         raise ValueError(f"bincount: axis is None or -1, not {axis}")
     if binary_output and weights is not None:
         raise ValueError("bincount: binary_output and weights exclude each other")
     bins, rows = _bins(arr, minlength or 0, maxlength), [] if axis is None else list(arr.shape[:-1])
     first = ops.reshape(ops.range(_product(rows), dtype="int64") * bins, [*rows, 1]) if rows else 0
+    if ragged is not None and axis is not None:
+        rows, first = [len(ragged)], ragged.value_rowids() * bins
     places = ops.cast(arr, "int64")
     left_out = -1 if maxlength is not None else _product(rows) * bins
     places = ops.where(ops.less(places, bins), places + first, ops.cast(left_out, "int64"))

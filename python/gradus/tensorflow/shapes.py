@@ -139,5 +139,8 @@ for _type in (Tensor, Variable, Loss):
 
 
 def type_spec_from_value(value):
-    """The spec of a tensor."""
+    """The spec of a tensor, also of one on the host."""
+    if value.dtype.name == "string" or hasattr(value, "ragged_rank"):
+        from .text_datasets import spec_of
+        return spec_of(value)
     return TensorSpec(value.shape, value.dtype)

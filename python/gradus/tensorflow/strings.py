@@ -3,11 +3,12 @@ import re
 
 import numpy as np
 
-from .. import constant
+from .. import _native, constant
+from ..datasets import CallsPython
 from .dtypes import as_dtype
+from .ragged import RaggedTensor, stack
 from .tensors import convert_to_tensor, is_tensor
 from .texts import StringTensor, is_string_like, text_of
-
 
 
 def _strings(value):
@@ -15,12 +16,12 @@ def _strings(value):
 
 
 def _each(function, value, otype=object):
-    """function of each string: strings again, or an array."""
+    """function of each string: strings again, or an array. Rows of a RaggedTensor stay rows."""
+    if isinstance(value, RaggedTensor):
+        return value.with_flat_values(_each(function, value.flat_values, otype))
     array = _strings(value)._array
-    made = np.empty(array.shape, otype)
-    for place in np.ndindex(array.shape):
-        made[place] = function(array[place])
-    return StringTensor(made) if otype is object else constant(made)
+    made = [function(each) for each in array.ravel().tolist()]
+    return StringTensor._of_bytes(made, array.shape) if otype is object else constant(np.array(made, otype).reshape(array.shape))
 
 
 def _of_text(function):
@@ -67,8 +68,29 @@ def substr(input, pos, len, unit="BYTE", name=None):
     return StringTensor(made)
 
 
+def _parts(value, parts_of, join):
+    """parts_of, a list, of each string: of one string join(parts), of a tensor a RaggedTensor with one more dimension."""
+    if isinstance(value, RaggedTensor):
+        return value.with_flat_values(_parts(value.flat_values, parts_of, join))
+    array = _strings(value)._array
+    if array.ndim == 0:
+        return join(parts_of(array.item()))
+    found = [parts_of(each) for each in array.ravel().tolist()]
+    made = RaggedTensor.from_row_lengths(join([part for parts in found for part in parts]), np.array([len(each) for each in found], np.int64))
+    for i in range(array.ndim - 1, 0, -1):
+        made = RaggedTensor.from_row_lengths(made, np.full(int(np.prod(array.shape[:i])), array.shape[i]))
+    return made
+
+
+def _texts(parts):
+    return StringTensor._of_bytes(parts, [len(parts)])
+
+
 def join(inputs, separator="", name=None):
     """The strings of several tensors, one behind the other."""
+    ragged = [each for each in inputs if isinstance(each, RaggedTensor)]
+    if ragged:
+        return ragged[0].with_flat_values(join([getattr(each, "flat_values", each) for each in inputs], separator))
     arrays = np.broadcast_arrays(*[_strings(each)._array for each in inputs])
     made = np.empty(arrays[0].shape, object)
     for place in np.ndindex(made.shape):
@@ -78,6 +100,10 @@ def join(inputs, separator="", name=None):
 
 def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
     """The strings along an axis, or all, one behind the other."""
+    if isinstance(inputs, RaggedTensor):
+        if axis not in (1, -1) or inputs.ragged_rank != 1 or keepdims:
+            raise ValueError("reduce_join: of a RaggedTensor of two dimensions the axis is 1, without keepdims")
+        return StringTensor([reduce_join(row, separator=separator).item() for row in inputs])
     array = _strings(inputs)._array
     if axis is None:
         joined = np.array(separator.encode().join(array.ravel().tolist()), object)
@@ -90,33 +116,26 @@ def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
 
 
 def split(input, sep=None, maxsplit=-1, name=None):
-    """The parts of one string, [n]. Of a tensor of strings they would be ragged: ValueError unless all have as many."""
-    array = _strings(input)._array
+    """The parts of one string, [n]; those of a tensor's strings are rows of a RaggedTensor."""
     sep = None if sep in (None, "") else StringTensor(sep).item()
-    if array.ndim == 0:
-        return StringTensor(array.item().split(sep, maxsplit) or np.empty([0], object))
-    parts = [each.split(sep, maxsplit) for each in array.ravel()]
-    if len({len(each) for each in parts}) > 1:
-        raise ValueError("split: the strings have different numbers of parts, and there are no ragged tensors: split them one "
-                         "by one, or nn.TextVectorization")
-    return StringTensor(np.array(parts, object).reshape(*array.shape, -1))
+    return _parts(input, lambda each: each.split(sep, maxsplit), _texts)
 
 
 def bytes_split(input, name=None):
-    """The bytes of one string, as strings."""
-    text = _strings(input).item()
-    return StringTensor([text[i:i + 1] for i in range(len(text))])
+    """The bytes of one string, as strings; those of a tensor's strings are rows of a RaggedTensor."""
+    return _parts(input, lambda each: [each[i:i + 1] for i in range(len(each))], _texts)
 
 
 def unicode_split(input, input_encoding="UTF-8", errors="replace", replacement_char=65533, name=None):
-    """The characters of one string, as strings."""
-    return StringTensor([each.encode() for each in _strings(input).item().decode(input_encoding, errors)])
+    """The characters of one string, as strings; those of a tensor's strings are rows of a RaggedTensor."""
+    return _parts(input, lambda each: [character.encode() for character in each.decode(input_encoding, errors)], _texts)
 
 
 def unicode_decode(input, input_encoding="UTF-8", errors="replace", replacement_char=65533, replace_control_characters=False,
                    name=None):
-    """The code points of one string, int32 [n]."""
-    return constant(np.array([ord(each) for each in _strings(input).item().decode(input_encoding, errors)], np.int32))
+    """The code points of one string, int32 [n]; those of a tensor's strings are rows of a RaggedTensor."""
+    return _parts(input, lambda each: [ord(character) for character in each.decode(input_encoding, errors)],
+                  lambda points: constant(np.array(points, np.int32)))
 
 
 def unicode_encode(input, output_encoding="UTF-8", errors="replace", replacement_char=65533, name=None):
@@ -178,6 +197,8 @@ def as_string(input, precision=-1, scientific=False, shortest=False, width=-1, f
     """The numbers as texts: floats with six digits behind the point unless precision says otherwise."""
     if is_string_like(input):
         return _strings(input)
+    if getattr(input, "is_symbolic", False):
+        raise CallsPython("as_string: strings are on the host, in no traced function")
     array = np.asarray(convert_to_tensor(input))
     if array.dtype.kind == "f":
         kind = "g" if shortest else "e" if scientific else "f"
@@ -204,21 +225,101 @@ def format(template, inputs, placeholder="{}", summarize=3, name=None):
     return StringTensor("".join(a + b for a, b in zip(parts, [*shown, ""])))
 
 
+# ---- hashes, with TensorFlow's bits
+
+def _hashes(strings, key=None):
+    """The 64 bits of each string: FarmHash's, or SipHash's with a key."""
+    return np.frombuffer(_native._string_hashes(strings._array.ravel().tolist(), key), np.uint64)
+
+
+def _buckets(input, num_buckets, hashes_of):
+    if int(num_buckets) <= 0:
+        from .errors import InvalidArgumentError
+        raise InvalidArgumentError(f"num_buckets is positive, not {num_buckets}")
+    if isinstance(input, RaggedTensor):
+        return input.with_flat_values(_buckets(input.flat_values, num_buckets, hashes_of))
+    strings = _strings(input)
+    return constant((hashes_of(strings) % np.uint64(num_buckets)).astype(np.int64).reshape(strings._array.shape))
+
+
 def to_hash_bucket_fast(input, num_buckets, name=None):
-    """A number from 0 to num_buckets - 1 that follows from the bytes: another one than TensorFlow's, and the same always."""
-    import zlib
-    return _each(lambda each: zlib.crc32(each) % int(num_buckets), input, np.int64)
+    """The bucket, from 0 to num_buckets - 1, that FarmHash of the bytes gives, as in TensorFlow."""
+    return _buckets(input, num_buckets, _hashes)
 
 
-to_hash_bucket = to_hash_bucket_fast
+def to_hash_bucket_strong(input, num_buckets, key, name=None):
+    """The bucket that SipHash with a key of two whole numbers gives, as in TensorFlow."""
+    pair = tuple(int(n) % 2**64 for n in key)
+    if len(pair) != 2:
+        raise ValueError(f"to_hash_bucket_strong: the key has two numbers, not {len(pair)}")
+    return _buckets(input, num_buckets, lambda strings: _hashes(strings, pair))
 
+
+def _murmur(text):
+    """TensorFlow's Hash64, MurmurHash64A with a fixed seed."""
+    m, top = 0xc6a4a7935bd1e995, 2**64 - 1
+    h = 0xDECAFCAFFE ^ len(text) * m & top
+    whole = len(text) // 8 * 8
+    for i in range(0, whole, 8):
+        k = int.from_bytes(text[i:i + 8], "little") * m & top
+        h = (h ^ (k ^ k >> 47) * m & top) * m & top
+    if whole < len(text):
+        h = (h ^ int.from_bytes(text[whole:], "little")) * m & top
+    h = (h ^ h >> 47) * m & top
+    return h ^ h >> 47
+
+
+def to_hash_bucket(input, num_buckets, name=None):
+    """The bucket that the older hash of TensorFlow gives."""
+    return _buckets(input, num_buckets, lambda strings: np.array([_murmur(each) for each in strings._array.ravel()], np.uint64))
+
+
+def _crossed(columns, num_buckets, key=0xDECAFCAFFE):
+    """The bucket of what the columns have at the same places, as tf.sparse.cross_hashed gives it: strings by FarmHash, whole
+    numbers as they are."""
+    factor = np.uint64(0xc6a4a7935bd1e995)
+
+    def mixed(bits):
+        return bits ^ bits >> np.uint64(47)
+    crossed = np.uint64(key)
+    with np.errstate(over="ignore"):
+        for column in columns:
+            bits = _hashes(column).reshape(column._array.shape) if isinstance(column, StringTensor) else \
+                np.asarray(column).astype(np.int64).view(np.uint64)
+            crossed = (crossed ^ factor ^ mixed(bits * factor) * factor) * factor
+            crossed = mixed(mixed(crossed) * factor)
+    return constant((crossed % np.uint64(num_buckets or 2**63 - 1)).astype(np.int64))
+
+
+# ---- neighbours
 
 def ngrams(data, ngram_width, separator=" ", pad_values=None, padding_width=None, preserve_short_sequences=False, name=None):
-    """Neighbouring strings, ngram_width of them joined, of a vector."""
-    if pad_values is not None or padding_width is not None or preserve_short_sequences:
-        raise ValueError("ngrams: nothing is padded here: join the padding to the data before, and leave out pad_values, "
-                         "padding_width and preserve_short_sequences")
-    words = _strings(data)._array.ravel().tolist()
+    """Neighbouring strings, ngram_width of them joined, of a vector or of each row. pad_values, a string or one for the begin
+    and one for the end, stand padding_width times, by default ngram_width - 1, at both ends."""
     widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
-    found = [separator.encode().join(words[i:i + n]) for n in widths for i in range(len(words) - n + 1)]
-    return StringTensor(found) if found else StringTensor(np.empty([0], object))
+    if not widths or min(widths) < 1:
+        raise ValueError(f"ngrams: ngram_width is at least 1, not {ngram_width}")
+    if padding_width is not None and (pad_values is None or padding_width < 0):
+        raise ValueError("ngrams: padding_width is at least 0, and needs pad_values")
+    left, right = pad_values if isinstance(pad_values, (list, tuple)) else (pad_values, pad_values)
+    if isinstance(data, RaggedTensor) and data.ragged_rank > 1:
+        return data.with_values(ngrams(data.values, widths, separator, pad_values, padding_width, preserve_short_sequences))
+
+    def of(row):
+        words, found = row._array.ravel().tolist(), []
+
+        def padded(count):
+            return [StringTensor(left).item()] * count + words + [StringTensor(right).item()] * count if count else words
+        for n in widths:
+            line = padded(0 if pad_values is None else min(n - 1 if padding_width is None else padding_width, n - 1))
+            found += [separator.encode().join(line[i:i + n]) for i in range(len(line) - n + 1)]
+        if not found and words and preserve_short_sequences:
+            found = [separator.encode().join(padded(padding_width or 0))]
+        return _texts(found)
+    if isinstance(data, RaggedTensor):
+        return stack([of(row) for row in data]) if len(data) else data
+    strings = _strings(data)
+    if strings.ndim == 1:
+        return of(strings)
+    rows = stack([of(row) for row in StringTensor(strings._array.reshape(-1, strings._array.shape[-1]))]).to_tensor("")
+    return StringTensor(rows._array.reshape(*strings._array.shape[:-1], -1))

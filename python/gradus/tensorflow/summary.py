@@ -7,6 +7,7 @@ import numpy as np
 from .. import _native
 from .left_out import Names
 from .tensors import convert_to_tensor
+from .texts import StringTensor
 
 _here = threading.local()
 
@@ -110,6 +111,20 @@ def image(name, data, step=None, max_outputs=3, description=None):
         for i, each in enumerate(images[:max_outputs]):
             target[0].image(name if len(images) == 1 else f"{name}/image/{i}", target[1], each)
     return bool(target)
+
+
+def _text(name, data, step, plugin, content):
+    """Writes a text for a plugin of TensorBoard."""
+    target = _target(name, step)
+    if target:
+        target[0].text(name, target[1], data, plugin, content)
+    return bool(target)
+
+
+def text(name, data, step=None, description=None):
+    """Writes a text, in Markdown, or those of a tensor, a paragraph each."""
+    texts = [each.decode("utf-8", "replace") for each in StringTensor(data)._array.ravel().tolist()]
+    return _text(name, "\n\n".join(texts), step, "text", "")
 
 
 @contextlib.contextmanager

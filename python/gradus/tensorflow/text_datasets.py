@@ -1,5 +1,5 @@
-"""Data sets whose elements hold strings. The engine keeps the order of the elements, by their numbers; an element is made of
-its number in Python, by the functions of the maps. Batches without strings are the engine's again."""
+"""Data sets whose elements hold strings or ragged rows. The engine keeps the order of the elements, by their numbers; an element is
+made of its number in Python, by the functions of the maps. Batches without strings are the engine's again."""
 import builtins
 import glob
 import pickle
@@ -10,21 +10,30 @@ from .. import _native, constant, nest
 from .._elements import _Function, _scalar, as_tensor, map_element
 from ..datasets import Dataset
 from .errors import opened
+from .ragged import RaggedTensor, RaggedTensorSpec, stack
 from .shapes import TensorSpec
 from .texts import StringTensor, is_string_like, string, text_of
 
 
 def _tensors(value):
     """An element with its texts and lists as tensors."""
-    return map_element(lambda leaf: StringTensor(leaf) if is_string_like(leaf) else as_tensor(leaf), value)
+    def leaf_of(leaf):
+        return StringTensor(leaf) if is_string_like(leaf) else leaf if isinstance(leaf, RaggedTensor) else as_tensor(leaf)
+    return map_element(leaf_of, value)
 
 
 def _has_strings(element):
-    return any(isinstance(leaf, StringTensor) for leaf in nest.flatten(element))
+    """True for what the engine does not carry: strings, and ragged rows."""
+    return any(isinstance(leaf, (StringTensor, RaggedTensor)) for leaf in nest.flatten(element))
 
 
 def _stacked(elements):
     def one(*leaves):
+        if isinstance(leaves[0], RaggedTensor):
+            return stack(leaves)
+        if len({tuple(leaf.shape) for leaf in leaves}) > 1:
+            raise _native.InvalidArgumentError(f"batch: elements of the shapes {[tuple(leaf.shape) for leaf in leaves][:5]} are no "
+                                               "batch: padded_batch fills them up")
         if isinstance(leaves[0], StringTensor):
             return StringTensor(np.stack([leaf._array for leaf in leaves]))
         return _native.ops.stack(list(leaves), 0)
@@ -41,6 +50,8 @@ def _filled(array, shape):
 def _padded(elements):
     """_stacked() of elements whose sizes differ."""
     def one(*leaves):
+        if isinstance(leaves[0], RaggedTensor):
+            return stack(leaves)
         arrays = [leaf._array if isinstance(leaf, StringTensor) else leaf.numpy() for leaf in leaves]
         shape = [max(sizes) for sizes in builtins.zip(*(array.shape for array in arrays))]
         stacked = np.stack([_filled(np.asarray(array), shape) for array in arrays])
@@ -70,7 +81,8 @@ class TextDataset(Dataset):
 
     def _require_numbers(self):
         if _has_strings(self._first()):
-            raise TypeError("the elements of this data set hold strings, which no model takes: map them to numbers")
+            raise TypeError("the elements of this data set hold strings or ragged rows, which no model takes: map them to tensors of "
+                            "numbers, by a layer such as TextVectorization or by to_tensor()")
 
     def _first(self):
         if self._kept_first is None:
@@ -166,13 +178,15 @@ class TextDataset(Dataset):
         """batch_size elements as one, along a new axis 0."""
         if not self._has_texts():
             return Dataset.batch(self, batch_size, drop_remainder)
-        return self._batched(_scalar(batch_size, "batch_size"), drop_remainder, _stacked)
+        made = self._batched(_scalar(batch_size, "batch_size"), drop_remainder, _stacked)
+        made._batch_size = batch_size
+        return made
 
     def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
         """batch_size elements as one, whose tensors are filled up to the largest of each size: strings with empty ones."""
-        if not self._has_texts():
-            return Dataset.padded_batch(self, batch_size, padded_shapes, padding_values, drop_remainder)
         if padded_shapes is not None or padding_values is not None:
+            if not self._has_texts():
+                return Dataset.padded_batch(self, batch_size, padded_shapes, padding_values, drop_remainder)
             raise ValueError("padded_batch: elements with strings are filled up to the largest one, strings with empty ones "
                              "and numbers with 0: leave out padded_shapes and padding_values")
         return self._batched(_scalar(batch_size, "batch_size"), drop_remainder, _padded)
@@ -238,8 +252,7 @@ class TextDataset(Dataset):
     @property
     def element_spec(self):
         """The nest of specs of an element; those of strings are their dtype and shape."""
-        return nest.map_structure(lambda leaf: StringSpec(leaf.shape) if isinstance(leaf, StringTensor) else
-                                  TensorSpec(leaf.shape, leaf.dtype), self._first())
+        return nest.map_structure(spec_of, self._first())
 
     def _count(self):
         return self.__dict__.get("_asserted") or self._numbers._count()
@@ -289,19 +302,30 @@ class StringSpec:
         return f"TensorSpec(shape={self.shape}, dtype=tf.string)"
 
 
+def spec_of(leaf):
+    """The spec of a tensor, of strings or ragged too."""
+    if isinstance(leaf, RaggedTensor):
+        return RaggedTensorSpec(leaf.shape, leaf.dtype, leaf.ragged_rank)
+    return StringSpec(leaf.shape) if isinstance(leaf, StringTensor) else TensorSpec(leaf.shape, leaf.dtype)
+
+
 # ---- sources
 
 def _packed(element):
     """An element as bytes, which the engine carries as it does any tensor."""
-    parts = nest.map_structure(lambda leaf: (isinstance(leaf, StringTensor), leaf._array if isinstance(leaf, StringTensor)
-                                             else leaf.numpy()), element)
+    def part(leaf):
+        if isinstance(leaf, RaggedTensor):
+            return leaf, 0
+        return isinstance(leaf, StringTensor), leaf._array if isinstance(leaf, StringTensor) else leaf.numpy()
+    parts = nest.map_structure(part, element)
     return np.frombuffer(pickle.dumps((nest.map_structure(lambda _: None, element), nest.flatten(parts))), np.uint8)
 
 
 def _unpacked(packed):
     """The element of such bytes; those behind their end, which fill a batch, change nothing."""
     structure, parts = pickle.loads(packed.numpy().tobytes())
-    leaves = [StringTensor(value) if is_text else constant(value) for is_text, value in zip(parts[::2], parts[1::2])]
+    leaves = [kind if isinstance(kind, RaggedTensor) else StringTensor(value) if kind else constant(value)
+              for kind, value in zip(parts[::2], parts[1::2])]
     return nest.pack_sequence_as(structure, leaves)
 
 
@@ -320,9 +344,9 @@ def of_text(tensors):
 
 
 def of_texts(tensors):
-    """The rows of a nest in which texts are; None if there are none."""
+    """The rows of a nest in which texts or ragged rows are; None if there are none."""
     def is_text(value):
-        return is_string_like(value) and not isinstance(value, (str, bytes))
+        return isinstance(value, RaggedTensor) or is_string_like(value) and not isinstance(value, (str, bytes))
 
     def leaves(value):
         if isinstance(value, dict):
@@ -331,11 +355,30 @@ def of_texts(tensors):
     if not any(is_text(leaf) for leaf in leaves(tensors)):
         return None
     columns = _tensors(tensors)
-    lengths = {int(leaf.shape[0]) for leaf in nest.flatten(columns)}
+    lengths = {len(leaf) for leaf in nest.flatten(columns)}
     if len(lengths) != 1:
         raise ValueError(f"from_tensor_slices: tensors of {sorted(lengths)} rows; all need as many")
     return TextDataset(Dataset.range(lengths.pop()),
                        lambda number: nest.map_structure(lambda leaf: leaf[int(number)], columns))
+
+
+def of_map(dataset, map_func):
+    """The map of a data set without strings, by a function that makes strings or ragged rows."""
+    def get(element):
+        return _tensors(map_func(*element) if isinstance(element, tuple) else map_func(element))
+    return TextDataset(dataset, get)
+
+
+def of_ragged(dataset, batch_size, drop_remainder):
+    """Batches of elements whose sizes may vary, as ragged rows. Sizes that are known stay those of tensors."""
+    if not isinstance(dataset, TextDataset):
+        if all(spec.shape.is_fully_defined() for spec in nest.flatten(dataset.element_spec)):
+            return dataset.batch(batch_size, drop_remainder)
+        dataset = TextDataset(dataset, lambda element: element)
+
+    def join(elements):
+        return nest.map_structure(lambda *leaves: (_stacked if leaves[0].ndim == 0 else stack)(leaves), *elements)
+    return dataset._batched(batch_size, drop_remainder, join)
 
 
 def zipped(parts):

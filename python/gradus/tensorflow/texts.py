@@ -82,12 +82,25 @@ class StringTensor:
         if array.ndim == 0:
             self._array = np.array(_encoded(array.item()), dtype=object)
 
+    @classmethod
+    def _of_bytes(cls, values, shape):
+        """The tensor of a list of bytes, which are not looked at."""
+        made = cls.__new__(cls)
+        made._array = np.empty(len(values), object)
+        made._array[:] = values
+        made._array = made._array.reshape(shape)
+        return made
+
     shape = property(lambda self: TensorShape(self._array.shape), doc="The sizes.")
     ndim = property(lambda self: self._array.ndim, doc="The number of dimensions.")
 
     def get_shape(self):
         """The shape."""
         return self.shape
+
+    def set_shape(self, shape):
+        """ValueError unless the shape is compatible with the tensor's, which is always known."""
+        self.shape.assert_is_compatible_with(shape)
 
     def numpy(self):
         """The bytes, in an array; of a scalar themselves."""

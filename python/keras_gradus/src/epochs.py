@@ -9,6 +9,7 @@ import time
 import gradus
 import numpy as np
 from gradus import ops
+from gradus.tensorflow.texts import StringTensor
 from keras.src import layers, tree
 from keras.src.callbacks import ProgbarLogger
 from keras.src.layers.preprocessing.index_lookup import IndexLookup
@@ -33,7 +34,10 @@ def _eager(leaf):
 
 
 def _taken(leaf):
-    """A leaf of the data as the compiled step takes it: what has no dtype is a tensor, too."""
+    """A leaf of the data as the compiled step takes it: what has no dtype is a tensor, too. TypeError for texts."""
+    if isinstance(leaf, StringTensor) or isinstance(leaf, np.ndarray) and leaf.dtype.kind in "OSU":
+        raise TypeError("the data hold texts, which no layer of the model takes: a layer such as TextVectorization or StringLookup, mapped "
+                        "over the data or first in the model, makes numbers of them")
     return leaf if leaf is None or hasattr(leaf, "dtype") else convert_to_tensor(leaf)
 
 

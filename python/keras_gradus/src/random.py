@@ -6,12 +6,16 @@ from keras.src.backend.config import floatx
 from keras.src.random.seed_generator import SeedGenerator, make_default_seed  # noqa: F401
 from keras.src.random.seed_generator import draw_seed as _drawn_seed
 
-from keras_gradus.src.ops.core import convert_to_tensor
+from keras_gradus.src.ops.core import convert_to_tensor, draws_for_elements
 from keras_gradus.src.replicas import first_row, is_divided
 
 
 def draw_seed(seed):
-    """The seed of one draw; each shard of a divided batch has its own."""
+    """The seed of one draw; each shard of a divided batch, and each element of a data set that is mapped, has its own."""
+    if draws_for_elements() and not isinstance(seed, int):
+        of_element = random.integers([2], high=1 << 31, dtype="int64")  # by its epoch and number: no state is assigned
+        begin = getattr(seed, "_initial_seed", None) or 0
+        return ops.add(of_element, gradus.constant([begin, 0], "int64"))
     drawn = convert_to_tensor(_drawn_seed(seed))
     if not is_divided():
         return drawn

@@ -57,18 +57,19 @@ def _windowed(f):
 
 # ---- kinds of tensors that there are none of
 
-class SparseTensor:
-    """No tensor is one."""
-
-
-class RaggedTensor:
-    """No tensor is one."""
-
-
 def _without(kind):
     def refuse(*args, **kwargs):
         raise NotImplementedError(f"the backend gradus has no {kind}")
     return refuse
+
+
+class SparseTensor:
+    """No tensor is one."""
+    __new__ = _without("sparse tensors: leave out sparse=True")
+
+
+class RaggedTensor:
+    """No tensor is one."""
 
 
 class _Refusing:
@@ -232,8 +233,9 @@ def matmul(a, b, transpose_a=False, transpose_b=False, adjoint_a=False, adjoint_
 
 
 def bucketize(input, boundaries, name=None):
-    """The number of boundaries that are at most each element."""
+    """The number of boundaries, which are floats, that are at most each element. Integers are compared as floats."""
     x = _convert(input)
+    x = x if x.dtype.is_floating else ops.cast(x, "float32")
     found = facade.searchsorted(ops.cast(gradus.constant(np.asarray(boundaries, np.float32)), x.dtype),
                                 ops.reshape(x, [-1]), side="right")
     return ops.reshape(found, x.shape)

@@ -16,6 +16,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
+from keras_gradus.src import texts
 from keras_gradus.src.epochs import Step, all_of, first_rows, last_of, only_batch, progress, whole_arrays
 from keras_gradus.src.export import exporting
 from keras_gradus.src.ops.core import compute_output_spec, convert_to_numpy, convert_to_tensor
@@ -94,7 +95,7 @@ class GradusTrainer(base_trainer.Trainer):
     def _symbolic_build(self, iterator=None, data_batch=None):
         """As Keras's. A model that is no network, but whose steps call some, has no call() to build it by."""
         if type(self).call.__module__ != "keras.src.models.model":
-            super()._symbolic_build(iterator, data_batch)
+            super()._symbolic_build(iterator, tree.map_structure(_with_dtype, data_batch))
 
     def make_train_function(self, force=False):
         self.train_function = self._step_function(self.train_function, "train_step", force)
@@ -123,7 +124,9 @@ class GradusTrainer(base_trainer.Trainer):
         self._assert_compile_called("fit")
         epochs = _limited(epochs)
         self._eval_epoch_iterator = None
-        if validation_split and validation_data is None:
+        if validation_split and validation_data is None and texts.has_texts(x) and not isinstance(x, gradus.Dataset):
+            (x, y, sample_weight), validation_data = texts.divided((x, y, sample_weight), validation_split)
+        elif validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
                 (x, y, sample_weight), validation_split=validation_split)
         batches = _batches(x, y, sample_weight, batch_size=batch_size, steps_per_epoch=steps_per_epoch, shuffle=shuffle,
@@ -286,8 +289,14 @@ class GradusTrainer(base_trainer.Trainer):
 
 # ---- data
 
+def _with_dtype(leaf):
+    """The leaf; texts as a tensor, whose dtype Keras knows."""
+    return convert_to_tensor(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "OSU" else leaf
+
+
 def _as_tensor(leaf):
-    return leaf if leaf is None or isinstance(leaf, np.ndarray) else convert_to_tensor(leaf)
+    is_array = isinstance(leaf, np.ndarray) and leaf.dtype.kind not in "OSU"
+    return leaf if leaf is None or is_array else convert_to_tensor(leaf)
 
 
 def _limited(epochs):
@@ -301,11 +310,13 @@ def _limited(epochs):
 class _DatasetAdapter(DataAdapter):
     """A data set of this engine, whose elements are batches."""
 
-    def __init__(self, dataset):
-        self._dataset = dataset
+    def __init__(self, dataset, class_weight=None):
+        self._dataset, self._class_weight = dataset, class_weight
 
     def get_numpy_iterator(self):
-        return iter(self._dataset)
+        if self._class_weight is None:
+            return iter(self._dataset)
+        return (texts.weighted(batch, self._class_weight) for batch in self._dataset)
 
     @property
     def num_batches(self):
@@ -325,9 +336,17 @@ class _DatasetAdapter(DataAdapter):
         return None
 
 
-def _batches(x, *args, **options):
+def _batches(x, y=None, sample_weight=None, **options):
     """The batches of an epoch, again and again."""
-    return _Batches(_DatasetAdapter(x) if isinstance(x, gradus.Dataset) else x, *args, **options)
+    if isinstance(x, gradus.Dataset):
+        for name, value in (("y", y), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise ValueError(f"x is a data set, whose elements are (x, y) or (x, y, sample_weight): leave out {name}")
+    elif texts.has_texts(x):
+        x = texts.data_set(x, y, sample_weight, options.get("batch_size"), options.get("shuffle", False))
+        y = sample_weight = None
+    adapter = _DatasetAdapter(x, options.get("class_weight")) if isinstance(x, gradus.Dataset) else x
+    return _Batches(adapter, y, sample_weight, **options)
 
 
 class _Batches(EpochIterator):

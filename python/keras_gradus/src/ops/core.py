@@ -13,7 +13,8 @@ from keras.src.backend.common.keras_tensor import KerasTensor
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras.src.backend.common.variables import standardize_shape as _standard_shape
-from gradus import _native, ops
+from gradus import _native, datasets, ops
+from gradus.tensorflow.texts import StringTensor, is_string_like
 
 from keras_gradus.src.loops import cond, fori_loop, map, scan, switch, vectorized_map, while_loop  # noqa: F401
 
@@ -27,6 +28,7 @@ IS_THREAD_SAFE = True
 
 class _Sizes(threading.local):
     may_be_open = False
+    of_elements = False
 
 
 _sizes = _Sizes()
@@ -42,6 +44,30 @@ def with_open_sizes():
         _sizes.may_be_open = before
 
 
+@contextlib.contextmanager
+def within_elements():
+    """Within, functions of data sets are traced, which may assign no state: layers draw for each element."""
+    before, _sizes.of_elements = _sizes.of_elements, True
+    try:
+        yield
+    finally:
+        _sizes.of_elements = before
+
+
+@contextlib.contextmanager
+def within_elements_of_open_sizes():
+    with within_elements(), with_open_sizes():
+        yield
+
+
+datasets.traced_first[:] = [within_elements_of_open_sizes, within_elements]
+
+
+def draws_for_elements():
+    """True while a function of a data set is traced."""
+    return _sizes.of_elements and _native._is_traced()
+
+
 def sizes_may_be_open():
     return _sizes.may_be_open
 
@@ -54,7 +80,7 @@ def is_tensor(x):
             for size in x.shape:
                 int(size)
         return True
-    return isinstance(x, gradus.Variable)
+    return isinstance(x, (gradus.Variable, StringTensor))
 
 
 def standardize_shape(shape):
@@ -73,6 +99,8 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
                          "an operation of keras.ops, on it")
     if x is None:
         raise ValueError("None cannot be converted to a tensor")
+    if isinstance(x, StringTensor) or dtype == "string" or isinstance(x, np.ndarray) and x.dtype.kind in "OSU" and is_string_like(x):
+        return tf.cast(x, "string" if dtype is None else standardize_dtype(dtype))
     if type(x) is float and _native._is_traced():
         return number_in_trace(x, dtype)
     if dtype is None:
@@ -141,6 +169,9 @@ def compute_output_spec(fn, *args, **kwargs):
     def zeros_of(leaf, size):
         if not isinstance(leaf, KerasTensor):
             return leaf
+        if leaf.dtype == "string":  # as many words as rows, so that numbers of words vary, too
+            text = " ".join(["x"] * size)
+            return StringTensor(np.full([size if each is None else each for each in leaf.shape], text, object))
         return ops.zeros([size if each is None else each for each in leaf.shape], leaf.dtype)
 
     def results(size):
@@ -154,7 +185,12 @@ def compute_output_spec(fn, *args, **kwargs):
         return KerasTensor(sizes, standardize_dtype(results[0].dtype))
 
     with StatelessScope(), SymbolicScope():
-        return tree.map_structure(spec, *[results(size) for size in (SIZES if varies else SIZES[:1])])
+        try:
+            return tree.map_structure(spec, *[results(size) for size in (SIZES if varies else SIZES[:1])])
+        except Exception:
+            if not any(leaf.dtype == "string" for leaf in given):
+                raise
+            return fn(*args, **kwargs)  # a table may refuse unknown words: layers themselves tell what they make of texts
 
 
 # ---- parts by index

@@ -3,6 +3,7 @@ import gradus as _gradus
 import gradus.tensorflow as _tf
 import numpy as _np
 from gradus import ops as _ops
+from gradus.tensorflow.texts import StringTensor as _StringTensor
 from keras.src.backend.common import standardize_dtype as _standardize_dtype
 from keras.src.backend.common.dtypes import result_type as _result_type
 from keras.src.backend.config import floatx as _floatx
@@ -12,6 +13,17 @@ from keras_gradus.src.ops.core import convert_to_tensor as _convert
 
 keras_text.run(globals())
 _quantile_of_numbers = quantile  # noqa: F821, of Keras's text
+_expand_dims_of_numbers, _squeeze_of_numbers = expand_dims, squeeze  # noqa: F821
+
+
+def expand_dims(x, axis):
+    """A new axis of one element, also of a tensor of texts."""
+    return _tf.expand_dims(x, axis) if isinstance(x, _StringTensor) else _expand_dims_of_numbers(x, axis)
+
+
+def squeeze(x, axis=None):
+    """Without axes of one element, also of a tensor of texts."""
+    return _tf.squeeze(x, axis) if isinstance(x, _StringTensor) else _squeeze_of_numbers(x, axis)
 
 
 def add(x1, x2):

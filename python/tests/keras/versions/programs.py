@@ -1,4 +1,4 @@
-"""Twenty small programs of Keras, which run with each version that the backend knows: tools/keras_versions.sh.
+"""Twenty-two small programs of Keras, which run with each version that the backend knows: tools/keras_versions.sh.
 
 They are about what differs between versions: where Keras's text asks the backend for something. Their numbers are checked
 against what must hold in any version: losses fall, files give the same predictions, results have their shapes.
@@ -34,6 +34,32 @@ class Programs(unittest.TestCase):
         if falls:
             self.assertLess(history["loss"][-1], history["loss"][0])
         return history
+
+    # ---- texts
+
+    def test_layers_of_texts_and_tables_without_tensorflow(self):
+        texts, labels = np.array(["good day", "bad day", "good good", "bad bad"]), np.array([1, 0, 1, 0], "float32")
+        words = layers.TextVectorization(output_mode="multi_hot")
+        words.adapt(texts)
+        model = keras.Sequential([keras.Input((1,), dtype="string"), words, layers.Dense(1, "sigmoid")])
+        self.fitted(model, texts[:, None], labels, "binary_crossentropy")
+        path = os.path.join(self.folder, "texts.keras")
+        model.save(path)
+        again = keras.models.load_model(path)
+        np.testing.assert_allclose(again.predict(texts[:, None], verbose=0), model.predict(texts[:, None], verbose=0), rtol=1e-6)
+        self.assertEqual(layers.StringLookup(vocabulary=["a", "b"])(["b", "?"]).numpy().tolist(), [2, 0])
+        self.assertEqual(layers.IntegerLookup(vocabulary=[7, 9])([9, 1]).numpy().tolist(), [2, 0])
+        self.assertEqual(layers.Hashing(3)(["a", "b", "c"]).numpy().tolist(), [0, 1, 1])
+        self.assertEqual(layers.HashedCrossing(5)((np.array(["A"]), np.array([101]))).shape, (1,))
+
+    def test_helpers_for_data_and_tensorboard_without_tensorflow(self):
+        series = keras.utils.timeseries_dataset_from_array(np.arange(30.0)[:, None], np.arange(30.0), sequence_length=4, batch_size=8)
+        left, right = keras.utils.split_dataset(np.arange(10.0), left_size=0.5)
+        self.assertEqual((len(list(left)), len(list(right))), (5, 5))
+        model = keras.Sequential([layers.Flatten(), layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(series, verbose=0, callbacks=[keras.callbacks.TensorBoard(self.folder)])
+        self.assertEqual(len(os.listdir(os.path.join(self.folder, "train"))), 1)
 
     # ---- models
 
