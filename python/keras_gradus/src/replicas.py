@@ -5,6 +5,8 @@ The model runs on each shard of a batch. Its outputs are put together again, so 
 compute, are those of the whole batch; gradients are, too. A batch has SHARDS shards on any number of replicas, up to that
 many, which gives them the same bits.
 """
+import contextlib
+import functools
 import threading
 
 import gradus
@@ -19,6 +21,8 @@ SHARDS = 8
 
 class _Here(threading.local):
     rows = None  # the numbers of the rows of the shard, while a divided step is traced
+    count = None  # the number of rows of the whole batch
+    sees_whole = False  # True while values are computed of the whole batch, the same ones on all shards
 
 
 _here = _Here()
@@ -30,6 +34,21 @@ _known = {}  # strategies by their replicas: processes meet once
 def is_divided():
     """True while a step runs on shards."""
     return _here.rows is not None
+
+
+def sees_shard():
+    """True while a step runs on shards and values are those of a shard."""
+    return is_divided() and not _here.sees_whole
+
+
+@contextlib.contextmanager
+def on_whole_batch():
+    """Within, losses and metrics are computed of the whole batch: what they add to a state counts once."""
+    before, _here.sees_whole = _here.sees_whole, True
+    try:
+        yield
+    finally:
+        _here.sees_whole = before
 
 
 def first_row():
@@ -63,6 +82,33 @@ def whole(nest):
     return tree.map_structure(gathered, nest)
 
 
+def completed(nest):
+    """As whole, for a nest of which tensors may be whole already: a tensor with the rows of the shard is not."""
+    if not is_divided() or _here.rows.shape[0] == _here.count:
+        return nest
+    return tree.map_structure(
+        lambda leaf: whole(leaf) if getattr(leaf, "ndim", 0) and leaf.shape[0] == _here.rows.shape[0] else leaf, nest)
+
+
+@functools.cache
+def _let_losses_take_whole_batches():
+    """Has Keras's Loss, called in a step on shards, compute of the whole batch: its mean is that of all rows, so that gradients,
+    which add up over the shards, are those of the batch."""
+    from keras.src.losses.loss import Loss
+    call = Loss.__call__
+
+    @functools.wraps(call)
+    def of_whole_batch(self, y_true, y_pred, sample_weight=None):
+        if not sees_shard():
+            return call(self, y_true, y_pred, sample_weight)
+        rows = {tuple(leaf.shape)[:1] for leaf in tree.flatten(y_pred)}
+        gathered = [tree.map_structure(lambda leaf: whole(leaf) if tuple(getattr(leaf, "shape", ()))[:1] in rows else leaf, each)
+                    for each in (y_true, y_pred, sample_weight)]
+        with on_whole_batch():
+            return call(self, *gathered)
+    Loss.__call__ = of_whole_batch
+
+
 def mean_over_rows(value):
     """The mean over the rows of the batch of a number that a shard has for each of its own."""
     if not is_divided():
@@ -79,16 +125,17 @@ class DividedStep:
     def __init__(self, strategy, step, name):
         self._strategy, self._step, self._handle = strategy, step, _native._StepHandle()
         self.__name__ = name
+        _let_losses_take_whole_batches()
 
     def __call__(self, data):
         count = next(leaf for leaf in tree.flatten(data) if leaf is not None).shape[0]
 
         def step(data, rows):
-            before, _here.rows = _here.rows, rows
+            before, (_here.rows, _here.count) = (_here.rows, _here.count), (rows, count)
             try:
                 return self._step(data)
             finally:
-                _here.rows = before
+                _here.rows, _here.count = before
         step.__name__ = self.__name__
         return self._strategy._run(self._handle, step, (data, ops.range(count, dtype="int64")), {}, _mean)
 

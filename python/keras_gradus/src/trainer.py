@@ -20,7 +20,8 @@ from keras_gradus.src import texts
 from keras_gradus.src.epochs import Step, all_of, first_rows, last_of, only_batch, progress, whole_arrays
 from keras_gradus.src.export import exporting
 from keras_gradus.src.ops.core import compute_output_spec, convert_to_numpy, convert_to_tensor
-from keras_gradus.src.replicas import is_first_process, mean_over_rows, row_count, strategy_here, strategy_of, whole
+from keras_gradus.src.replicas import (completed, is_first_process, mean_over_rows, on_whole_batch, row_count, strategy_here,
+                                       strategy_of, whole)
 
 # A new batch size makes a program, which is no reason to warn.
 warnings.filterwarnings("ignore", r"gradus: function .*\.(train|test|predict)_step has been traced")
@@ -62,8 +63,10 @@ class GradusTrainer(base_trainer.Trainer):
 
         def loss_of():
             y_pred = whole(self._predicted(x, training=True))
-            loss = self._compute_loss(x=x, y=labels, y_pred=y_pred, sample_weight=weights_of_rows, training=True)
-            self._loss_tracker.update_state(loss, sample_weight=count)
+            with on_whole_batch():
+                loss = self._compute_loss(x=self._seen_by("compute_loss", x), y=labels, y_pred=y_pred,
+                                          sample_weight=weights_of_rows, training=True)
+                self._loss_tracker.update_state(loss, sample_weight=count)
             return loss if self.optimizer is None else self.optimizer.scale_loss(loss), y_pred
         weights = self.trainable_weights
         if weights:
@@ -72,21 +75,38 @@ class GradusTrainer(base_trainer.Trainer):
         else:
             warnings.warn("The model does not have any trainable weights.")
             _, y_pred = loss_of()
-        return self.compute_metrics(x, labels, y_pred, sample_weight=weights_of_rows)
+        with on_whole_batch():
+            return self.compute_metrics(self._seen_by("compute_metrics", x), labels, y_pred, sample_weight=weights_of_rows)
 
     def test_step(self, data):
         """The logs of one batch."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
         count, y, sample_weight = row_count(x), whole(y), whole(sample_weight)
         y_pred = whole(self._predicted(x, training=False))
-        loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
-        self._loss_tracker.update_state(loss, sample_weight=count)
-        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+        with on_whole_batch():
+            loss = self._compute_loss(x=self._seen_by("compute_loss", x), y=y, y_pred=y_pred, sample_weight=sample_weight,
+                                      training=False)
+            self._loss_tracker.update_state(loss, sample_weight=count)
+            return self.compute_metrics(self._seen_by("compute_metrics", x), y, y_pred, sample_weight=sample_weight)
 
     def predict_step(self, data):
         """The outputs of one batch."""
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
         return self._predicted(x, training=False)
+
+    def _seen_by(self, name, x):
+        """The inputs as a method gets them: those of the whole batch where it is a model's own, since Keras's looks at none."""
+        return x if getattr(type(self), name) is getattr(GradusTrainer, name) else whole(x)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The loss of the whole batch, also in a train_step of a model's own, which has a shard."""
+        with on_whole_batch():
+            return super().compute_loss(x, completed(y), completed(y_pred), completed(sample_weight), training)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """The metrics of the whole batch, as compute_loss."""
+        with on_whole_batch():
+            return super().compute_metrics(x, completed(y), completed(y_pred), completed(sample_weight))
 
     def _aggregate_additional_loss(self, loss):
         """Of a shard's outputs, as an activity regularizer's, it is the shard's own."""
@@ -131,6 +151,7 @@ class GradusTrainer(base_trainer.Trainer):
                 (x, y, sample_weight), validation_split=validation_split)
         batches = _batches(x, y, sample_weight, batch_size=batch_size, steps_per_epoch=steps_per_epoch, shuffle=shuffle,
                            class_weight=class_weight, steps_per_execution=self.steps_per_execution)
+        batches.reset()
         self._symbolic_build(data_batch=_first_batch(self, batches))
         callbacks = self._callback_list(callbacks, verbose, epochs, batches, add_history=True)
 
@@ -193,6 +214,7 @@ class GradusTrainer(base_trainer.Trainer):
             raise ValueError(f"Arguments not recognized: {kwargs}")
         batches = self._eval_epoch_iterator if is_cached else _batches(
             x, y, sample_weight, batch_size=batch_size, steps_per_epoch=steps, steps_per_execution=self.steps_per_execution)
+        batches.reset()  # a generator's first batches come again, as everywhere in Keras
         self._symbolic_build(data_batch=_first_batch(self, batches))
         callbacks = self._callback_list(callbacks, verbose, 1, batches)
         self.make_test_function()

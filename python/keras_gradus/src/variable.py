@@ -6,6 +6,7 @@ from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 from keras_gradus.src.ops.core import convert_to_numpy, convert_to_tensor
+from keras_gradus.src.replicas import sees_shard
 
 
 def _computed(make):
@@ -61,7 +62,10 @@ class Variable(KerasVariable):
         value = convert_to_tensor(value, dtype=self._dtype)
         if tuple(value.shape) != tuple(self._value.shape):
             value = gradus.ops.broadcast_to(value, self._value.shape)
-        self._value.assign(value)
+        if self.aggregation == "sum" and sees_shard():  # a state of a metric, which a shard adds to
+            self._value.assign_add(gradus.ops.subtract(value, self._value))
+        else:
+            self._value.assign(value)
 
     def _convert_to_tensor(self, value, dtype=None):
         return convert_to_tensor(value, dtype=dtype)

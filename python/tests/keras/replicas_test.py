@@ -1,5 +1,6 @@
 """fit on several devices and in several processes: the bits of any number of replicas are the same, and losses, metrics and
 weights are those of one device."""
+import contextlib
 import importlib.util
 import json
 import os
@@ -18,7 +19,7 @@ import keras_gradus  # noqa: E402, F401
 
 import gradus.tensorflow as tf  # noqa: E402
 import keras  # noqa: E402
-from keras import layers  # noqa: E402
+from keras import layers, ops  # noqa: E402
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(50, 6)).astype("float32")
@@ -83,6 +84,31 @@ class Devices(unittest.TestCase):
                     return model(x, training=True)
             dropped = Dropped().predict(np.ones((16, 400), "float32"), verbose=0) > 0
         self.assertEqual(len({row.tobytes() for row in dropped}), 16, "each row has a mask of its own")
+
+    def test_synchronized_statistics_are_those_of_the_whole_batch(self):
+        def trained_with(synchronized, count=None, policy="float32"):
+            keras.utils.set_random_seed(4)
+            keras.config.set_dtype_policy(policy)
+            model = net([layers.BatchNormalization(momentum=0.8, synchronized=synchronized), layers.Activation("tanh"), layers.Dense(4),
+                         layers.BatchNormalization(synchronized=synchronized)])
+            keras.config.set_dtype_policy("float32")
+            model.compile(keras.optimizers.SGD(0.05), "sparse_categorical_crossentropy")
+            devices = [f"cpu:{i}" for i in range(count or 1)]
+            with keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False).scope() if count else contextlib.nullcontext():
+                history = model.fit(X, Y, batch_size=18, epochs=2, shuffle=False, verbose=0).history["loss"]
+                return {"loss": np.array(history), "predicted": model.predict(X[:13], verbose=0),
+                        **{str(i): np.asarray(w) for i, w in enumerate(model.weights)}}
+        one = trained_with(False)
+        self.alike(trained_with(True), one)
+        first = trained_with(True, 1)
+        self.near(first, one)
+        for count in (2, 3):
+            self.alike(trained_with(True, count), first)
+        self.assertGreater(np.abs(trained_with(False, 1)["loss"] - one["loss"]).max(), 1e-3, "statistics of shards are others")
+        want = trained_with(True, policy="mixed_bfloat16")["loss"]
+        self.near(trained_with(True, 2, "mixed_bfloat16"), {"loss": want}, rtol=0.05)
+        again = layers.BatchNormalization.from_config(layers.BatchNormalization(synchronized=True).get_config())
+        self.assertTrue(again.synchronized)
 
     def test_activity_regularizers_masks_and_added_losses_are_those_of_the_batch(self):
         def make():
@@ -155,6 +181,65 @@ class Devices(unittest.TestCase):
                 np.testing.assert_allclose(found, 2 * (X[:13] @ weights[-1] + np.asarray(model.dense.bias)), rtol=1e-5, atol=1e-5)
         for other in weights[1:]:
             np.testing.assert_array_equal(weights[0], other)
+
+    def test_losses_and_metrics_of_a_models_own_methods_are_those_of_the_batch(self):
+        class ByComputeLoss(keras.Model):
+            def train_step(self, data):
+                x, y, weights = data
+                with tf.GradientTape() as tape:
+                    y_pred = self(x, training=True)
+                    loss = self.compute_loss(x, y, y_pred, weights)
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables))
+                for metric in self.metrics:
+                    if metric.name == "loss":
+                        metric.update_state(loss)
+                    elif metric.name != "mean_inside":
+                        metric.update_state(y, y_pred)
+                return {**self.get_metrics_result(), "loss": loss}
+
+        class ByLossObject(ByComputeLoss):
+            def train_step(self, data):
+                x, y, weights = data
+                with tf.GradientTape() as tape:
+                    y_pred = self(x, training=True)
+                    loss = keras.losses.SparseCategoricalCrossentropy()(ops.concatenate([y, y], 0), ops.concatenate([y_pred, y_pred], 0))
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables))
+                return {**self.compute_metrics(x, y, y_pred, weights), "loss": loss}
+
+        class LossOfInputs(keras.Model):
+            def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+                return super().compute_loss(x, y, y_pred, sample_weight) + ops.mean(ops.square(x[:, :3] - y_pred))
+
+            def compute_metrics(self, x, y, y_pred, sample_weight=None):
+                found = super().compute_metrics(x, y, y_pred, sample_weight)
+                return {**found, "product": ops.mean(x[:, :3] * y_pred)}
+
+        class Measured(layers.Layer):
+            def __init__(self):
+                super().__init__()
+                self.mean = keras.metrics.Mean(name="mean_inside")
+
+            def call(self, x):
+                self.mean.update_state(ops.mean(x, -1))
+                self.add_loss(keras.losses.MeanSquaredError()(ops.zeros_like(x), x))
+                return x
+
+        def trained_as(kind, count):
+            keras.utils.set_random_seed(4)
+            inner = net([Measured()])
+            model = kind(inner.inputs, inner.outputs)
+            model.compile(keras.optimizers.SGD(0.05), "sparse_categorical_crossentropy",
+                          metrics=[keras.metrics.SparseCategoricalAccuracy(name="share"), keras.metrics.SparseTopKCategoricalAccuracy(2)])
+            devices = [f"cpu:{i}" for i in range(count or 1)]
+            with keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False).scope() if count else contextlib.nullcontext():
+                history = model.fit(X, Y, sample_weight=WEIGHTS, batch_size=25, epochs=2, shuffle=False, verbose=0).history
+                return {**{name: np.array(values) for name, values in history.items()},
+                        **{str(i): np.asarray(w) for i, w in enumerate(model.trainable_weights)}}
+        for kind in (ByComputeLoss, ByLossObject, LossOfInputs):
+            with self.subTest(kind.__name__):
+                one, first = trained_as(kind, None), trained_as(kind, 1)
+                self.near(first, one)
+                self.alike(trained_as(kind, 3), first)
 
     def test_refusals(self):
         self.assertIn("cpu:0", keras.distribution.list_devices("cpu"))

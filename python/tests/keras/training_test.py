@@ -1,5 +1,6 @@
 """Keras's fit, evaluate and predict on this engine: what other backends compute, and how often steps are compiled."""
 import importlib.util
+import itertools
 import os
 import tempfile
 import unittest
@@ -81,6 +82,31 @@ class Fit(unittest.TestCase):
         np.testing.assert_array_equal(found, rows)
         found = First().predict(gradus.data.from_tensor_slices(rows).batch(3), verbose=0)
         np.testing.assert_array_equal(found, rows)
+
+    def test_a_validation_takes_the_first_batches_of_a_generator_again(self):
+        for count, steps in ((None, 2), (3, 2), (2, 2)):
+            def generated(count=None):
+                for i in itertools.count() if count is None else range(count):
+                    yield ROWS[i * 60 % 600:][:60], LABELS[i * 60 % 600:][:60]
+            model = classifier(keras.optimizers.SGD(0.0))
+            history = model.fit(ROWS, LABELS, epochs=3, verbose=0, validation_data=generated(count), validation_steps=steps).history
+            want = model.evaluate(ROWS[:120], LABELS[:120], verbose=0)[0]
+            np.testing.assert_allclose(history["val_loss"], [want] * 3, rtol=1e-5)  # as on JAX and TensorFlow
+
+    def test_a_data_set_in_python_is_told_of_ends_as_by_keras(self):
+        calls = []
+
+        class Batches(keras.utils.PyDataset):
+            def __len__(self):
+                return 2
+
+            def __getitem__(self, i):
+                return ROWS[i * 60:(i + 1) * 60], LABELS[i * 60:(i + 1) * 60]
+
+            def on_epoch_end(self):
+                calls.append("end")
+        classifier().fit(Batches(), epochs=2, verbose=0, shuffle=False)
+        self.assertEqual(len(calls), 3)  # keras 3.15.1 on jax: once before the first epoch
 
     def test_a_step_is_traced_once_for_each_batch_size_of_any_number(self):
         traces = []

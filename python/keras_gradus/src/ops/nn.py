@@ -1,11 +1,39 @@
 """keras.ops of neural networks: Keras's, and those that are ops of the engine."""
-from gradus import nn as _nn
+from gradus import nn as _nn, ops as _ops
 from keras.src.backend.common.dtypes import result_type as _result_type
+from keras.src.backend.common.variables import standardize_dtype as _standardize
 
-from keras_gradus.src import keras_text
+from keras_gradus.src import keras_text, replicas as _replicas
 from keras_gradus.src.ops.core import cast as _cast, convert_to_tensor as _convert
 
 keras_text.run(globals())
+
+
+_moments = moments  # noqa: F821, of Keras's text
+
+
+def moments(x, axes, keepdims=False, synchronized=False):
+    """The mean and the variance. synchronized takes those of the whole batch, where a step runs on shards."""
+    if not (synchronized and _replicas.is_divided()):
+        return _moments(x, axes, keepdims)
+    x = _convert(x)
+    wide = _cast(x, _result_type(_dtype_of(x), "float32"))
+    count = _of_all_shards(_ops.ones_like(wide), axes)
+    mean = _ops.divide(_of_all_shards(wide, axes), count)
+    variance = _ops.divide(_of_all_shards(_ops.square(_ops.subtract(wide, mean)), axes), count)
+    if not keepdims:
+        mean, variance = _ops.squeeze(mean, axis=axes), _ops.squeeze(variance, axis=axes)
+    if _dtype_of(x) == "float16":
+        mean, variance = (_ops.clip_by_value(each, -65504.0, 65504.0) for each in (mean, variance))
+    return _cast(mean, _dtype_of(x)), _cast(variance, _dtype_of(x))
+
+
+def _dtype_of(x):
+    return _standardize(x.dtype)
+
+
+def _of_all_shards(x, axes):
+    return _ops.all_reduce_sum(_ops.reduce_sum(x, axis=axes, keepdims=True))
 
 
 def _with_lengths(*lengths):
