@@ -1,5 +1,5 @@
 /// Workers of the pool that do not come, as if others had taken their cores for good: each sits in the handler of a
-/// signal until it is let go. (ThreadSanitizer puts signals off.)
+/// signal until it is let go, or for a given time. (ThreadSanitizer puts signals off.)
 #pragma once
 #include <pthread.h>
 #include <signal.h>
@@ -15,7 +15,7 @@ namespace gradus {
 
 class StoppedWorkers {
  public:
-  explicit StoppedWorkers(const std::vector<int>& workers) {
+  explicit StoppedWorkers(const std::vector<int>& workers, std::chrono::microseconds longest = std::chrono::hours(24)) {
     struct sigaction action = {};
     action.sa_handler = sit;
     sigaction(SIGUSR2, &action, &before_);
@@ -29,8 +29,9 @@ class StoppedWorkers {
       ids[static_cast<std::size_t>(worker)] = static_cast<pid_t>(syscall(SYS_gettid));
     });
     let_go = false;
+    came = 0, longest_ = longest;
     for (const int worker : workers) syscall(SYS_tgkill, getpid(), ids[static_cast<std::size_t>(worker)], SIGUSR2);
-    while (sitting < static_cast<int>(workers.size())) std::this_thread::yield();
+    while (came < static_cast<int>(workers.size())) std::this_thread::yield();
   }
   ~StoppedWorkers() {
     let_go = true;
@@ -42,13 +43,15 @@ class StoppedWorkers {
  private:
   static void sit(int) {
     const int error = errno;
-    ++sitting;
-    while (!let_go) usleep(100);
+    ++sitting, ++came;
+    constexpr std::chrono::microseconds pause{100};
+    for (std::chrono::microseconds sat{0}; !let_go && sat < longest_; sat += pause) usleep(pause.count());
     --sitting;
     errno = error;
   }
-  static inline std::atomic<int> sitting = 0;
+  static inline std::atomic<int> sitting = 0, came = 0;
   static inline std::atomic<bool> let_go = false;
+  static inline std::chrono::microseconds longest_{0};
   struct sigaction before_ = {};
 };
 
