@@ -43,6 +43,9 @@ def main(arguments):
         lines.append(f"{name:66} {passed:7} {jax:>7} {left_out:>9}" + (f"  {failed} failed" if failed else ""))
     sums = [sum(row[i] for row in table if isinstance(row[i], int)) for i in (1, 2, 3)]
     lines.append(f"{'all':66} {sums[0]:7} {sums[1] or '-':>7} {sums[2]:>9}")
+    fewer = sum(max(0, row[2] - row[1]) for row in table if isinstance(row[1], int) and isinstance(row[2], int))
+    if sums[1]:
+        lines.append(f"\nIn files that are not left out as a whole, JAX passes {fewer} tests more than this backend, file by file.")
     (HERE.parents[3] / "docs" / "keras_tests.txt").write_text(HEAD + "\n".join(lines) + "\n")
 
 
