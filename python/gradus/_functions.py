@@ -78,7 +78,7 @@ def load_object_state(file, header, variables):
 
     All or nothing: DataLossError if the file has another size, InvalidArgumentError for a field that no Variable has.
     """
-    _native._load_object_state(file, header, variables)
+    _native._load_object_state(file, header, list(variables))
 
 
 def one_tensor(name, found):

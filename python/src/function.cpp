@@ -9,6 +9,7 @@
 #include "gradus/function/export_object.h"
 #include "gradus/function/trace.h"
 #include "gradus/graph/trace_names.h"
+#include "python/src/asked.h"
 #include "python/src/binding.h"
 #include "python/src/calls.h"
 
@@ -171,13 +172,8 @@ nb::tuple export_objects(const std::filesystem::path& stem, const std::vector<Na
 }
 
 void load_object_state(const std::filesystem::path& file, const std::filesystem::path& header,
-                       const nb::iterable& variables) {
-  Variables all;
-  for (const nb::handle each : variables) {
-    if (!nb::isinstance<Variable>(each))
-      throw nb::type_error(text("load_object_state: expected Variables, got ", class_of(each)).c_str());
-    all.add(nb::cast<const Variable&>(each));
-  }
+                       const nb::object& variables) {
+  const Variables all = asked<Variables>(variables, {"load_object_state", "variables"});
   without_gil([&] { gradus::load_object_state(file, header, all); });
 }
 

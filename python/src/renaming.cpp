@@ -55,7 +55,7 @@ class Renamed {
     return made || !renamed.otherwise_.is_valid() ? made : renamed.after_error(arguments, given, names);
   }
 
-  /// What the other function gives; the error of this one where that is NotImplemented.
+  /// The result of the other function, or the error of this one where that result is NotImplemented.
   PyObject* after_error(PyObject* const* arguments, std::size_t count, PyObject* names) const {
     PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
     PyErr_Fetch(&type, &value, &trace);

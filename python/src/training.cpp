@@ -1,6 +1,7 @@
 // fit, evaluate and predict of models from Python. A model and its loss are called while a step is traced; a step then
 // runs without Python, but for callbacks that ask for steps.
 #include <chrono>
+#include "python/src/asked.h"
 #include "python/src/binding.h"
 #include "python/src/generated.h"
 #include "python/src/pipeline.h"
@@ -112,21 +113,16 @@ void take(const nb::dict& from, const char* name, Held& into) {
   if (from.contains(name) && !from[name].is_none()) into = Held(nb::object(from[name]));
 }
 
-/// What a user gave, as T; a TypeError names the argument of fit.
-template <class T> T asked(nb::handle given, const char* name) {
-  const Place place{"fit", name};
-  if (Argument<T>::fit(given.ptr()) < 0)
-    refuse_type(place, text("expected ", Argument<T>::name, ", got ", class_of(given)));
-  return Argument<T>::get(given.ptr(), place);
-}
+/// An option of fit.
+template <class T> T option(nb::handle given, const char* name) { return asked<T>(given, {"fit", name}); }
 template <class T> void ask(const nb::dict& from, const char* name, T& into) {
-  if (from.contains(name) && !from[name].is_none()) into = asked<T>(from[name], name);
+  if (from.contains(name) && !from[name].is_none()) into = option<T>(from[name], name);
 }
 
 ClassWeights class_weights_of(nb::handle given) {
   ClassWeights weights;
   for (const auto& [label, weight] : nb::cast<nb::dict>(given))
-    weights[asked<std::int64_t>(label, "class_weight")] = asked<double>(weight, "class_weight");
+    weights[option<std::int64_t>(label, "class_weight")] = option<double>(weight, "class_weight");
   return weights;
 }
 
@@ -253,12 +249,12 @@ FitOptions fit_options_of(const nb::dict& given) {
     options.validation = AnyDataset(*nb::cast<const PythonPipeline&>(given["validation"]).stages);
   if (given.contains("validation_freq")) {
     const nb::object freq = given["validation_freq"];
-    options.validation_freq = is_sequence(freq) ? ValidationFrequency(asked<std::vector<int>>(freq, "validation_freq"))
-                                                : ValidationFrequency(asked<int>(freq, "validation_freq"));
+    options.validation_freq = is_sequence(freq) ? ValidationFrequency(option<std::vector<int>>(freq, "validation_freq"))
+                                                : ValidationFrequency(option<int>(freq, "validation_freq"));
   }
   if (given.contains("checkpoints")) {
     const nb::dict checkpoints = nb::cast<nb::dict>(given["checkpoints"]);
-    CheckpointOptions made{.directory = asked<std::filesystem::path>(checkpoints["directory"], "checkpoints")};
+    CheckpointOptions made{.directory = option<std::filesystem::path>(checkpoints["directory"], "checkpoints")};
     ask(checkpoints, "max_to_keep", made.max_to_keep);
     ask(checkpoints, "every_steps", made.every_steps);
     options.checkpoints = made;

@@ -178,9 +178,6 @@ class MutableHashTable(_Table):
         self.key_dtype, self.value_dtype, self._values = as_dtype(key_dtype), as_dtype(value_dtype), {}
         self._default = _list(default_value, self.value_dtype)[0][0]
 
-    def _missing(self, keys):
-        return [self._default] * len(keys)
-
     def insert(self, keys, values, name=None):
         """Sets the values of keys."""
         found, values = self._listed(keys), _list(values, self.value_dtype)[0]
@@ -198,7 +195,7 @@ class MutableHashTable(_Table):
             raise CallsPython("MutableHashTable: it changes on the host, outside of traced functions")
         return np.asarray(self._keys(keys)).ravel().tolist()
 
-    export = StaticHashTable.export
+    _missing, export = StaticHashTable._missing, StaticHashTable.export
 
 
 experimental = Names("gradus.tensorflow.lookup.experimental", MutableHashTable=MutableHashTable)

@@ -5,7 +5,6 @@ The model runs on each shard of a batch. Its outputs are put together again, so 
 compute, are those of the whole batch; gradients are, too. A batch has SHARDS shards on any number of replicas, up to that
 many, which gives them the same bits.
 """
-import contextlib
 import functools
 import threading
 
@@ -15,6 +14,7 @@ from gradus.tensorflow import distribute
 from keras.src import tree
 
 from keras_gradus.src.distribution_lib import num_processes
+from keras_gradus.src.scopes import attributes
 
 SHARDS = 8
 
@@ -41,14 +41,9 @@ def sees_shard():
     return is_divided() and not _here.sees_whole
 
 
-@contextlib.contextmanager
 def on_whole_batch():
     """Within, losses and metrics are computed of the whole batch: what they add to a state counts once."""
-    before, _here.sees_whole = _here.sees_whole, True
-    try:
-        yield
-    finally:
-        _here.sees_whole = before
+    return attributes(_here, sees_whole=True)
 
 
 def first_row():
@@ -131,11 +126,8 @@ class DividedStep:
         count = next(leaf for leaf in tree.flatten(data) if leaf is not None).shape[0]
 
         def step(data, rows):
-            before, (_here.rows, _here.count) = (_here.rows, _here.count), (rows, count)
-            try:
+            with attributes(_here, rows=rows, count=count):
                 return self._step(data)
-            finally:
-                _here.rows, _here.count = before
         step.__name__ = self.__name__
         return self._strategy._run(self._handle, step, (data, ops.range(count, dtype="int64")), {}, _mean)
 

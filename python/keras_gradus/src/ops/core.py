@@ -17,6 +17,7 @@ from gradus import _native, datasets, ops
 from gradus.tensorflow.texts import StringTensor, is_string_like
 
 from keras_gradus.src.loops import cond, fori_loop, map, scan, switch, vectorized_map, while_loop  # noqa: F401
+from keras_gradus.src.scopes import attributes
 
 SUPPORTS_SPARSE_TENSORS = False
 SUPPORTS_RAGGED_TENSORS = False
@@ -34,30 +35,18 @@ class _Sizes(threading.local):
 _sizes = _Sizes()
 
 
-@contextlib.contextmanager
 def with_open_sizes():
     """Within, sizes may stay open: what is exported then takes batches of any size."""
-    before, _sizes.may_be_open = _sizes.may_be_open, True
-    try:
-        yield
-    finally:
-        _sizes.may_be_open = before
+    return attributes(_sizes, may_be_open=True)
 
 
-@contextlib.contextmanager
 def within_elements():
     """Within, functions of data sets are traced, which may assign no state: layers draw for each element."""
-    before, _sizes.of_elements = _sizes.of_elements, True
-    try:
-        yield
-    finally:
-        _sizes.of_elements = before
+    return attributes(_sizes, of_elements=True)
 
 
-@contextlib.contextmanager
 def within_elements_of_open_sizes():
-    with within_elements(), with_open_sizes():
-        yield
+    return attributes(_sizes, may_be_open=True, of_elements=True)
 
 
 datasets.traced_first[:] = [within_elements_of_open_sizes, within_elements]
