@@ -122,9 +122,34 @@ std::vector<Spec> with_symbols(std::vector<Spec> specs) {
   return specs;
 }
 
-/// Results that were traced for the sizes of the first element: where one has, at an axis, the size of an argument
-/// whose size varies there, as that of a batch does, it may vary, too.
-Traced with_open_sizes(Traced traced, const std::vector<Spec>& open, const std::vector<Spec>& first) {
+/// A trace of f with other sizes where those of `open` vary; nothing if f does not take them.
+std::optional<Traced> traced_with_sizes(std::string_view stage, const std::vector<Spec>& open, std::vector<Spec> specs,
+                                        const ElementFunction& f, std::int64_t (*other)(std::int64_t)) {
+  for (std::size_t field = 0; field < open.size(); ++field)
+    for (int axis = 0; axis < open[field].shape.rank(); ++axis)
+      if (open[field].shape[axis] == any_size) specs[field].shape.set(axis, other(specs[field].shape[axis]));
+  try {
+    Traced traced = trace_with(stage, specs, f);
+    if (!traced.branches) return traced;
+  } catch (const InternalError&) { throw; } catch (const std::exception& error) {
+    if (!is_of_library(error)) throw;
+  }
+  return {};
+}
+
+/// Results that were traced for the sizes of the first element, f: a size may vary if it does in traces with other
+/// sizes, or if an argument whose size varies has it at the same axis, as a batch has.
+Traced with_open_sizes(std::string_view stage, Traced traced, const std::vector<Spec>& open,
+                       const std::vector<Spec>& first, const ElementFunction& f) {
+  if (traced.branches) return traced;
+  const std::vector<Spec> found = traced.specs;
+  for (const auto other :
+       {+[](std::int64_t size) { return size + 1; }, +[](std::int64_t size) { return 2 * size + 8; }})
+    if (const auto varied = traced_with_sizes(stage, open, first, f, other);
+        varied && varied->specs.size() == found.size())
+      for (std::size_t i = 0; i < found.size(); ++i)
+        for (int axis = 0; axis < std::min(found[i].shape.rank(), varied->specs[i].shape.rank()); ++axis)
+          if (varied->specs[i].shape[axis] != found[i].shape[axis]) traced.specs[i].shape.set(axis, any_size);
   for (Spec& result : traced.specs)
     for (int axis = 0; axis < result.shape.rank(); ++axis)
       for (std::size_t field = 0; field < open.size(); ++field)
@@ -161,7 +186,7 @@ Traced trace_element(std::string_view stage, const Stage& source, const ElementF
   std::vector<Spec> specs;
   for (const Tensor& field : source.open(0)->at(0)) specs.push_back(field.spec());
   if (specs.empty()) return trace_with(stage, with_symbols(source.specs()), f);  // not counted, and without elements
-  return with_open_sizes(trace_or_run(stage, source, specs, f), source.specs(), specs);
+  return with_open_sizes(stage, trace_or_run(stage, source, specs, f), source.specs(), specs, f);
 }
 
 void apart_from_recordings(const std::function<void()>& work) {

@@ -30,6 +30,7 @@ template <class R> struct numbers_of {
 template <Element T> struct numbers_of<T> {
   using type = T;
 };
+template <class T> struct numbers_of<std::initializer_list<T>> : numbers_of<T> {};
 template <std::ranges::input_range R> struct numbers_of<R> : numbers_of<std::ranges::range_value_t<R>> {};
 template <class R> using number_type_of = typename numbers_of<R>::type;
 template <class R>

@@ -326,6 +326,9 @@ void bind_tensor(nb::module_& module) {
           "ref", [](const Tensor& x) { return TensorKey{x}; },
           "A key of dictionaries: equal for one and the same tensor.")
       .def_prop_ro("is_symbolic", &Tensor::is_symbolic, "True for a value of a function that is traced.")
+      .def_prop_ro(
+          "_varies", [](const Tensor& x) { return x.node() && x.node()->varies; },
+          "True for a value of a step on shards that may differ from shard to shard.")
       .def("__reduce__",
            [](const Tensor& x) {
              return nb::make_tuple(nb::module_::import_("gradus._pickles").attr("tensor"), nb::make_tuple(array_of(x)));

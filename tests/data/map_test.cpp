@@ -79,6 +79,29 @@ TEST(Map, ThatMustKnowTheSizes) {
   EXPECT_EQ(mapped.first().shape(), (Shape{6, 2}));
 }
 
+TEST(Map, SizesComputedOfABatchsVaryWithThem) {
+  const auto batches = data::from_tensor_slices(numbered_rows(10, 3)).batch(4);
+  const auto sizes_of = [](const auto& mapped) {
+    std::vector<std::int64_t> sizes;
+    for (const Tensor& x : mapped) sizes.push_back(x.shape()[0]);
+    return sizes;
+  };
+  const auto rows = [](const Tensor& x) {
+    const std::int64_t count = x.shape()[0];
+    if (count < 0) throw InvalidArgument("a number of rows is needed");
+    return count;
+  };
+  const auto others = batches.map([&](Tensor x) { return range(rows(x) - 1); });
+  EXPECT_EQ(others.element_spec()[0].shape, (Shape{any_size}));
+  EXPECT_EQ(sizes_of(others), (std::vector<std::int64_t>{3, 3, 1}));
+  EXPECT_EQ(sizes_of(batches.map([&](Tensor x) { return zeros({rows(x) / 2 + 1, 2}); })),
+            (std::vector<std::int64_t>{3, 3, 2}));
+  EXPECT_EQ(sizes_of(batches.map([&](Tensor x) { return zeros({rows(x) % 4}); })),
+            (std::vector<std::int64_t>{0, 0, 2}));
+  const auto fixed = batches.map([&](Tensor x) { return zeros({rows(x) * 0 + 5, 2}); });
+  EXPECT_EQ(fixed.element_spec()[0].shape, (Shape{5, 2}));
+}
+
 TEST(Map, ThatMustKnowTheSizesTakesASmallerLastBatch) {
   const auto batches = data::from_tensor_slices(numbered_rows(10, 3)).batch(4);
   const auto counted = batches.map([](Tensor x) {

@@ -85,23 +85,40 @@ def completed(nest):
         lambda leaf: whole(leaf) if getattr(leaf, "ndim", 0) and leaf.shape[0] == _here.rows.shape[0] else leaf, nest)
 
 
-@functools.cache
-def _let_losses_take_whole_batches():
-    """Has Keras's Loss, called in a step on shards, compute of the whole batch: its mean is that of all rows, so that gradients,
-    which add up over the shards, are those of the batch."""
-    from keras.src.losses.loss import Loss
-    call = Loss.__call__
-
-    @functools.wraps(call)
-    def of_whole_batch(self, y_true, y_pred, sample_weight=None):
+def _of_whole_batch(method):
+    """A method of Keras that, in a step on shards, gets what all shards give it and runs on the whole batch. Where an argument
+    differs from shard to shard but has no rows, such as a sum over them, the method runs on each shard."""
+    @functools.wraps(method)
+    def of_whole_batch(self, *args, **kwargs):
         if not sees_shard():
-            return call(self, y_true, y_pred, sample_weight)
-        rows = {tuple(leaf.shape)[:1] for leaf in tree.flatten(y_pred)}
-        gathered = [tree.map_structure(lambda leaf: whole(leaf) if tuple(getattr(leaf, "shape", ()))[:1] in rows else leaf, each)
-                    for each in (y_true, y_pred, sample_weight)]
+            return method(self, *args, **kwargs)
+        given = (args, kwargs)
+        counts = {leaf.shape[0] if leaf.ndim else None for leaf in tree.flatten(given) if getattr(leaf, "_varies", False)}
+        if any(count is None or count % _here.rows.shape[0] for count in counts):
+            return method(self, *args, **kwargs)
+        args, kwargs = tree.map_structure(
+            lambda leaf: whole(leaf) if getattr(leaf, "ndim", 0) and leaf.shape[0] in counts else leaf, given)
         with on_whole_batch():
-            return call(self, *gathered)
-    Loss.__call__ = of_whole_batch
+            return method(self, *args, **kwargs)
+    of_whole_batch.runs_on_whole_batch = True
+    return of_whole_batch
+
+
+def _let_see_whole_batches():
+    """Has Keras's losses and metrics, the program's own, too, compute of the whole batch when a step on shards calls them: the
+    mean of a loss is that of all rows, so that gradients, which add up over the shards, are those of the batch, and what a
+    metric assigns to its state is what it would be on one device."""
+    from keras.src.losses.loss import Loss
+    from keras.src.metrics.metric import Metric
+    classes = [(Loss, "__call__")]
+    found = [Metric]
+    for each in found:
+        found += each.__subclasses__()
+        classes += [(each, "update_state"), (each, "reset_state")]
+    for each, name in classes:
+        method = vars(each).get(name)
+        if method is not None and not hasattr(method, "runs_on_whole_batch"):
+            setattr(each, name, _of_whole_batch(method))
 
 
 def mean_over_rows(value):
@@ -120,7 +137,7 @@ class DividedStep:
     def __init__(self, strategy, step, name):
         self._strategy, self._step, self._handle = strategy, step, _native._StepHandle()
         self.__name__ = name
-        _let_losses_take_whole_batches()
+        _let_see_whole_batches()
 
     def __call__(self, data):
         count = next(leaf for leaf in tree.flatten(data) if leaf is not None).shape[0]

@@ -193,7 +193,7 @@ class Devices(unittest.TestCase):
                 for metric in self.metrics:
                     if metric.name == "loss":
                         metric.update_state(loss)
-                    elif metric.name != "mean_inside":
+                    elif metric.name not in ("mean_inside", "largest", "of_losses"):
                         metric.update_state(y, y_pred)
                 return {**self.get_metrics_result(), "loss": loss}
 
@@ -235,7 +235,32 @@ class Devices(unittest.TestCase):
                 history = model.fit(X, Y, sample_weight=WEIGHTS, batch_size=25, epochs=2, shuffle=False, verbose=0).history
                 return {**{name: np.array(values) for name, values in history.items()},
                         **{str(i): np.asarray(w) for i, w in enumerate(model.trainable_weights)}}
-        for kind in (ByComputeLoss, ByLossObject, LossOfInputs):
+        class Largest(keras.metrics.Metric):
+            """The largest value of all that were given since the last reset."""
+
+            def __init__(self):
+                super().__init__(name="largest")
+                self.seen = self.add_variable((), "zeros", name="seen")
+
+            def update_state(self, values):
+                self.seen.assign(ops.maximum(self.seen, ops.max(values)))
+
+            def result(self):
+                return self.seen
+
+        class ResetInside(ByComputeLoss):
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+                self.largest, self.of_losses = Largest(), keras.metrics.Mean(name="of_losses")
+
+            def train_step(self, data):
+                self.largest.reset_state()
+                found = super().train_step(data)
+                self.of_losses.update_state(found["loss"])
+                self.largest.update_state(data[0])
+                return {**found, "largest": self.largest.result(), "of_losses": self.of_losses.result()}
+
+        for kind in (ByComputeLoss, ByLossObject, LossOfInputs, ResetInside):
             with self.subTest(kind.__name__):
                 one, first = trained_as(kind, None), trained_as(kind, 1)
                 self.near(first, one)
