@@ -129,6 +129,13 @@ def mean_over_rows(value):
     return ops.divide(ops.all_reduce_sum(ops.multiply(value, count)), ops.all_reduce_sum(count))
 
 
+def summed_over_shards(function):
+    """A function of a shard's tensors, whose number is the sum over the shards. None stays None."""
+    if function is None or not sees_shard():
+        return function
+    return lambda *args: ops.all_reduce_sum(function(*args))
+
+
 # ---- steps
 
 class DividedStep:

@@ -1,8 +1,9 @@
-"""Twenty-two small programs of Keras, which run with each version that the backend knows: tools/keras_versions.sh.
+"""Twenty-three small programs of Keras, which run with each version that the backend knows: tools/keras_versions.sh.
 
 They are about what differs between versions: where Keras's text asks the backend for something. Their numbers are checked
 against what must hold in any version: losses fall, files give the same predictions, results have their shapes.
 """
+import contextlib
 import os
 import tempfile
 import unittest
@@ -76,6 +77,22 @@ class Programs(unittest.TestCase):
                 found.append(model.evaluate(x, y, verbose=0) + [*model.predict(x, verbose=0)[0]])
         self.assertEqual(*found)
         np.testing.assert_allclose(found[0][:2], model.evaluate(x, y, verbose=0), rtol=1e-5)
+
+    def test_activity_regularizers_of_replicas_are_those_of_one_device(self):
+        """Until 3.13 they add up over the rows of a batch, later they are the mean over them."""
+        def trained(scope):
+            keras.utils.set_random_seed(2)
+            with scope:
+                model = keras.Sequential([keras.Input((6,)), layers.Dense(4, "tanh", activity_regularizer=keras.regularizers.L2(0.1)),
+                                          layers.Dense(1)])
+                history = self.fitted(model, x, y, optimizer=keras.optimizers.SGD(0.02), epochs=3, falls=False)
+                return [history["loss"], *model.get_weights()]
+        x, y = rows(36, 6), rows(36, 1)
+        one = trained(contextlib.nullcontext())
+        for count in (1, 3):
+            several = trained(keras.distribution.DataParallel(devices=[f"cpu:{i}" for i in range(count)]).scope())
+            for a, b in zip(several, one, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
     def test_convolutions(self):
         model = keras.Sequential([
