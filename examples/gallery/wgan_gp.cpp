@@ -10,7 +10,9 @@ Tensor places(const Tensor& numbers) {
   return 2 * stack({cos(angle), sin(angle)}, 1);
 }
 Tensor real_points(int n) {
-  return places(random::integers({n}, {.high = 8})) + random::normal({n, 2}, {.stddev = 0.1});
+  // Each draw has a statement: C++ leaves open which one of an expression is the first.
+  const Tensor numbers = random::integers({n}, {.high = 8});
+  return places(numbers) + random::normal({n, 2}, {.stddev = 0.1});
 }
 
 int main() {
