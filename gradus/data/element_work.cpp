@@ -142,14 +142,11 @@ std::optional<Traced> traced_with_sizes(std::string_view stage, const std::vecto
 Traced with_open_sizes(std::string_view stage, Traced traced, const std::vector<Spec>& open,
                        const std::vector<Spec>& first, const ElementFunction& f) {
   if (traced.branches) return traced;
-  const std::vector<Spec> found = traced.specs;
   for (const auto other :
        {+[](std::int64_t size) { return size + 1; }, +[](std::int64_t size) { return 2 * size + 8; }})
     if (const auto varied = traced_with_sizes(stage, open, first, f, other);
-        varied && varied->specs.size() == found.size())
-      for (std::size_t i = 0; i < found.size(); ++i)
-        for (int axis = 0; axis < std::min(found[i].shape.rank(), varied->specs[i].shape.rank()); ++axis)
-          if (varied->specs[i].shape[axis] != found[i].shape[axis]) traced.specs[i].shape.set(axis, any_size);
+        varied && varied->specs.size() == traced.specs.size())
+      for (std::size_t i = 0; i < traced.specs.size(); ++i) widen_sizes(traced.specs[i].shape, varied->specs[i].shape);
   for (Spec& result : traced.specs)
     for (int axis = 0; axis < result.shape.rank(); ++axis)
       for (std::size_t field = 0; field < open.size(); ++field)

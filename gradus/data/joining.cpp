@@ -103,8 +103,7 @@ std::vector<Spec> specs_of_all(std::string_view stage, const std::vector<StagePo
       require(other.dtype == spec.dtype && other.shape.rank() == spec.shape.rank(), stage, ": field ", field,
               " of dataset ", i, " is ", other, ", that of dataset 0 is ", parts[0]->specs()[field],
               "; bring them to one dtype and number of dimensions in a map");
-      for (int axis = 0; axis < spec.shape.rank(); ++axis)
-        if (other.shape[axis] != spec.shape[axis]) spec.shape.set(axis, any_size);
+      widen_sizes(spec.shape, other.shape);
     }
   }
   return specs;

@@ -58,11 +58,7 @@ bool ScanWork::widen() {
     Spec& known = specs[i];
     require(given.dtype == known.dtype && given.shape.rank() == known.shape.rank(), "scan: state ", i, " is ",
             state[i].spec(), " at first, and ", given, " after an element; give it one dtype and number of dimensions");
-    for (int axis = 0; axis < known.shape.rank(); ++axis)
-      if (known.shape[axis] != any_size && given.shape[axis] != known.shape[axis]) {
-        known.shape.set(axis, any_size);
-        fitted = false;
-      }
+    if (widen_sizes(known.shape, given.shape)) fitted = false;
   }
   return !fitted;
 }

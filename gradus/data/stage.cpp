@@ -15,6 +15,15 @@ namespace gradus {
 
 bool has_any_size(const Spec& spec) { return std::ranges::count(spec.shape, any_size) > 0; }
 bool have_any_size(const std::vector<Spec>& specs) { return std::ranges::any_of(specs, has_any_size); }
+bool widen_sizes(Shape& shape, const Shape& other) {
+  bool changed = false;
+  for (int axis = 0; axis < std::min(shape.rank(), other.rank()); ++axis)
+    if (shape[axis] != any_size && shape[axis] != other[axis]) {
+      shape.set(axis, any_size);
+      changed = true;
+    }
+  return changed;
+}
 
 std::int64_t most_set_aside(const std::vector<Spec>& specs) {
   constexpr std::int64_t most_bytes = std::int64_t{64} << 20;

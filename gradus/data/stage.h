@@ -348,6 +348,8 @@ inline constexpr std::string_view rows_of_source =
 
 bool has_any_size(const Spec& spec);
 bool have_any_size(const std::vector<Spec>& specs);
+/// Sets any_size at the axes where the shapes differ. True if that changed `shape`.
+bool widen_sizes(Shape& shape, const Shape& other);
 /// Number of elements of known sizes that memory may be allocated for before their number is known: 64 MiB.
 std::int64_t most_set_aside(const std::vector<Spec>& specs);
 

@@ -182,8 +182,7 @@ struct Found {
 void widen_shape(Shape& shape, const Shape& other, std::string_view field) {
   require(shape.rank() == other.rank(), "map: ", field, " of the results differ in rank: ", brackets(shape), " and ",
           brackets(other));
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    if (shape[axis] != other[axis]) shape.set(axis, any_size);
+  widen_sizes(shape, other);
 }
 
 /// Takes what the results for several elements have in common.

@@ -235,6 +235,7 @@ class Devices(unittest.TestCase):
                 history = model.fit(X, Y, sample_weight=WEIGHTS, batch_size=25, epochs=2, shuffle=False, verbose=0).history
                 return {**{name: np.array(values) for name, values in history.items()},
                         **{str(i): np.asarray(w) for i, w in enumerate(model.trainable_weights)}}
+
         class Largest(keras.metrics.Metric):
             """The largest value of all that were given since the last reset."""
 
