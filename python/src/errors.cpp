@@ -4,6 +4,7 @@
 #include <array>
 #include <typeinfo>
 #include <utility>
+#include "gradus/onnx/unsupported.h"
 #include "python/src/binding.h"
 
 namespace gradus::python {
@@ -31,8 +32,8 @@ template <class E> ErrorClass error_class(const char* name, PyObject** also, con
 }
 
 /// The base first.
-std::array<ErrorClass, 9>& error_classes() {
-  static std::array<ErrorClass, 9> all{
+std::array<ErrorClass, 10>& error_classes() {
+  static std::array<ErrorClass, 10> all{
       error_class<Error>("OpError", &PyExc_RuntimeError, "A mistake that the program can mend."),
       error_class<InvalidArgument>("InvalidArgumentError", &PyExc_ValueError,
                                    "An argument that does not fit: shape, dtype, option."),
@@ -44,13 +45,15 @@ std::array<ErrorClass, 9>& error_classes() {
                                      "Memory, disk or another bounded resource is used up."),
       error_class<Unavailable>("UnavailableError", &PyExc_OSError,
                                "A file, directory or device that does not exist or may not be used."),
+      error_class<onnx::Unsupported>("UnimplementedError", &PyExc_NotImplementedError,
+                                     "Something that Gradus does not have, such as an op of an ONNX file."),
       error_class<Diverged>("DivergedError", &PyExc_ArithmeticError, "Training left the finite numbers."),
       error_class<InternalError>("InternalError", &PyExc_RuntimeError, "A fault of the library itself.")};
   return all;
 }
 
 PyObject* class_of_error(const std::exception& error) {
-  std::array<ErrorClass, 9>& all = error_classes();
+  std::array<ErrorClass, 10>& all = error_classes();
   for (std::size_t i = all.size(); i-- > 1;)
     if (all[i].is_of(error)) return all[i].type;
   return all[0].type;
@@ -82,7 +85,7 @@ void add_class(nb::module_& module, ErrorClass& kind, PyObject* base) {
 }  // namespace
 
 void throw_raised(nb::python_error& raised) {
-  std::array<ErrorClass, 9>& all = error_classes();
+  std::array<ErrorClass, 10>& all = error_classes();
   for (std::size_t i = all.size(); i-- > 0;)
     if (raised.matches(all[i].type)) {
       Held exception{nb::borrow(raised.value())};
@@ -92,7 +95,7 @@ void throw_raised(nb::python_error& raised) {
 }
 
 void bind_errors(nb::module_& module) {
-  std::array<ErrorClass, 9>& all = error_classes();
+  std::array<ErrorClass, 10>& all = error_classes();
   for (ErrorClass& kind : all) {
     const bool is_base = &kind == &all.front() || &kind == &all.back();  // a fault of the library is no OpError
     const bool is_of_argument = &kind == &all[2];

@@ -12,7 +12,8 @@ from gradus import errors
 class Errors(unittest.TestCase):
     def test_are_those_of_python_too(self):
         for name, also in [("InvalidArgumentError", ValueError), ("OutOfRangeError", IndexError), ("DataLossError", ValueError),
-                           ("ResourceExhaustedError", MemoryError), ("UnavailableError", OSError), ("DivergedError", ArithmeticError)]:
+                           ("ResourceExhaustedError", MemoryError), ("UnavailableError", OSError),
+                           ("UnimplementedError", NotImplementedError), ("DivergedError", ArithmeticError)]:
             error = getattr(errors, name)
             self.assertTrue(issubclass(error, errors.OpError) and issubclass(error, also), name)
             self.assertEqual(error.__module__, "gradus.errors")

@@ -6,6 +6,7 @@
 #include "gradus/gradus.h"
 #include "tests/apps/command_fixture.h"
 #include "tests/export/loaded_object.h"
+#include "tests/instruction_sets.h"
 
 namespace gradus::command::compile_command_test {
 namespace {
@@ -117,7 +118,7 @@ TEST_F(CompileCommand, ARunPredicts) {
   rows.batch_size = 3;
   expect_predictions(rows, 3);
   CompileArguments lesser = plain;
-  lesser.instruction_set = "avx2";
+  lesser.instruction_set = cpu_backend::name(narrowest_isa());
   expect_predictions(lesser, 1);
   lesser.instruction_set = "sse";
   EXPECT_NE(compiled(lesser), ok);

@@ -7,6 +7,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/codegen/lower.h"
+#include "tests/instruction_sets.h"
 #include "tests/threads.h"
 
 namespace gradus::testing_loops {
@@ -166,7 +167,7 @@ inline void expect_all_ways_agree(Graph graph, const std::vector<std::vector<std
       if (testing::Test::HasFatalFailure()) return;
     }
   };
-  for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
+  for (const cpu_backend::Isa isa : isas_here())
     for (const bool merge : {true, false}) {
       compare({.merge = merge, .isa = isa}, 1);
       if (testing::Test::HasFatalFailure()) return;

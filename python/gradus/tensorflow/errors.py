@@ -1,7 +1,7 @@
 """tf.errors: the library's errors, and TensorFlow's names for them. Errors that the library does not tell apart are one
 class under both names."""
 from ..errors import (DataLossError, DivergedError, InternalError, InvalidArgumentError, OpError, OutOfRangeError,
-                      ResourceExhaustedError, UnavailableError)
+                      ResourceExhaustedError, UnavailableError, UnimplementedError)
 
 NotFoundError = UnavailableError
 
@@ -39,10 +39,6 @@ class DeadlineExceededError(OpError, TimeoutError):
 
 class FailedPreconditionError(OpError):
     """Something is not in the state that an operation needs: nothing of the library raises it; InvalidArgumentError says so."""
-
-
-class UnimplementedError(OpError, NotImplementedError):
-    """There is no such operation: nothing of the library raises it; InvalidArgumentError says so."""
 
 
 class PermissionDeniedError(OpError, PermissionError):
