@@ -75,8 +75,9 @@ struct StepBlock {
   Tensor operator()(Tensor x, Tensor& keys, Tensor& values) const {
     const Tensor y = before_attention(x);
     const auto heads = [](const Tensor& all) { return split_heads(all, size.heads); };
+    const Tensor queries = heads(query(y)), own_keys = heads(key(y)), own_values = heads(value(y));
     const AttentionSteps steps =
-        attention_steps(heads(query(y)), heads(key(y)), heads(value(y)), {.past_key = keys, .past_value = values});
+        attention_steps(queries, own_keys, own_values, {.past_key = keys, .past_value = values});
     keys = steps.present_key, values = steps.present_value;
     x = x + output(join_heads(steps.output));
     return x + down(up(before_mlp(x)));
@@ -89,7 +90,8 @@ struct StepGpt {
   LayerNormalization last{{.epsilon = 1e-5}};
   Dense scores{size.vocabulary, linear, {.use_bias = false}};
   std::tuple<Tensor, Kept, Kept> following(const Tensor& token, const Tensor& at, Kept keys, Kept values) const {
-    Tensor x = expand_dims(embed(token) + place(at), 0);
+    const Tensor tokens = embed(token), places = place(at);
+    Tensor x = expand_dims(tokens + places, 0);
     for (std::size_t i = 0; i < size.layers; ++i) x = blocks[i](x, keys[i], values[i]);
     return {likeliest(squeeze(scores(last(x)), {1})), keys, values};
   }

@@ -276,7 +276,8 @@ void ThreadPool::run_job(int want, Job job, const Absence& absence) {
     std::atomic<bool>& busy;
     ~Release() { busy.store(false, std::memory_order_release); }
   } const release{busy_};
-  if (!team_) resize(threads());
+  // The first team may have been made where several computed side by side, of a share of the threads.
+  if (const int all = threads(); !team_ || static_cast<int>(team_->begins.size()) < std::min(want, all)) resize(all);
   Team& team = *team_;
   const int size = std::min(want, static_cast<int>(team.begins.size()));
   if (absence.gain < worth_waking_ns && team.is_any_asleep(size)) {
@@ -324,7 +325,14 @@ void ThreadPool::resize(int threads) {
                                  "for at most ",
                                  started, " with set_num_threads, GRADUS_NUM_THREADS or --threads"));
   }
+  dismiss();
   team_ = std::move(team);
+}
+
+/// Called with busy_ set.
+void ThreadPool::dismiss() {
+  if (team_) team_->start({}, static_cast<int>(team_->begins.size()));
+  team_ = nullptr;
 }
 
 void ThreadPool::work(const std::shared_ptr<Team>& team, int worker) {
@@ -350,8 +358,7 @@ void set_num_threads(int n) {
   ThreadPool& pool = ThreadPool::global();
   for (Spin spin; !forked && pool.busy_.exchange(true, std::memory_order_acquire);) spin.pause();
   if (n != pool.threads_) {
-    if (pool.team_) pool.team_->start({}, static_cast<int>(pool.team_->begins.size()));
-    pool.team_ = nullptr;
+    pool.dismiss();
     pool.threads_ = n;
     pool.turnout_.reset(n);
     crowded = n > available_cores();

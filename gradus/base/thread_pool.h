@@ -97,6 +97,7 @@ class ThreadPool {
   ThreadPool();
   void run_job(int want, Job job, const Absence& absence);
   void resize(int threads);
+  void dismiss();
   static std::chrono::nanoseconds patience_between_jobs();
   static std::chrono::nanoseconds patience_within_job();
   static void run_alone(Job job);

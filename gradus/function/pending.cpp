@@ -6,6 +6,7 @@
 #include "gradus/base/long_work.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
+#include "gradus/function/leaf_table.h"
 #include "gradus/function/program_cache.h"
 #include "gradus/function/resident.h"
 #include "gradus/graph/context.h"
@@ -53,6 +54,10 @@ namespace {
 
 constexpr std::size_t max_pending_nodes = 8192;
 
+/// A node whose flush failed waits nowhere, and every thread that looks at it may let it wait again: one at a time, so
+/// that it waits in one queue. Locked before the guard of a queue.
+std::mutex failed_guard;
+
 Spec without_device(const Spec& spec) { return {spec.dtype, spec.shape}; }
 
 /// From now on `node`, which is computed, is a leaf. Its operands go to `released`.
@@ -85,48 +90,6 @@ void for_each_own_queue(const auto& visit) {
   visit(lease.first);
   for (const auto& [device, queue] : lease.others) visit(*queue);
 }
-
-/// Positions of leaves, by address: open addressing, emptied by raising the generation.
-class LeafTable {
- public:
-  void clear() {
-    ++generation_;
-    used_ = 0;
-  }
-  /// The position of `leaf`, or `fresh` if it was not there, and then it is.
-  int find_or_add(const Node* leaf, int fresh) {
-    if (2 * (used_ + 1) > slots_.size()) grow();
-    for (std::size_t i = start(leaf);; i = (i + 1) & (slots_.size() - 1)) {
-      Slot& slot = slots_[i];
-      if (slot.generation != generation_) {
-        slot = {leaf, generation_, fresh};
-        ++used_;
-        return fresh;
-      }
-      if (slot.leaf == leaf) return slot.position;
-    }
-  }
-
- private:
-  struct Slot {
-    const Node* leaf = nullptr;
-    std::uint64_t generation = 0;
-    int position = 0;
-  };
-  std::size_t start(const Node* leaf) const {
-    return mix(reinterpret_cast<std::uintptr_t>(leaf), 0) & (slots_.size() - 1);
-  }
-  void grow() {
-    std::vector<Slot> old(std::max<std::size_t>(64, 2 * slots_.size()));
-    old.swap(slots_);
-    used_ = 0;
-    for (const Slot& slot : old)
-      if (slot.generation == generation_) find_or_add(slot.leaf, slot.position);
-  }
-  std::vector<Slot> slots_;
-  std::size_t used_ = 0;
-  std::uint64_t generation_ = 1;
-};
 
 }  // namespace
 
@@ -249,28 +212,42 @@ bool Pending::assigns(const VariableCell& cell) {
   return std::ranges::any_of(assigned_, [&](const auto& known) { return known.get() == &cell; });
 }
 
-/// Puts `node` and whatever of its history has no value and waits nowhere (a flush failed) at the end of the queue.
-void Pending::admit(const Ref<Node>& node) {
+/// Puts `node` and whatever of its history waits nowhere, as a flush failed, at the end of the queue. Returns an
+/// operand that has to be computed before, since it waits in another queue or belongs there; null if there is none.
+Ref<Node> Pending::admit(const Ref<Node>& node) {
+  std::lock_guard one(failed_guard);
+  std::lock_guard lock(guard_);
+  // The queue is looked at before the value: a queue that has computed a node sets the value, then lets go of the node.
+  if (node->queue.load(std::memory_order_acquire) || node->value) return {};  // by another thread
+  internal_check(static_cast<bool>(node->op), "a leaf has no value");
   std::vector<std::pair<Node*, int>> stack{{node.get(), 0}};
   while (!stack.empty()) {
     auto& [top, next] = stack.back();
     if (next < top->inputs.size()) {
       Node* operand = top->inputs[next++].get();
-      if (!operand->value && !operand->queue.load(std::memory_order_acquire) && operand->op)
-        stack.emplace_back(operand, 0);
+      const Pending* queue = operand->queue.load(std::memory_order_acquire);
+      if (queue == this || (!queue && (operand->value || !operand->op))) continue;
+      if (queue || operand->op.is_copy() || operand->spec.device.resolved() != device_) return Ref<Node>(operand);
+      stack.emplace_back(operand, 0);
       continue;
     }
     if (!top->queue.load(std::memory_order_relaxed)) {
       top->position = static_cast<std::uint32_t>(nodes_.size());
+      top->recorder.store(number(), std::memory_order_relaxed);
       top->queue.store(this, std::memory_order_release);
       nodes_.push_back(top);
     }
     stack.pop_back();
   }
+  return {};
+}
+
+void Pending::admit_with_history(const Ref<Node>& node) {
+  while (const Ref<Node> before = admit(node)) LazyEvaluation::observe(*before);
 }
 
 void Pending::record(const Ref<Node>& node) {
-  node->recorder = number();
+  node->recorder.store(number(), std::memory_order_relaxed);
   ++first_->recorded_;
   if (node->op.is_copy()) return copy_now(node);
   for (const Ref<Node>& operand : node->inputs) {
@@ -289,16 +266,24 @@ void Pending::record(const Ref<Node>& node) {
       node->position = static_cast<std::uint32_t>(nodes_.size());
       node->queue.store(this, std::memory_order_release);
       nodes_.push_back(node.get());
-    } else {
-      admit(node);
     }
     if (nodes_.size() > max_pending_nodes) {
       close_ranks();
       full = nodes_.size() > max_pending_nodes / 2;
     }
   }
+  if (!ready) admit_with_history(node);
   if (first_->eager_ || full) flush();
   first_->destroy_abandoned();
+}
+
+void Pending::record_again(const Ref<Node>& node) {
+  const bool is_copy = [&] {
+    std::lock_guard one(failed_guard);
+    return !node->value && node->op.is_copy();
+  }();
+  if (is_copy) copy_now(node);
+  else admit_with_history(node);
 }
 
 void Pending::destroy(std::unique_ptr<ReadListener> listener, const Thread& thread) {
@@ -319,11 +304,19 @@ void Pending::take_abandoned() {
 /// Copies do not wait: their source is computed by another queue.
 void Pending::copy_now(const Ref<Node>& node) {
   std::vector<Ref<Node>> released;  // after the lock
-  const Tensor source(node->inputs[0]);
-  Buffer& there = source.observed();
+  const auto operand = [&] {
+    std::lock_guard one(failed_guard);  // a copy that failed is made again by each thread that looks at it
+    return node->value ? Ref<Node>() : node->inputs[0];
+  }();
+  if (!operand) return;
+  const Tensor source(operand);
+  Ref<Buffer> there(&source.observed());
   const Device from = source.device(), to = node->spec.device.physical();
-  node->value.set(from == to ? Ref<Buffer>(&there) : copy_between(Ref<Buffer>(&there), from, to, source.spec()));
+  if (from != to) there = copy_between(there, from, to, source.spec());
+  std::lock_guard one(failed_guard);
   std::lock_guard lock(guard_);
+  if (node->value) return;
+  node->value.set(std::move(there));
   if (keeps_history(*node)) {
     kept_.push_back(node);
     return;
@@ -536,12 +529,10 @@ void synchronize() {
 }
 
 void LazyEvaluation::observe(Node& node) {
-  if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->flush();
-  if (node.value) return;
-  internal_check(static_cast<bool>(node.op), "a leaf has no value");
-  Pending& queue = Pending::mine(node.spec.device);
-  queue.record(Ref<Node>(&node));
-  queue.flush();
+  while (!node.value) {
+    if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->flush();
+    else Pending::mine(node.spec.device).record_again(Ref<Node>(&node));
+  }
 }
 
 std::int64_t Pending::waiting_since(std::uint64_t sequence) {

@@ -34,6 +34,8 @@ class Pending {
   static void flush_assigning(const VariableCell& cell);
 
   void record(const Ref<Node>& node);
+  /// Lets a node wait that no queue has, since its flush failed.
+  void record_again(const Ref<Node>& node);
   void forget(Node& node);
   /// Computes all nodes that wait here. Throws the program's error; then no assignment has happened.
   void flush();
@@ -90,7 +92,8 @@ class Pending {
   bool assigns(const VariableCell& cell);
   void orphan();
   void adopt(Placement device, Pending* first);
-  void admit(const Ref<Node>& node);
+  Ref<Node> admit(const Ref<Node>& node);
+  void admit_with_history(const Ref<Node>& node);
   void close_ranks();
   void take_abandoned();
   void copy_now(const Ref<Node>& node);

@@ -43,6 +43,14 @@ class ValueCell {
     if (buffer) buffer->refs.fetch_add(1, std::memory_order_relaxed);
     release(buffer_.exchange(buffer.get(), std::memory_order_acq_rel));
   }
+  /// Sets it in place of `known`; false if it holds another one by now.
+  bool replace(Buffer& known, const Ref<Buffer>& buffer) {
+    buffer->refs.fetch_add(1, std::memory_order_relaxed);
+    Buffer* expected = &known;
+    const bool is_replaced = buffer_.compare_exchange_strong(expected, buffer.get(), std::memory_order_acq_rel);
+    release(is_replaced ? &known : buffer.get());
+    return is_replaced;
+  }
   void reset() { release(buffer_.exchange(nullptr, std::memory_order_acq_rel)); }
 
  private:
@@ -74,7 +82,7 @@ struct Node final : RefCounted {
   std::uint32_t scope = 0;                  // layer and profile scope in which it was recorded (graph/scope.h)
   std::atomic<Pending*> queue{nullptr};     // where it waits to be computed; null: computed, symbolic, or a leaf
   std::uint32_t position = 0;               // its place in that queue
-  std::uint32_t recorder = 0;               // the number of the thread that made it
+  std::atomic<std::uint32_t> recorder = 0;  // the number of the thread that made it, or computes it after a failure
   bool varies = false;                      // in a trace: from shard to shard of a batch
 
   bool is_leaf() const { return !op; }

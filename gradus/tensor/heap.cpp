@@ -1,5 +1,6 @@
 #include "gradus/tensor/heap.h"
 #include <sys/mman.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -285,7 +286,9 @@ class Heap {
     auto* begin = static_cast<std::byte*>(mapped);
     const std::size_t before = -reinterpret_cast<std::uintptr_t>(begin) % spare;
     if (before) munmap(begin, before);
-    munmap(begin + before + wanted, spare - before);
+    static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));  // up to 64 KiB on ARM
+    const std::size_t kept = (wanted + page - 1) / page * page;
+    munmap(begin + before + kept, wanted + spare - before - kept);
     return begin + before;
   }
   static void want_huge_pages(const Arena& arena) {

@@ -77,7 +77,10 @@ class RandomGeometry {
     std::vector<T> numbers(static_cast<std::size_t>(count));
     for (T& x : numbers) {
       if constexpr (std::is_floating_point_v<T>) x = std::normal_distribution<T>()(random_);
-      else x = static_cast<T>((static_cast<std::uint64_t>(random_()) << 32) | random_());
+      else {
+        const std::uint64_t high = random_();
+        x = static_cast<T>(high << 32 | random_());
+      }
     }
     return numbers;
   }

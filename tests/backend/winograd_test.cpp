@@ -186,9 +186,10 @@ TEST(Winograd, OfAnySizesIsExact) {
   const auto up_to = [&](std::int64_t most) { return 1 + static_cast<std::int64_t>(random()) % most; };
   for (int i = 0; i < 60; ++i) {
     const std::int64_t groups = i % 3 == 0 ? up_to(3) : 1, most = i % 10 == 0 ? 150 : 33;
-    const Geometry g =
-        geometry(up_to(i % 10 == 5 ? 9 : 2), {up_to(13), up_to(13)}, {up_to(13), up_to(13)},
-                 {up_to(5) - 2, up_to(5) - 2}, (7 + up_to(most)) * groups, (7 + up_to(40)) * groups, groups);
+    const std::int64_t filters = (7 + up_to(40)) * groups, channels = (7 + up_to(most)) * groups;
+    const std::array<std::int64_t, 2> pads{up_to(5) - 2, up_to(5) - 2}, output{up_to(13), up_to(13)},
+        input{up_to(13), up_to(13)};
+    const Geometry g = geometry(up_to(i % 10 == 5 ? 9 : 2), input, output, pads, channels, filters, groups);
     for (const Direction direction : directions) {
       const Floats x = whole_numbers(first_size(g, direction), 1), w = whole_numbers(second_size(g, direction), 2);
       const Floats expected = chains(g, direction, x, w), got = TilesCall(g, direction).run(x, w, 1 + i % 3);

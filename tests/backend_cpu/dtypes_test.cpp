@@ -33,9 +33,10 @@ template <class T> std::vector<T> hard_numbers() {
     for (int bits = 1; bits <= 64; ++bits)
       for (double near : {-1.0, -0.5, 0.0, 0.5, 1.0})
         for (double sign : {1.0, -1.0}) numbers.push_back(static_cast<T>(sign * (std::ldexp(1, bits) + near)));
-    while (static_cast<std::int64_t>(numbers.size()) < count)
-      numbers.push_back(static_cast<T>(
-          std::ldexp(std::uniform_real_distribution<double>(-2, 2)(random), static_cast<int>(random() % 90) - 28)));
+    while (static_cast<std::int64_t>(numbers.size()) < count) {
+      const int exponent = static_cast<int>(random() % 90) - 28;
+      numbers.push_back(static_cast<T>(std::ldexp(std::uniform_real_distribution<double>(-2, 2)(random), exponent)));
+    }
   } else if constexpr (std::is_same_v<T, bool>) {
     while (static_cast<std::int64_t>(numbers.size()) < count) numbers.push_back(random() % 2 == 0);
   } else {

@@ -194,6 +194,24 @@ TEST(ThreadCountTest, IsNotChangedFromWithinAJob) {
 }
 
 /// With no patience every wait is a sleep, which a number that is set in the meantime ends.
+/// A job that may have a share of the threads comes first, as where devices compute side by side.
+TEST(TeamTest, GrowsPastTheShareOfItsFirstJob) {
+  const auto team_for = [](int want) {
+    std::atomic<int> size = 0;
+    pool().run(want, [&](int, int team_size) { size = team_size; });
+    return size.load();
+  };
+  set_num_threads(3);
+  set_num_threads(4);  // without a team
+  {
+    const ThreadPool::AtMost share(2);
+    EXPECT_EQ(team_for(4), 2);
+  }
+  EXPECT_EQ(team_for(3), 3);
+  EXPECT_EQ(team_for(4), 4);
+  EXPECT_EQ(team_for(2), 2);
+}
+
 TEST(TicketTest, WakesWhoeverSleeps) {
   for (const int microseconds : {0, 20, 1000000}) {
     const std::chrono::microseconds patience(microseconds);

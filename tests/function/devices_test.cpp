@@ -2,6 +2,7 @@
 /// devices of the processor stand for what a machine may have.
 #include <gtest/gtest.h>
 #include <random>
+#include <thread>
 #include "gradus/backend/parts/shared_executables.h"
 #include "gradus/gradus.h"
 #include "tests/errors.h"
@@ -37,6 +38,22 @@ TEST(Devices, ATensorIsWhereItWasPut) {
   EXPECT_TRUE(same(y, x));
   EXPECT_EQ(text(y.spec()), "f32[3]@cpu:1");
   EXPECT_EQ(y.spec(), (Spec{f32, {3}})) << "a spec without a device matches any";
+}
+
+/// Also where it has to be sent there first, and several threads want it at once.
+TEST(Devices, ThreadsMayUseATensorOfTheHostSideBySide) {
+  const auto twice = function([](Tensor x) { return x * 2; });
+  for (int i = 0; i < 100; ++i) {
+    const Tensor x = constant({1.0 + i, 2.0, 3.0});
+    std::vector<std::thread> all;
+    for (int t = 0; t < 4; ++t)
+      all.emplace_back([&, t] {
+        const Tensor y = t % 2 ? twice(x) : x + x;
+        EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{2 + 2 * static_cast<float>(i), 4, 6}));
+        EXPECT_EQ(x.to_vector<float>()[0], 1 + static_cast<float>(i));
+      });
+    for (std::thread& each : all) each.join();
+  }
 }
 
 TEST(Devices, WhatIsMadeInAScopeIsThere) {

@@ -330,6 +330,30 @@ TEST(Lazy, WhatAThreadLeavesBehindStaysComputable) {
   EXPECT_LE(memory_use().live_bytes, before + 500'000);
 }
 
+/// A node whose flush failed waits again, in the queue of one of those who look at it, at what follows from it, and at
+/// what it follows from.
+TEST(Lazy, ManyThreadsMayLookAtAFailedValue) {
+  const auto fails = [](const Tensor& x) { EXPECT_THROW(x.observed(), OutOfRange); };
+  for (int i = 0; i < 100; ++i) {
+    const Tensor x = from_values(counting(8), {8}), before = x + i;
+    const Tensor failed = gather(before, constant(9)), after = failed * 2 + 1;
+    if (i % 3 == 0) fails(after);
+    std::atomic<int> waiting = 4;
+    std::vector<std::thread> all;
+    for (int t = 0; t < 4; ++t)
+      all.emplace_back([&, t] {
+        for (--waiting; waiting > 0;) std::this_thread::yield();
+        for (int k = 0; k < 3; ++k) {
+          fails(t % 2 ? failed : after);
+          EXPECT_THROW((after - k).observed(), OutOfRange);
+          fails(t % 2 ? after : failed);
+        }
+      });
+    for (std::thread& each : all) each.join();
+    EXPECT_EQ(before.to_vector<float>()[3], 3 + static_cast<float>(i));
+  }
+}
+
 /// Its last handle goes while its own thread computes it.
 TEST(Lazy, AnotherThreadMayDropWhatAThreadComputes) {
   for (const bool records : {false, true})

@@ -33,7 +33,11 @@ class Generator {
 
   Program make() {
     choose_base();
-    for (int k = 1 + below(3); k > 0; --k) add_input(any_float(), input_shape(), {-2, 2}, "argument");
+    for (int k = 1 + below(3); k > 0; --k) {  // C++ leaves the order of draws in one expression open
+      const Shape shape = input_shape();
+      const DType dtype = any_float();
+      add_input(dtype, shape, {-2, 2}, "argument");
+    }
     const int wanted = taste_.least_steps + below(taste_.most_steps - taste_.least_steps + 1);
     for (int attempts = 0; program_.length() < wanted && attempts < 20 * wanted; ++attempts) add_row();
     choose_outputs();

@@ -84,7 +84,8 @@ TEST(BufferTest, LiveBuffersNeverOverlap) {
       held[i] = held.back();
       held.pop_back();
     } else {
-      const std::int64_t bytes = static_cast<std::int64_t>(random()) % (std::int64_t{1} << (random() % 21));
+      const std::int64_t below = std::int64_t{1} << (random() % 21);
+      const std::int64_t bytes = static_cast<std::int64_t>(random()) % below;
       held.push_back({Buffer::allocate(bytes), static_cast<unsigned char>(random())});
       std::memset(held.back().buffer->data(), held.back().mark, static_cast<std::size_t>(bytes));
     }
@@ -209,7 +210,8 @@ TEST(MemoryTest, ThreadsTogether) {
       std::vector<Ref<Buffer>> held(50);
       for (int i = 0; i < 5000; ++i) {
         Ref<Buffer>& slot = held[random() % held.size()];
-        slot = Buffer::allocate(static_cast<std::int64_t>(random()) % (std::int64_t{1} << (random() % 18)));
+        const std::int64_t below = std::int64_t{1} << (random() % 18);
+        slot = Buffer::allocate(static_cast<std::int64_t>(random()) % below);
         std::memset(slot->data(), static_cast<int>(t), static_cast<std::size_t>(slot->bytes()));
         if (i % 500 == 0) memory_use();
       }

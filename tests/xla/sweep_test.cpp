@@ -58,8 +58,10 @@ Bits awkward_numbers(DType t, unsigned seed) {
       add(v), add(-v);
     for (int i = 0; i < 4; ++i) add(std::numeric_limits<double>::quiet_NaN());
     std::uniform_real_distribution<double> small(-4, 4), wide(-20, 20);
-    while (std::ssize(bits) < count)
-      add(bits.size() % 2 ? small(random) : std::copysign(std::exp2(wide(random)), small(random)));
+    while (std::ssize(bits) < count) {
+      const double few = small(random);
+      add(bits.size() % 2 ? few : std::copysign(std::exp2(wide(random)), few));
+    }
   } else {
     for (const std::uint64_t v : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}, std::uint64_t{2},
                                   std::uint64_t{7}, ~std::uint64_t{6}, mask >> 1, (mask >> 1) + 1, std::uint64_t{31}})

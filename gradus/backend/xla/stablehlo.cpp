@@ -226,7 +226,10 @@ HloValue Lowering::word(const HloValue& state, std::int64_t number) {
   return out.reshape(out.slice_along(state, 0, number, 1), {});
 }
 
-HloValue Lowering::is_fine() { return out.compare("EQ", word(fault, 0), out.integer(0)); }
+HloValue Lowering::is_fine() {
+  const HloValue zero = out.integer(0);
+  return out.compare("EQ", word(fault, 0), zero);
+}
 
 void DataCheck::fail(std::int64_t value, std::int64_t index) const {
   std::string told = message;
@@ -250,9 +253,10 @@ std::int64_t fingerprint_of(std::string_view text) {
 /// The state of this device with the mark of the program, if it has failed.
 HloValue marked(Lowering& to, const HloValue& before) {
   HloWriter& out = to.out;
-  const HloValue fine = to.is_fine(), came = out.compare("EQ", to.word(before, 0), out.integer(0));
+  const HloValue fine = to.is_fine(), zero = out.integer(0), came = out.compare("EQ", to.word(before, 0), zero);
   const HloValue mark = out.define({i64, {}}, text("stablehlo.constant ", no_fingerprint));
-  return to.with_word(to.fault, 2, out.select(out.both(came, out.negation(fine)), mark, to.word(to.fault, 2)));
+  const HloValue known = to.word(to.fault, 2);
+  return to.with_word(to.fault, 2, out.select(out.both(came, out.negation(fine)), mark, known));
 }
 
 /// The failure on this device or, if it has none, on the first of the others that has one. Each device counts its own
@@ -266,15 +270,16 @@ HloValue joined_state(Lowering& to, const HloValue& own) {
   const HloValue numbers = out.select(failed, out.iota({i64, {replicas}}, 0), out.broadcast(last, {replicas}));
   const HloValue first = out.reduce("minimum", numbers, last, {0});
   const HloValue theirs = out.reshape(out.row_at(all, first, 0), {fault_words});
-  const HloValue is_fine = out.compare("EQ", to.word(own, 0), out.integer(0));
-  return to.with_word(out.select(is_fine, theirs, own), 3, to.word(own, 3));
+  const HloValue zero = out.integer(0), is_fine = out.compare("EQ", to.word(own, 0), zero);
+  const HloValue runs = to.word(own, 3);
+  return to.with_word(out.select(is_fine, theirs, own), 3, runs);
 }
 
 /// The state after a run: whose fault it is, and the count of runs that were right.
 HloValue final_state(Lowering& to, const HloValue& before) {
   HloWriter& out = to.out;
   const HloValue state = to.options.replicas > 1 ? to.fault : marked(to, before);
-  const HloValue fine = out.compare("EQ", to.word(state, 0), out.integer(0));
+  const HloValue zero = out.integer(0), fine = out.compare("EQ", to.word(state, 0), zero);
   const HloValue runs = to.word(state, 3), next = out.add(runs, out.integer(1));
   return to.with_word(state, 3, out.select(fine, next, runs));
 }

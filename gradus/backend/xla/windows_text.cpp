@@ -105,9 +105,10 @@ HloValue argmax_by_window(const Site& s, const WindowGeometry& g) {
   const int n = g.window.rank();
   const Shape& shape = s.spec().shape;
   HloValue position = out.integer(0, i32, x.shape());
-  for (int d = 0; d < n; ++d)
-    position =
-        out.add(out.multiply(position, out.integer(g.input[d], i32, x.shape())), out.iota({i32, x.shape()}, d + 1));
+  for (int d = 0; d < n; ++d) {
+    const HloValue place = out.iota({i32, x.shape()}, d + 1), extent = out.integer(g.input[d], i32, x.shape());
+    position = out.add(out.multiply(position, extent), place);
+  }
   std::string pads = "[0, 0]";
   for (int d = 0; d < n; ++d) pads += text(", [", g.before[d], ", ", g.after(d), "]");
   const HloValues first{out.constant(t, lowest_bits(t)), out.integer(-1, i32)};
