@@ -30,7 +30,7 @@ if(components)  # no program links them: they are not among the system's librari
   install(TARGETS ${components} LIBRARY DESTINATION ${libraries}/gradus COMPONENT gradus-ranks EXCLUDE_FROM_ALL)
 endif()
 
-set(GRADUS_MAINTAINER "Gradus <gradus@localhost.invalid>" CACHE STRING "Who answers for the .deb files: name and address")
+set(GRADUS_MAINTAINER "Gradus <gradus@localhost.invalid>" CACHE STRING "The maintainer of the .deb files: name and address")
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 foreach(file control changelog copyright)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/debian/${file}.in ${PROJECT_BINARY_DIR}/packaged/debian/${file} @ONLY)

@@ -101,7 +101,7 @@ int run(int count, char** arguments) {
   app.set_version_flag("--version", GRADUS_VERSION);
   app.footer(
       "Results go to stdout, progress to stderr. Exit status: 0 ok, 1 failed, 2 usage, 3 bad data, 4 diverged, 130 "
-      "interrupted, 141 nobody reads the output.");
+      "interrupted, 141 output closed by its reader.");
 
   TrainArguments train_arguments;
   CLI::App* train_command = add_train(app, train_arguments);
@@ -179,8 +179,8 @@ int run(int count, char** arguments) {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
   try {
-    for (const CLI::App* alone :
-         {compile_command, run_command, tune_command, profile_command, advise_command, sample_command})
+    for (const CLI::App* alone : {compile_command, export_command, run_command, onnx_test_command, tune_command,
+                                  profile_command, advise_command, sample_command})
       if (alone->parsed()) require_one_process(alone->get_name());
     if (train_command->parsed()) return train(train_arguments);
     if (predict_command->parsed()) return predict_examples(predict_arguments);
