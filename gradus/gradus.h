@@ -5,7 +5,8 @@
 ///   1. Values. Tensors are immutable handles; models, optimizers and datasets copy deeply and clean up after
 ///      themselves. `Dense : Module` and `Adam : Optimizer` add constructors and nothing else, so passing by base is
 ///      safe.
-///   2. What is required is positional and has no default; what is optional is one struct of named fields, last.
+///   2. Required arguments are positional and have no default; optional ones are the fields of one struct, which comes
+///      last.
 ///   3. Losses and gradients carry (sum, weight). A step does each of these once, in this order: gradients are divided
 ///      by the joint weight, clipped, decayed, applied.
 ///   4. A mistake is a compile error where the types can tell, else an Error that names the op, the argument, what was

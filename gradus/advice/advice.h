@@ -22,8 +22,8 @@ struct Setting;
 /// The verdict on a lever.
 enum class Verdict : std::uint8_t {
   worth_it,       // its gain is larger than the variation of measurements
-  not_worth_it,   // it brings nothing here, or it costs more than it brings, or there is nothing to change
-  undecided,      // the time was over before it was clear
+  not_worth_it,   // no gain here, a cost above the gain, or nothing to change
+  undecided,      // time ran out before the verdict was clear
   does_not_work,  // it failed; the reason says how
 };
 /// Its name in tables: "worth it".
@@ -38,9 +38,9 @@ struct Lever {
   double max_relative_difference = 0;             // of the loss over the first steps
   bool worth_it = false;                          // Verdict::worth_it
   std::string reason;                             // of the verdict, with the numbers that it rests on
-  Verdict verdict = Verdict::not_worth_it;        // says if it is to be taken
+  Verdict verdict = Verdict::not_worth_it;        // on taking it
   int pairs = 0;                                  // that were measured
-  /// An interval of the ratio seconds_after / seconds_before, which holds with at least 99 % where it was looked at.
+  /// A confidence interval of the median of seconds_after / seconds_before over the pairs: at least 99 %.
   double ratio_low = 1, ratio_high = 1;
   std::string change;      // how to write it: "{.micro_batch = 64}"; empty: nothing to change
   bool is_in_use = false;  // the training has it already
@@ -64,8 +64,8 @@ struct Advice {
   double seconds_before = 0, seconds_after = 0;
   std::size_t bytes_before = 0, bytes_after = 0;  // as of a Lever
   double ratio_low = 1, ratio_high = 1;           // as of a Lever
-  int pairs = 0;                                  // that were measured of the whole
-  double seconds = 0;                             // that the trials took
+  int pairs = 0;                                  // measured pairs with all taken levers
+  double seconds = 0;                             // duration of all trials
 
   // For the rooms of the library.
   std::shared_ptr<const detail::Setting> setting = {};  // with all taken levers
@@ -75,7 +75,7 @@ struct Advice {
 
 /// Options of advise.
 struct AdviseOptions {
-  double max_seconds = 30;             // for all trials; a step of the training as it is may be longer, and is run
+  double max_seconds = 30;  // for all trials; one step of the unchanged training runs even if it takes longer
   bool allow_lower_precision = false;  // try bf16 and float16, too
   /// The training as it is, such as its micro_batch. Trials have no metrics, validation, callbacks and checkpoints.
   FitOptions fit = {};
@@ -94,12 +94,12 @@ Advice advise(const Training& training, const AdviseOptions& options);
 /// Trains copies for some steps with each lever and without it, alternately, and compares. Levers are tried in the
 /// order of their possible gain according to a profile, so those of the data come first if a step waits for its input.
 /// Taken levers stay while the others are tried, and in the end all of them are measured together. No lever leaves
-/// fewer than 20 updates an epoch, which is one pass over the data, however often they repeat. Model, optimizer, data
-/// set, random numbers, threads, switches and limits are as before when it returns or throws. A lever that fails is a
-/// row with its reason, and so is a lever for which no time is left.
+/// fewer than 20 updates in one pass over the data, even if the data set repeats. Model, optimizer, data set, random
+/// numbers, threads, switches and limits are as before when it returns or throws. A lever that fails is a row with its
+/// reason, and so is a lever for which no time is left.
 ///
-/// InvalidArgument for options that do not fit, and where fit throws one. DataError for an empty data set. Diverged if
-/// the loss of the first steps is not finite. ResourceExhausted if no trial has room in memory.
+/// InvalidArgument for options out of range, and where fit throws one. DataError for an empty data set. Diverged if the
+/// loss of the first steps is not finite. ResourceExhausted if no trial fits into memory.
 ///
 ///   const Advice advice = advise(model, optimizer, loss, dataset, {.max_seconds = 20});
 ///   std::cout << advice;

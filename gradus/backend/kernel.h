@@ -7,8 +7,8 @@
 
 namespace gradus {
 
-/// The speed of one thread when nothing holds it up. The numbers here are those of a Zen 4, for byte budgets, which are
-/// the same on every machine; thread_rates() measures this one (backend/cpu/thread_rates.h).
+/// The peak speed of one thread, a second. The defaults are those of a Zen 4: byte budgets use them, so that they are
+/// the same on every machine. thread_rates() measures the machine that runs (backend/cpu/thread_rates.h).
 struct ThreadRates {
   double flops = 120e9, narrow_flops = 240e9;  // in vectors of f32; in products of 16 bits
   double bytes = 60e9;                         // read and written, from the second cache
@@ -18,7 +18,7 @@ struct ThreadRates {
 struct Kernel {
   std::string name;                               // "add+relu"
   std::vector<std::string> ops;                   // as in the graph's text form
-  std::size_t bytes_read = 0, bytes_written = 0;  // in a run; in a run
+  std::size_t bytes_read = 0, bytes_written = 0;  // read in a run; written in a run
   double flops = 0;                               // operations in a run
   int stage = 0;                                  // kernels of one stage run side by side; stages follow each other
   bool divided = false;                           // among all threads; else it is one thread's

@@ -12,8 +12,8 @@ enum class MatmulPrecision : std::uint8_t {
   highest,           // all bits of f32; on a TPU a program takes five times as long to compile, and more
 };
 
-/// True if all bits are kept: as the program sets, else GRADUS_MATMUL_PRECISION, else the platform's default.
-/// InvalidArgument for another word there.
+/// True if all bits are kept: as `asked` says, else the environment variable GRADUS_MATMUL_PRECISION ("highest" or
+/// "default"), else no: the platform's default. InvalidArgument for another value of the variable.
 bool keeps_all_bits(std::optional<MatmulPrecision> asked);
 
 }  // namespace gradus

@@ -1,5 +1,5 @@
-/// Plugins: libraries that drive accelerators, by the PJRT C API. They are found by themselves (docs/accelerators.md),
-/// and loaded when a device of theirs is first asked for.
+/// Plugins: libraries that drive accelerators, by the PJRT C API. The library finds them (docs/accelerators.md) and
+/// loads each when one of its devices is first asked for.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,18 +7,18 @@
 
 namespace gradus {
 
-/// Loads the plugin in the file `path` under a name, by which device_named() and GRADUS_DEVICE know it, and returns its
-/// devices. A plugin that is already loaded is not loaded again, and is known by all of its names. Unavailable gives
-/// the reason of a failure: no such file, a truncated file, not a plugin, another version of the interface, missing
+/// Loads the plugin in the file `path` under `name`, which device_named() and GRADUS_DEVICE take, and returns its
+/// devices. A plugin that is already loaded is not loaded again, and answers to all of its names. Unavailable gives the
+/// reason of a failure: no such file, a truncated file, not a plugin, another version of the interface, missing
 /// functions, a client that cannot be made. InvalidArgument if another plugin has the name.
 std::vector<Device> load_plugin(const std::string& path, const std::string& name);
 
 /// The device of a name: its text ("gpu:0", "cpu:1"), a kind ("gpu", "cuda", "tpu") or a plugin ("xla", "xla:1"), which
-/// is loaded if it was not. InvalidArgument if it is no such name, Unavailable if there is no such device.
+/// is loaded if necessary. InvalidArgument for another form of name, Unavailable if there is no such device.
 Device device_named(std::string_view name);
 
-/// All devices of a kind or a plugin, by name: devices("gpu"), devices("xla"). A device's own name gives it alone.
-/// Errors as of device_named().
+/// All devices of a kind or a plugin, by name: devices("gpu"), devices("xla"). The name of one device gives that device
+/// alone. Errors as of device_named().
 std::vector<Device> devices(std::string_view name);
 
 /// A device of a plugin.

@@ -67,7 +67,8 @@ template <class... Parts> std::string text(const Parts&... parts) {
 std::string message_of_current();
 
 /// True for the exceptions of this library, and for those that C++'s own library throws at sizes that are negative, as
-/// the open sizes of traces are. All others are thrown by the user's code on purpose, so none is taken for an answer.
+/// the open sizes of traces are. The library may try another way after these; all others come from the user's code and
+/// are passed on.
 bool is_of_library(const std::exception& error);
 
 /// Throws a user's error of type E unless `ok`. The message is built only on failure.

@@ -5,16 +5,15 @@
 
 namespace gradus {
 
-/// Receives messages, each with the ends of its lines, from any thread. An exception that it throws goes no further: it
-/// is written to standard error behind the message.
+/// Receives messages, each with the ends of its lines, from any thread. An exception that it throws is not passed on:
+/// it is written to standard error after the message.
 using MessageSink = std::function<void(std::string_view message)>;
 
-/// Notices, which tell of what a user may have overlooked, go to `sink` from now on; to standard error if it is empty.
-/// Gives the sink before.
+/// Sends notices, which point out what a user may have overlooked, to `sink` from now on; to standard error if it is
+/// empty. Returns the sink before.
 MessageSink set_notice_sink(MessageSink sink);
-/// The progress of fit goes to `sink` from now on, by whole lines, an epoch each; to standard error if it
-/// is empty, where a terminal sees its line change. A training that runs keeps the form that it began with. Gives the
-/// sink before.
+/// Sends the progress of fit to `sink` from now on, one whole line an epoch; to standard error if it is empty, where a
+/// terminal sees its line change. A running training keeps the form that it began with. Returns the sink before.
 MessageSink set_progress_sink(MessageSink sink);
 
 namespace detail::inline rooms {

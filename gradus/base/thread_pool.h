@@ -26,10 +26,10 @@ class ThreadPool {
   int threads() const;
   /// Number of threads worth calling for short work now: fewer while the called ones get no core.
   int threads_for_short_work() const;
-  /// Reports short work of `cost` nanoseconds that was done with at most so many.
+  /// Reports short work of `cost` nanoseconds that was done with at most threads_for_short_work() threads.
   void did_short_work(double cost);
 
-  /// While it lives, this thread uses at most so many.
+  /// While it lives, this thread uses at most `threads` threads.
   class AtMost {
    public:
     [[nodiscard]] explicit AtMost(int threads);

@@ -4,18 +4,18 @@
 
 namespace gradus {
 
-/// Sets the number of threads. It changes no result, only the speed. InvalidArgument unless 1 to 1024, or from inside a
-/// computation. The initial value is that of the environment variable GRADUS_NUM_THREADS. Otherwise it is the number of
-/// cores of this process: those that it may run on, but at most the whole cores of the time that its control groups,
-/// such as a container's, give it. If the variable is anything but 1 to 1024, every use of the number is an
+/// Sets the number of threads. It changes no result, only the speed. InvalidArgument if n is not 1 to 1024, and from
+/// inside a computation. The initial value is that of the environment variable GRADUS_NUM_THREADS. Without it, it is
+/// the number of cores that this process may run on, but at most the whole cores in the CPU quota of its control
+/// groups, such as a container's. If the variable is anything but 1 to 1024, every use of the number is an
 /// InvalidArgument. Short work takes fewer threads while some of them do not get a core.
 void set_num_threads(int n);
 /// The number of threads; 1 within OneThread.
 int num_threads();
 
-/// While it lives, computations of this thread run on this thread alone, and num_threads() is 1 in it: for work that
-/// several threads do side by side. It changes no result. set_num_threads within it is an InvalidArgument. It has to
-/// end on the thread that it began on; ending elsewhere prints a notice and changes nothing.
+/// While it lives, computations of this thread run on this thread alone, and num_threads() is 1 here: for programs
+/// whose own threads work side by side. It changes no result. set_num_threads within it is an InvalidArgument. It must
+/// be destroyed on the thread that made it; elsewhere that prints a notice and changes nothing.
 class OneThread {
  public:
   [[nodiscard]] OneThread();

@@ -30,7 +30,7 @@ template <std::size_t N> class Dataset {
   /// over the elements of the batch where possible: if f has a batched form, and sizes are known. Random numbers in f
   /// belong to (seed, epoch, index of the element), so the bits are the same. A C++ `if` on a value of the element is
   /// allowed, here and in the functions of other stages: each path is compiled once, elements are made one by one, and
-  /// the first element tells the sizes of the results.
+  /// the sizes of the results are those of the first element.
   template <class F>
   auto map(F f, MapOptions options = {}) const -> Dataset<detail::arity_of<detail::with_tensors_t<F, N>>::value> {
     return Dataset<detail::arity_of<detail::with_tensors_t<F, N>>::value>(
@@ -40,8 +40,8 @@ template <std::size_t N> class Dataset {
     requires(!requires { typename detail::with_tensors_t<F, N>; })
   void map(F, MapOptions = {}) const = delete;  // the function takes one Tensor for each field of an element
   /// Keeps the elements for which the predicate, which gives one boolean, is true. Their number is not known without
-  /// reading them: there is no cardinality, and resuming within an epoch evaluates the predicate again for the elements
-  /// before.
+  /// reading them: there is no cardinality, and resuming within an epoch evaluates the predicate again for all earlier
+  /// elements.
   template <class F>
     requires std::same_as<detail::with_tensors_t<F, N>, Tensor>
   Dataset filter(F predicate) const {
@@ -59,8 +59,8 @@ template <std::size_t N> class Dataset {
   }
   /// f(state, fields...) gives a pair (or tuple, or array): the state for the next element, and an element of the
   /// result. A state is a Tensor, or a pair, tuple or array of them; its dtypes and numbers of dimensions stay. f is
-  /// compiled. Elements are made in order: there is no cardinality, and resuming within an epoch makes those before
-  /// again.
+  /// compiled. Elements are made in order: there is no cardinality, and resuming within an epoch makes all earlier
+  /// elements again.
   template <detail::StateOfTensors State, class F>
     requires(std::tuple_size<detail::with_state_t<F, State, N>>::value == 2)
   auto scan(State initial_state, F f) const
@@ -88,8 +88,8 @@ template <std::size_t N> class Dataset {
     return detail::to_state<State>(
         pipeline_.reduce(detail::to_fields(std::move(initial_state)), over_vector(function(step, {.name = "reduce"}))));
   }
-  /// Windows of `size` elements, as datasets: number i begins at element i * .shift and takes every .stride-th element
-  /// from there. At the end windows have fewer elements, or are dropped: `window(5, {.shift = 1, .drop_remainder =
+  /// Windows of `size` elements, as datasets: window i begins at element i * .shift and takes every .stride-th element
+  /// from there. Windows at the end have fewer elements, or are dropped: `window(5, {.shift = 1, .drop_remainder =
   /// true}).batch()` makes sequences of 5.
   WindowedDataset<N> window(std::int64_t size, WindowingOptions options = {}) const;
   /// Elements of one key, a scalar integer that key_func gives, are collected until there are window_size of them.
@@ -112,8 +112,9 @@ template <std::size_t N> class Dataset {
     return std::invoke_result_t<R&, std::int64_t, Dataset>(
         pipeline_.group_by_window(traced(key_func), compiled(key_func, "group_by_window"), window_size, reduce));
   }
-  /// f of the fields of an element gives a Dataset. `cycle_length` of these are read alternately, `block_length`
-  /// elements per turn; where one ends the next takes its place. f is called when an element's turn comes, not traced.
+  /// Calls f with the fields of each element; f gives a Dataset. `cycle_length` of these are read alternately,
+  /// `block_length` elements per turn; when one ends, the next takes its place. f is called when an element's turn
+  /// comes, not traced.
   template <class F> auto interleave(F f, InterleaveOptions options = {}) const -> detail::with_tensors_t<F, N> {
     return detail::with_tensors_t<F, N>(
         pipeline_.interleave([f](In fields) { return detail::call_with<N>(f, fields).pipeline(); }, options));
@@ -122,8 +123,8 @@ template <std::size_t N> class Dataset {
   template <class F> auto flat_map(F f) const -> detail::with_tensors_t<F, N> {
     return interleave(f, {.cycle_length = 1});
   }
-  /// Shuffles by a full permutation of indices, without a buffer. Without a seed it takes one that follows from
-  /// set_seed, at this call. After a batch it permutes batches.
+  /// Shuffles by a full permutation of indices, without a buffer. The default seed follows from set_seed, at this call.
+  /// After a batch it permutes batches.
   Dataset shuffle(ShuffleOptions options = {}) const { return Dataset(pipeline_.shuffle(options)); }
   /// Shuffles as a buffer of that many elements does, from which each element is drawn at random.
   Dataset shuffle(std::int64_t buffer_size, ShuffleOptions options = {}) const {
@@ -148,7 +149,7 @@ template <std::size_t N> class Dataset {
   }
   /// Inverse of batch: every row of axis 0 becomes an element.
   Dataset unbatch() const { return Dataset(pipeline_.unbatch()); }
-  /// Batches of another size: unbatch, then batch. Of several sizes batches take one after the other, by turns.
+  /// Batches of another size: unbatch, then batch. Several sizes are used in order, and again from the first one.
   Dataset rebatch(std::int64_t size, BatchOptions options = {}) const {
     return Dataset(pipeline_.rebatch({size}, options));
   }
@@ -166,10 +167,10 @@ template <std::size_t N> class Dataset {
   {
     return Dataset(pipeline_.unique());
   }
-  /// Drops elements so that classes, which class_func gives as scalar integers from 0 on, are distributed as
-  /// target_dist says. Puts its class before the fields of each element. An element is kept with a probability in
-  /// proportion to target_dist / initial_dist of its class, which is 1 for one class. Without initial_dist this is
-  /// estimated, from all elements so far. Which elements are kept follows from seed, epoch and index. OutOfRange for a
+  /// Drops elements so that their classes are distributed as target_dist says. class_func gives the class, a scalar
+  /// integer from 0 on, which becomes the first field of the element. An element is kept with a probability in
+  /// proportion to target_dist / initial_dist of its class, which is 1 for one class. Without initial_dist, that is
+  /// estimated from all elements so far. The choice of elements follows from seed, epoch and index. OutOfRange for a
   /// class that target_dist does not have.
   template <class F>
     requires std::same_as<detail::with_tensors_t<F, N>, Tensor>
@@ -178,20 +179,19 @@ template <std::size_t N> class Dataset {
     return Dataset<N + 1>(pipeline_.rejection_resample(traced(class_func), compiled(class_func, "rejection_resample"),
                                                        std::move(target_dist), std::move(options)));
   }
-  /// Leaves out elements that cannot be made: those whose map, file or batch throws an Error. What stays an error: a
-  /// lack of memory, and one that the stages before cannot pass, as in a filter or generator, after which no element
-  /// can be reached.
+  /// Leaves out elements that cannot be made: those whose map, file or batch throws an Error. These stay errors: a lack
+  /// of memory (ResourceExhausted), and an error that the stages before cannot pass, as in a filter or generator, since
+  /// no later element can be reached.
   Dataset ignore_errors(IgnoreErrorsOptions options = {}) const { return Dataset(pipeline_.ignore_errors(options)); }
   /// Every count-th element, from number `index` on. Each element is in exactly one shard.
   Dataset shard(int count, int index) const { return Dataset(pipeline_.shard(count, index)); }
-  /// Keeps elements in memory once they were made. A shuffle before it is frozen in the order of epoch 0, so shuffle
+  /// Keeps elements in memory once they are made. A shuffle before it is frozen in the order of epoch 0, so shuffle
   /// after it.
   Dataset cache() const { return Dataset(pipeline_.cache()); }
   /// Keeps elements in a file. Later runs read it if the data and the stages before are the same. A map is compared by
   /// its program and the values that it captured; a generator, an interleave and a function that branches in C++ on
-  /// values only by their specs. Elements that a
-  /// killed process had made are kept. DataError if the file was made from something else, or is no cache: it is never
-  /// overwritten. Unavailable while another process fills it.
+  /// values only by their specs. Elements that a killed process had made are kept. DataError if the file was made from
+  /// other data or stages, or is no cache: it is never overwritten. Unavailable while another process fills it.
   Dataset cache(const std::filesystem::path& file) const { return Dataset(pipeline_.cache(file)); }
   /// Repeats the dataset; -1: without end. Round r is epoch r of the repeated dataset.
   Dataset repeat(std::int64_t times = -1) const { return Dataset(pipeline_.repeat(times)); }
@@ -203,11 +203,12 @@ template <std::size_t N> class Dataset {
   Dataset epoch(std::int64_t e) const { return Dataset(pipeline_.epoch(e)); }
   /// Starts the first pass at `position`. The next pass is the epoch after.
   Dataset from(Position position) const { return Dataset(pipeline_.from(position)); }
-  /// Makes elements ahead in the background, at most `buffers` of them. The stages after it are included.
+  /// Makes elements ahead in the background, at most `buffers` of them, as the last stage gives them, wherever prefetch
+  /// stands.
   Dataset prefetch(int buffers = autotune) const { return Dataset(pipeline_.prefetch({.buffers = buffers})); }
-  /// prefetch within a number of bytes, in which two elements are always allowed.
+  /// prefetch within a number of bytes; two elements are always allowed.
   Dataset prefetch(PrefetchOptions options) const { return Dataset(pipeline_.prefetch(options)); }
-  /// Tells where the time of all passes so far went.
+  /// A report of the time that each stage took in all passes so far.
   PipelineExplanation explain() const { return pipeline_.explain(); }
   /// The number of elements if it is known without reading. Empty for a dataset without end, and after a filter or
   /// generator.
@@ -273,8 +274,9 @@ template <std::size_t N> class WindowedDataset {
   /// shuffled, resumed and read by several ranks without reading those before. InvalidArgument for elements of
   /// different sizes.
   Dataset<N> batch() const { return Dataset<N>(source_.joined_windows(size_, options_)); }
-  /// f of a window, a Dataset<N>, gives a Dataset: the elements of all of these, one window after the other.
-  /// `flat_map([](Dataset<1> window) { return window.batch(5); })` is TensorFlow's way to write batch().
+  /// Calls f with each window, a Dataset<N>; f gives a Dataset. The result has the elements of all of these, one window
+  /// after the other. `flat_map([](Dataset<1> window) { return window.batch(5); })` is TensorFlow's way to write
+  /// batch().
   template <class F> auto flat_map(F f) const -> std::invoke_result_t<F&, Dataset<N>> {
     return interleave(f, {.cycle_length = 1});
   }
@@ -301,7 +303,7 @@ template <std::size_t N> class WindowedDataset {
     bool operator==(std::default_sentinel_t) const { return reading->at_end(); }
 
     std::shared_ptr<detail::Reading> reading;  // shared with copies
-    Pipeline source;                           // of what the windows are
+    Pipeline source;                           // whose elements the windows hold
   };
   /// Starts the next pass.
   iterator begin() const { return {windows_.begin(), source_}; }
@@ -328,7 +330,7 @@ class AnyDataset {
   template <std::size_t N> AnyDataset(const Dataset<N>& dataset) : pipeline_(dataset.pipeline()) {}
   /// The number of fields.
   std::size_t fields() const { return pipeline_.specs().size(); }
-  /// It with its number of fields again. InvalidArgument if it has another one.
+  /// The dataset as one of N fields. InvalidArgument if it has another number of them.
   template <std::size_t N> Dataset<N> as() const {
     require(fields() == N, "AnyDataset: it has ", fields(), " fields, asked for as one of ", N);
     return Dataset<N>(pipeline_);
@@ -390,8 +392,8 @@ template <std::size_t... N>
 Dataset<(N + ...)> zip(const Dataset<N>&... parts) {
   return Dataset<(N + ...)>(Pipeline::zip({parts.pipeline()...}));
 }
-/// Draws the next element from one of the datasets at random, until all have ended. Without weights all are as likely;
-/// a dataset of weight 0 is left out. Random numbers belong to the seed, and to the epoch with
+/// Draws the next element from one of the datasets at random, until all have ended. Without weights all are equally
+/// likely; a dataset of weight 0 is left out. Random numbers belong to the seed, and to the epoch with
 /// .rerandomize_each_iteration. If the number of elements of every dataset is known, elements are reached by index.
 /// InvalidArgument for weights that are negative or not as many as datasets.
 template <std::size_t N>
@@ -404,8 +406,9 @@ Dataset<N> sample_from_datasets(std::initializer_list<Dataset<N>> datasets, std:
                                 SampleOptions options = {}) {
   return sample_from_datasets(std::vector<Dataset<N>>(datasets), std::move(weights), options);
 }
-/// Takes the next element of the dataset whose number, from 0 on, the next element of `choice_dataset` is. OutOfRange
-/// for another number. Without .stop_on_empty_dataset choices of a dataset that has ended are passed over.
+/// Takes the next element of the dataset whose number, from 0, is the next element of `choice_dataset`, a scalar
+/// integer. OutOfRange for another number. Without .stop_on_empty_dataset, choices of a dataset that has ended are
+/// skipped.
 template <std::size_t N>
 Dataset<N> choose_from_datasets(const std::vector<Dataset<N>>& datasets, const Dataset<1>& choice_dataset,
                                 ChooseOptions options = {}) {

@@ -30,7 +30,7 @@ Dataset<sizeof...(Files)> from_npy(const Files&... files) {
   return Dataset<sizeof...(Files)>(npy_slices({std::filesystem::path(files)...}));
 }
 /// Arrays of a .npz file by their names, row by row of axis 0: `from_npz("mnist.npz", "x_train", "y_train")`. DataError
-/// if there is none of such a name. Other errors as from_npy.
+/// if the file has no array of a name. Other errors as from_npy.
 template <std::convertible_to<std::string>... Names>
   requires(sizeof...(Names) > 0)
 Dataset<sizeof...(Names)> from_npz(const std::filesystem::path& file, const Names&... names) {
@@ -38,7 +38,7 @@ Dataset<sizeof...(Names)> from_npz(const std::filesystem::path& file, const Name
 }
 
 /// The lines of a file, u8 [any_size], without their ends (`\n` or `\r\n`). The file is held in memory; gzip is
-/// recognised. DataError if that is damaged or cut off, Unavailable if the file cannot be read.
+/// recognised. DataError if the gzip data are damaged or cut off, Unavailable if the file cannot be read.
 Dataset<1> from_text_lines(const std::filesystem::path& file);
 
 /// Two features of the tf.train.Example records of a TFRecord file. Lists of floats are f32, integers i64, byte strings

@@ -99,7 +99,7 @@ struct SampleOptions {
 };
 /// Options of choose_from_datasets.
 struct ChooseOptions {
-  bool stop_on_empty_dataset = true;  // end when a dataset that has ended is chosen; else pass over that choice
+  bool stop_on_empty_dataset = true;  // end when a dataset that has ended is chosen; else skip that choice
 };
 /// Options of rejection_resample.
 struct RejectionOptions {
@@ -109,7 +109,7 @@ struct RejectionOptions {
 };
 /// Options of ignore_errors.
 struct IgnoreErrorsOptions {
-  bool log_warning = false;  // write each error that is ignored to standard error
+  bool log_warning = false;  // give a notice (set_notice_sink) of each error that is ignored
 };
 /// Epoch and index of the element that comes next.
 struct Position {
@@ -245,7 +245,7 @@ class Pipeline {
   Pipeline changed(const detail::PipelineChanges& changes) const;
   /// As prefetch, in place of what was said before; without buffers nothing is made ahead.
   Pipeline read_ahead_by(PrefetchOptions options) const;
-  /// How it reads ahead; without buffers it does not.
+  /// The options by which it reads ahead; without buffers it does not.
   PrefetchOptions ahead() const { return ahead_; }
   /// The last stage.
   const detail::Stage& stage() const { return *stage_; }

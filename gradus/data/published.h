@@ -14,16 +14,15 @@ struct TrainAndTest {
 
 /// MNIST: 60,000 and 10,000 images of digits, u8 [28, 28], and their classes as i32 scalars. `folder` holds
 /// train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each plain or
-/// as
-/// `.gz`, or Keras's mnist.npz. Unavailable, with the names that were looked for, if there are none. DataError for a
+/// as `.gz`, or Keras's mnist.npz. Unavailable, with the expected names, if the files are missing. DataError for a
 /// damaged file, images of another size, and labels that are no class.
 TrainAndTest mnist(const std::filesystem::path& folder);
-/// Fashion-MNIST, whose files are called as those of MNIST.
+/// Fashion-MNIST, whose files have the names of MNIST's.
 TrainAndTest fashion_mnist(const std::filesystem::path& folder);
 
-/// CIFAR-10: 50,000 and 10,000 images, u8 [32, 32, 3], and their classes as i32 scalars. `folder` holds
-/// data_batch_1.bin to data_batch_5.bin and test_batch.bin, the binary version, or the folder cifar-10-batches-bin with
-/// them. Errors as mnist. The Python version is a pickle, which is a program: it is not read.
+/// CIFAR-10: 50,000 and 10,000 images, u8 [32, 32, 3], and their classes as i32 scalars. `folder` holds the binary
+/// version, data_batch_1.bin to data_batch_5.bin and test_batch.bin, or the folder cifar-10-batches-bin with them.
+/// Errors as mnist. The Python version is not read: a pickle can run any code.
 TrainAndTest cifar10(const std::filesystem::path& folder);
 
 /// The two labels of an image of CIFAR-100.

@@ -1,5 +1,5 @@
-/// Strings: text, which lives in the host's memory. Elements of data sets of text hold it; ops, traced functions and
-/// devices take numbers, which a lookup makes of it (gradus/text).
+/// Strings: text, in the host's memory. Elements of text data sets hold it. Ops, traced functions and devices take
+/// numbers alone; a lookup (gradus/text) turns text into numbers.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -35,7 +35,7 @@ class Strings {
   std::int64_t size() const { return std::ssize(values_); }
   /// All strings, row-major.
   const std::vector<std::string>& values() const { return values_; }
-  /// The only string; InvalidArgument of another number of them.
+  /// The only string; InvalidArgument if there is another number of them.
   const std::string& item() const;
   /// Along axis 0; OutOfRange past its ends. Negative indices count from the end.
   Strings operator[](std::int64_t index) const;
@@ -59,7 +59,7 @@ namespace detail::inline rooms {
 
 /// Strings as stages hand them on: u8 [bytes], the shape and the lengths before the text. On the processor.
 Tensor packed(const Strings& strings);
-/// Strings that packed() made. DataError if the bytes are no such.
+/// Strings that packed() made. DataError for other bytes.
 Strings unpacked(const Tensor& packed);
 /// The spec of packed strings.
 inline Spec packed_spec() { return {u8, {any_size}}; }

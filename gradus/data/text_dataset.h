@@ -1,5 +1,5 @@
 /// TextDataset<N>: elements of strings and N tensors beside them, such as a label. Its stages are those of Dataset; a
-/// map, called on the host, makes numbers of the strings, and gives a Dataset.
+/// map, called on the host, turns the strings into numbers, and gives a Dataset.
 #pragma once
 #include <array>
 #include <concepts>
@@ -17,7 +17,7 @@ namespace gradus {
 /// Options of TextDataset::map.
 struct TextMapOptions {
   /// Specs of the tensors of the result, any_size where a size varies. Empty: they are found by calls for the first
-  /// elements, and for strings that are empty and long.
+  /// elements, for empty strings and for long ones.
   std::vector<Spec> specs = {};
 };
 
@@ -143,7 +143,7 @@ template <std::size_t N> class TextDataset {
   }
   /// As Dataset::shard.
   TextDataset shard(int count, int index) const { return with(text_.pipeline().shard(count, index)); }
-  /// As Dataset::cache. A map of text is no part of what a file is compared with, as of a generator.
+  /// As Dataset::cache. A map of text is compared only by its specs, as a generator is.
   TextDataset cache() const { return with(text_.pipeline().cache()); }
   TextDataset cache(const std::filesystem::path& file) const { return with(text_.pipeline().cache(file)); }
   /// As Dataset::repeat.

@@ -20,15 +20,15 @@ struct TimeseriesOptions {
   }
 };
 
-/// Sequences of rows of `data`: number i has rows i * sequence_stride, i * sequence_stride + sampling_rate ... of those
-/// from start_index to end_index, `sequence_length` of them. Batches T [batch, sequence_length, ...]. They are reached
-/// by index, so that shuffling, resuming and sharding cost nothing. InvalidArgument for numbers that do not fit the
-/// rows.
+/// Sequences of `sequence_length` rows of `data`. Of the rows from start_index to end_index, sequence i has rows i *
+/// sequence_stride, i * sequence_stride + sampling_rate ... Gives batches T [batch, sequence_length, ...]. They are
+/// reached by index, so that shuffling, resuming and sharding cost nothing. InvalidArgument for numbers that do not fit
+/// the rows.
 Dataset<1> timeseries_dataset_from_array(const Tensor& data, std::int64_t sequence_length,
                                          TimeseriesOptions options = {});
-/// The same with targets: that of a sequence is the row of `targets` where it begins. The value that follows each
-/// sequence: `timeseries_dataset_from_array(data, targets.rows(sequence_length, n), sequence_length)`. There are as
-/// many sequences as have a target.
+/// The same with targets: that of a sequence is the row of `targets` where it begins. To predict the value that follows
+/// each sequence: `timeseries_dataset_from_array(data, targets.rows(sequence_length, n), sequence_length)`. Sequences
+/// without a target are left out.
 Dataset<2> timeseries_dataset_from_array(const Tensor& data, const Tensor& targets, std::int64_t sequence_length,
                                          TimeseriesOptions options = {});
 

@@ -16,10 +16,11 @@
 /// join(), run() or an assignment between steps. So results are the same bits, whichever workers are slow, stopped or
 /// lost. With max_staleness = 0 they are those of one process.
 ///
-/// The optimizer's update is computed at the servers, slots and all; clipping is the worker's. Other assignments of a
-/// step are those of one process if they depend on no batch. Values computed from the batch are assigned in the order
-/// of steps. If they depend on the old value, too, changes add up, and the Variable needs an Aggregation (of either
-/// kind), unless max_staleness is 0. Between two join() the Variables of the program keep the values of the last one.
+/// The servers hold the optimizer's slots and compute its update; the workers clip. Other assignments of a step give
+/// the values of a single process if they depend on no batch. Values computed from the batch are assigned in the order
+/// of steps. If they also depend on the old value, the changes add up, and the Variable needs an Aggregation (of either
+/// kind), unless max_staleness is 0. Between two calls of join(), the Variables of the program keep the values of the
+/// first.
 #pragma once
 #include <filesystem>
 #include "gradus/distribute/strategy.h"
@@ -28,9 +29,9 @@ namespace gradus {
 
 /// Options of ParameterServerStrategy.
 struct ParameterServerOptions {
-  int max_staleness = 0;  // how many updates a worker's values may lack; 0: in step, workers take turns
-  /// A directory in which each server records its input, so that a server that is started again continues where it was
-  /// and nothing is lost. Empty: a lost server ends the training.
+  int max_staleness = 0;  // number of updates that a worker's values may lack; 0: none, and workers take turns
+  /// A directory in which each server records its input, so that a restarted server loses nothing. Empty: a lost server
+  /// ends the training.
   std::filesystem::path checkpoints = {};
   int checkpoint_steps = 100;  // steps between two full snapshots of a server; pushes are recorded between them
   static constexpr auto ranges() {
@@ -65,13 +66,13 @@ struct ParameterServerStrategy : Strategy {
   /// Unavailable, which names the missing ones, after the cluster's timeout.
   explicit ParameterServerStrategy(const Cluster& cluster, ParameterServerOptions options = {});
 
-  /// Serves until the training ends, as the constructor does, and returns, for programs that end their process in a way
-  /// of their own. InvalidArgument in a process that is no parameter server; Unavailable where the training fails.
+  /// Serves until the training ends, as the constructor does, but then returns: for programs that end their process
+  /// themselves. InvalidArgument in a process that is no parameter server; Unavailable where the training fails.
   static void serve(const Cluster& cluster, const ParameterServerOptions& options = {});
 
-  /// Some worker will run `step` with this batch, which is not divided. It returns at once, unless many steps wait. It
-  /// is traced here if it is new. Unavailable if an earlier step has failed. InvalidArgument where C++ in it branches
-  /// on a tensor, and inside of a function or a tape.
+  /// Schedules `step` with this batch, which is not divided: a free worker will run it. Returns at once, unless many
+  /// steps wait. The step is traced here if it is new. Unavailable if an earlier step has failed. InvalidArgument if
+  /// C++ in the step branches on a tensor, and inside of a function or a tape.
   template <class F, class... T>
     requires(detail::FunctionArgument<T> && ...) && std::invocable<F&, detail::traced_t<T>...> &&
             detail::FunctionResult<std::invoke_result_t<F&, detail::traced_t<T>...>>
@@ -88,7 +89,7 @@ struct ParameterServerStrategy : Strategy {
   }
 
   /// Waits for all scheduled steps. Then the Variables of the program have the servers' values, on every rank. Gives
-  /// the loss of all examples since the last join; an empty one if no step gave any. Rethrows the error of a step.
+  /// the loss of all examples since the last join; an empty Loss if no step gave one. Rethrows the error of a step.
   Loss join() const;
 
   /// The rank of this process; 0 in a simulated cluster.

@@ -9,12 +9,11 @@
 ///     return loss;
 ///   });
 ///   for (auto [x, y] : batches) strategy.run(step, x, y);
-///
-/// Shard i of m has rows ceil(i * n / m) to ceil((i + 1) * n / m) of n; one without rows is left out. The step is
-/// traced once (twice where shards have two lengths). Code that depends on the rows of a shard runs once for each. Code
-/// that reads a gradient or a loss, as clipping and applying do, sees that of all shards, and runs once, as do
-/// assignments and the effects of the C++. Sums over shards are those of a fixed tree over their numbers: results have
-/// the same bits for any number of replicas that share equally many shards.
+/// Shard i of m has the rows from ceil(i * n / m) to below ceil((i + 1) * n / m) of n; a shard without rows is left
+/// out. The step is traced once (twice where shards have two lengths). Code that depends on the rows of a shard runs
+/// once for each. Code that reads a gradient or a loss, as clipping and applying do, sees the one of all shards, and
+/// runs once, as do assignments and the side effects of the C++. Shards are added by a fixed tree over their numbers:
+/// with equally many shards, results have the same bits for any number of replicas.
 ///
 /// Within a step: a Variable that is assigned a value that differs from shard to shard needs an Aggregation; random
 /// numbers follow from the number of the shard; C++ cannot branch on such values; gradients and losses are not read
@@ -82,7 +81,7 @@ struct NamedNumber {
   std::int64_t value;  // its value in this process
 };
 
-/// A sum over the replicas of a step, as a Reducer receives it.
+/// The description of a sum over the replicas of a step, which a Reducer receives.
 struct ReplicaSum {
   /// "gradient of dense/kernel" for the gradient of a Variable; else the name scope in which the step asks for it, or
   /// "sum". Later sums of one name in a program are "sum #2" and so on, so a name stands for one sum of a step.
@@ -92,9 +91,9 @@ struct ReplicaSum {
   std::int64_t step = 0;  // calls of run() before this one
 };
 
-/// How a strategy of one's own adds: one part a replica in, in their order; their sum for each replica out. A gradient
-/// arrives as the sum over a shard's examples, to be divided by the sum of weights later. A step whose C++ branches on
-/// a sum may ask for it again.
+/// The addition of a strategy that a user defines: takes one part a replica, in their order, and gives the sum once for
+/// each replica. A gradient arrives as the sum over a shard's examples; it is divided by the sum of weights later. A
+/// step whose C++ branches on a sum may ask for it again.
 using Reducer = std::function<std::vector<Tensor>(const ReplicaSum& sum, const std::vector<Tensor>& parts)>;
 /// A Reducer that adds all sums alike.
 using ReducerOfParts = std::function<std::vector<Tensor>(const std::vector<Tensor>& parts)>;
@@ -163,14 +162,14 @@ template <class R> replica_result_t<R> of_replicas(const R& shape, const StepRes
 /// The devices of a step, and the addition of the replicas' results. A shared handle: copies are the same strategy.
 class Strategy {
  public:
-  /// One of one's own: one shard a replica, and sums by `all_reduce`, which decides on bits. InvalidArgument without
-  /// devices, or for one twice; Unavailable for one that is not there.
+  /// A strategy that a user defines: one shard a replica, and sums by `all_reduce`, which decides on bits.
+  /// InvalidArgument without devices, or for a device twice; Unavailable for a device that does not exist.
   Strategy(std::vector<Device> devices, Reducer all_reduce);
   Strategy(std::vector<Device> devices, ReducerOfParts all_reduce);
 
-  /// How many replicas compute a step together, on all machines.
+  /// The number of replicas that compute a step together, on all machines.
   int num_replicas_in_sync() const;
-  /// In how many shards a batch is divided.
+  /// The number of shards of a batch.
   int micro_shards() const;
 
   // Mistakes: compilers quote the line.
@@ -189,10 +188,10 @@ class Strategy {
   void run(F&&, const T&...) const = delete;  // a field cannot become a PerReplica: give Tensors in a tuple or vector
 
   /// Runs `step` on the shards of these tensors, which are split along axis 0; scalars, and floating numbers, go to
-  /// every shard as they are. `step` has a function's types of arguments and results. If it is a function, it is traced
-  /// once for the shapes of shards; else each time. Loss and Gradients come back as those of the global batch, a Tensor
-  /// as PerReplica, with its mask. InvalidArgument unless all tensors have equally many rows, at least one; inside of a
-  /// traced function, of a tape, or of another run.
+  /// every shard as they are. `step` takes and gives the types that function() allows. If it is a Function, it is
+  /// traced once for the shapes of shards; else each time. Loss and Gradients come back as those of the global batch, a
+  /// Tensor as PerReplica, with its mask. InvalidArgument unless all tensors have equally many rows, at least one; also
+  /// inside of a traced function, of a tape, or of another run.
   template <class F, class... T>
     requires(detail::FunctionArgument<T> && ...) && std::invocable<F&, detail::traced_t<T>...> &&
             detail::FunctionResult<std::invoke_result_t<F&, detail::traced_t<T>...>>
@@ -217,17 +216,18 @@ class Strategy {
     }
   }
 
-  /// `global_batches` as this process reads them for run(): the same elements, but if the data set can be read by its
-  /// rows, tensors have the rows of this process's shards alone. One process alone reads whole batches. The tensors are
-  /// for run(), which knows their batch; values computed from them are not. All processes call it, with the same data
-  /// set: InvalidArgument on each if lengths that are known differ. If a length is not known, each process's pass has
-  /// as many elements as the longest; processes that have no more give elements without rows.
+  /// `global_batches` as this process reads them for run(). The elements are the same, but if the data set can be read
+  /// by its rows, their tensors hold only the rows of this process's shards; a single process reads whole batches. Give
+  /// the tensors to run() as they are, since it knows the batch that they belong to; values computed from them have
+  /// lost it. All processes call this with the same data set: InvalidArgument on each if known lengths differ. If a
+  /// length is not known, each process's pass has as many elements as the longest; a process that has no more gives
+  /// elements without rows.
   template <std::size_t N> Dataset<N> distribute(const Dataset<N>& global_batches) const {
     return Dataset<N>(distributed(global_batches.pipeline(), true));
   }
 
-  /// Makes the values of these variables whole on every rank. All ranks call it. With .shard_optimizer a rank has its
-  /// own part alone of the optimizer's state for each variable; reading it before is an InvalidArgument.
+  /// Makes the values of these variables whole on every rank. All ranks call it. With .shard_optimizer, a rank holds
+  /// only its own part of the optimizer's state of each variable; reading that without gather() is an InvalidArgument.
   void gather(const Variables& variables) const;
 
   /// The report on all that this strategy compiled for `step`, a function, as explain() of the function gives it.
@@ -244,11 +244,11 @@ class Strategy {
   /// The rank of this process among those that train together, and their number.
   int own_rank() const;
   int ranks() const;
-  /// A question of all processes: true if `mine` is true in any; InvalidArgument, opened by `what`, unless `value` is
-  /// the same in all.
+  /// True if `mine` is true in any process. All ranks call it.
   bool any(bool mine) const;
   /// The value of a variable, whole, on rank 0; on others it is empty. All ranks call it.
   Tensor value_on_first_rank(const Variable& variable) const;
+  /// InvalidArgument, on all processes, which begins with `what`, unless `value` is the same in all.
   void check_same(std::uint64_t value, const std::string& what) const;
   /// InvalidArgument, on all processes, which begins with `when`, names the first of these numbers that differs, with
   /// its values, and ends with `remedy`.

@@ -36,11 +36,11 @@ enum class LeastSquaresMethod {
 /// The reason why least_squares() ended. The first four are a success.
 enum class LeastSquaresStatus {
   small_gradient,   // the (scaled) gradient is within gtol
-  small_reduction,  // the cost fell by less than ftol of it, as the model foretold
+  small_reduction,  // the cost fell by less than ftol times itself, as the model predicted
   small_step,       // the step is within xtol of x
-  small_both,       // both of these
+  small_both,       // small_reduction and small_step
   max_evaluations,  // max_nfev evaluations are done
-  stopped           // the callback asked for it
+  stopped           // the callback set `stop`
 };
 /// The status in words.
 std::string text_of(LeastSquaresStatus status);
@@ -152,9 +152,10 @@ template <FitParameters X> Tensor LeastSquaresResult<X>::covariance(bool absolut
 /// become f64, as in SciPy.
 ///
 /// InvalidArgument: residuals that are not floating, not finite at x0, or do not depend on x; x0 outside of the bounds,
-/// bounds that meet, cross or have another shape; lm with bounds, a robust loss or fewer residuals than parameters; no
-/// tolerance at all; a call within `function`. Where residuals are not finite later on, steps are made shorter. What f
-/// or the callback throws is passed on.
+/// bounds that meet, cross or have another shape; lm with bounds, a robust loss or fewer residuals than parameters;
+/// tolerances that are all empty or below 2.2e-16 (with lm, any of them); both x_scale and jac_scale; a call within
+/// `function`. If residuals are not finite later, steps are shortened. Exceptions of f and of the callback are passed
+/// on.
 template <class F, FitParameters X>
   requires std::is_invocable_r_v<Tensor, F&, const X&>
 LeastSquaresResult<X> least_squares(F&& f, const X& x0,
@@ -170,8 +171,8 @@ LeastSquaresResult<X> least_squares(F&& f, const X& x0,
   return detail::least_squares_flat(parameters, x0, detail::kept_for(f, x0, parameters, key, make), options);
 }
 
-/// The same by Variables, such as a model's, which have the fitted values then: `residuals` takes no argument. Of the
-/// result, x, grad and active_mask have a tensor for each Variable. An error leaves the Variables as they were.
+/// The same over Variables, such as a model's, which hold the fitted values afterwards: `residuals` takes no argument.
+/// In the result, x, grad and active_mask have a tensor for each Variable. An error leaves the Variables as they were.
 template <class F>
   requires std::is_invocable_r_v<Tensor, F&>
 LeastSquaresResult<Tensors> least_squares(F&& residuals, const Variables& variables,

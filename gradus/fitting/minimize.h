@@ -6,7 +6,8 @@
 ///   const auto fitted = minimize([&] { return loss(y, model(x)); }, model.trainable_variables());
 ///
 /// The function has to be deterministic: no dropout, no batches that change. f64 parameters reach the tolerances of the
-/// defaults; of f32 the sums end at about 1e-7 of the value, and a search may say precision_loss there.
+/// defaults; with f32, rounding limits the value to a relative precision of about 1e-7, and a search may end with
+/// precision_loss there.
 #pragma once
 #include <array>
 #include <functional>
@@ -36,9 +37,9 @@ enum class MinimizeStatus {
   small_step,             // newton_cg: the mean change of a parameter is within xtol
   max_iterations,         // maxiter iterations are done
   max_evaluations,        // l_bfgs_b: more than maxfun evaluations
-  precision_loss,         // no step along the last direction gives a lower value, as rounding or a jump of f makes it
-  not_positive_definite,  // newton_cg: conjugate gradients do not end
-  stopped                 // the callback asked for it
+  precision_loss,         // no step along the last direction gives a lower value, because of rounding or a jump of f
+  not_positive_definite,  // newton_cg: conjugate gradients do not converge
+  stopped                 // the callback set `stop`
 };
 /// The status in words.
 std::string text_of(MinimizeStatus status);
@@ -158,8 +159,9 @@ MinimizeResult<X> minimize_flat(const fitting::Parameters& parameters, const X& 
 /// Integers in x0 become f64, as in SciPy.
 ///
 /// InvalidArgument: a function that gives something else, that does not depend on x, or whose value or gradient at x0
-/// is not finite; bounds that cross or have another shape; an option that the method does not have; a call within
-/// `function`. Where f is not finite later on, steps are made shorter. What f or the callback throws is passed on.
+/// is not finite; bounds that cross or have another shape; an option that the method does not have; c1 that is not
+/// below c2; a call within `function`. If f is not finite later, steps are shortened. Exceptions of f and of the
+/// callback are passed on.
 template <class F, FitParameters X>
   requires std::invocable<F&, const X&>
 MinimizeResult<X> minimize(F&& f, const X& x0, const std::type_identity_t<MinimizeOptions<X>>& options = {}) {
@@ -174,9 +176,9 @@ MinimizeResult<X> minimize(F&& f, const X& x0, const std::type_identity_t<Minimi
   return detail::minimize_flat(parameters, x0, objective, options);
 }
 
-/// A minimum of loss() by Variables, such as a model's, which have its values then. Of the result, x and jac have a
-/// tensor for each Variable. An error leaves the Variables as they were. Otherwise as above; `loss` gives a Loss or a
-/// Tensor, in which every reading of the Variables counts.
+/// A minimum of loss() over Variables, such as a model's, which hold its values afterwards. In the result, x and jac
+/// have a tensor for each Variable. An error leaves the Variables as they were. Otherwise as above; `loss` gives a Loss
+/// or a Tensor, and every reading of the Variables in it counts.
 template <class F>
   requires std::invocable<F&>
 MinimizeResult<Tensors> minimize(F&& loss, const Variables& variables, const MinimizeOptions<Tensors>& options = {}) {

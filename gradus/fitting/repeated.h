@@ -14,7 +14,7 @@
 
 namespace gradus {
 
-/// A function with what was compiled of it; made by repeated(). Copies share both.
+/// A function with its compiled forms; made by repeated(). Copies share both.
 template <class F> class Repeated {
  public:
   explicit Repeated(F f) : core_(std::make_shared<Core>(std::move(f))) {}
@@ -45,8 +45,9 @@ template <class F> class Repeated {
   std::shared_ptr<Core> core_;
 };
 
-/// f for several calls of minimize() and least_squares(): parameters of equal structure, dtypes and shapes share what
-/// was compiled. As with function(), C++ state that f reads is that of the first call: data that change are Variables.
+/// f for several calls of minimize() and least_squares(): calls with parameters of equal structure, dtypes and shapes
+/// share the compiled form. As with function(), C++ state that f reads is that of the first call: hold data that change
+/// in Variables.
 template <class F> Repeated<F> repeated(F f) { return Repeated<F>(std::move(f)); }
 
 namespace detail {

@@ -12,9 +12,9 @@ namespace gradus {
 
 /// The labels of a record.
 struct CifarFormat {
-  std::int64_t labels = 1;    // how many there are
+  std::int64_t labels = 1;    // number of labels in a record
   std::int64_t label = 0;     // which one is read
-  std::int64_t classes = 10;  // it is below this number
+  std::int64_t classes = 10;  // bound of that label
 };
 /// CIFAR-10.
 inline constexpr CifarFormat cifar10_format{};

@@ -20,7 +20,8 @@ struct CsvOptions {
   /// Replaces missing cells of features; NaN is allowed. Missing are "", NA, N/A, NaN, null, none and ?, in any case.
   /// By default they are errors. A label may never be missing.
   std::optional<double> missing_value = {};
-  /// Stands for a missing word, where missing_value allows one; none: missing_value, which may be a word's number.
+  /// Replaces missing words of category columns, if missing_value is set; none: missing_value, which may be a word's
+  /// number.
   std::optional<double> missing_category = {};
   /// Columns of words: a word becomes its number in this list. An empty list is filled with the words of the file,
   /// sorted.
@@ -41,8 +42,8 @@ struct CsvTable {
 };
 
 /// Reads a whole table; gzip is recognised. DataError with file, line and column if a cell does not fit, a label is an
-/// integer beyond i64, or a quote is not closed; also if a label, category or feature is not a column, with the
-/// existing columns. Unavailable if the file cannot be read.
+/// integer beyond i64, or a quote is not closed; also if the label, a category or a feature that the options name is
+/// not a column; the error lists the columns. Unavailable if the file cannot be read.
 CsvTable load_csv(const std::filesystem::path& file, const CsvOptions& options);
 /// load_csv for text in memory; `name` stands for the file in messages.
 CsvTable parse_csv(std::string_view text, const std::string& name, const CsvOptions& options);

@@ -15,7 +15,7 @@ struct ShownNode {
 };
 
 /// Writes an event file for TensorBoard. Each call appends whole records to a new file in `directory`, which is created
-/// if it does not exist. A process that is killed leaves the records before. Unavailable where the file cannot be
+/// if it does not exist. If the process is killed, earlier records stay readable. Unavailable where the file cannot be
 /// written, ResourceExhausted on a full disk.
 class SummaryWriter {
  public:
@@ -32,8 +32,8 @@ class SummaryWriter {
   void histogram(const std::string& tag, std::int64_t step, const Tensor& values);
   /// Writes an image: u8 [height, width, channels], 1 to 4 channels.
   void image(const std::string& tag, std::int64_t step, const Tensor& image);
-  /// Writes a text of UTF-8 for a plugin of TensorBoard, with the content that the plugin asks for: by default for the
-  /// one that shows texts, in Markdown.
+  /// Writes a text in UTF-8 for a plugin of TensorBoard; `content` is the metadata that the plugin expects. The default
+  /// plugin shows Markdown.
   void text(const std::string& tag, std::int64_t step, const std::string& value, const std::string& plugin = "text",
             const std::string& content = "");
   /// Writes a graph.

@@ -18,7 +18,7 @@ struct IdxArray {
   detail::Ref<detail::Buffer> data;  // row-major, in the byte order of the machine
 };
 
-/// Reads an array. Unavailable if the file cannot be read. DataError, with the place, if the content does not fit the
+/// Reads an array. Unavailable if the file cannot be read. DataError, with the byte, if the content does not fit the
 /// header.
 IdxArray read_idx(const std::filesystem::path& file);
 /// read_idx for bytes in memory; `name` opens the errors.

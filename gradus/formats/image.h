@@ -8,7 +8,7 @@
 
 namespace gradus {
 
-/// Most pixels that are decoded. Larger images are refused: a few bytes can claim any size.
+/// The largest number of pixels that is decoded. Larger images are a DataError, since a few bytes can claim any size.
 inline constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
 
 /// Decodes an image: u8 [height, width, channels], with the channels of the file: 1 grey, 2 grey and alpha, 3 RGB, 4
@@ -16,8 +16,8 @@ inline constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
 /// Values are sRGB's; those of a PNG with another gAMA chunk are converted. DataError, with the file, if it is no
 /// image, damaged or cut off. Unavailable if it cannot be read.
 Tensor load_image(const std::filesystem::path& file);
-/// load_image with 1, 3 or 4 channels: grey is repeated, colours are weighted to grey, alpha is dropped, or is opaque.
-/// 0: as in the file. InvalidArgument for another number.
+/// load_image with 1, 3 or 4 channels: grey is repeated, colours are weighted to grey, alpha is dropped, or added as
+/// opaque. 0: as in the file. InvalidArgument for another number.
 Tensor load_image(const std::filesystem::path& file, int channels);
 /// load_image for bytes in memory; channels 0: as in the file. `name` stands for the file in messages. DataError for an
 /// image of more than `pixels`.

@@ -16,8 +16,8 @@ void save_npy(const std::filesystem::path& file, const Tensor& x);
 /// Unavailable if it cannot be read.
 Tensor load_npy(const std::filesystem::path& file);
 /// load_npy without reading: the elements are the file's pages in memory, which the system reads when they are used,
-/// and drops when memory is short. For arrays larger than memory: `data::from_tensor_slices(map_npy(file))` reads the
-/// rows that are asked for. The file must not shrink while the tensor lives: the system ends the program if it reads
+/// and drops when memory is short. For arrays larger than memory: `data::from_tensor_slices(map_npy(file))` reads only
+/// the rows that are used. The file must not shrink while the tensor lives: the system ends the program if it reads
 /// pages that are gone. InvalidArgument for arrays that have to be changed to be used: column-major (fortran_order),
 /// big endian, or not aligned to their elements; load_npy reads them. Other errors as load_npy.
 Tensor map_npy(const std::filesystem::path& file);

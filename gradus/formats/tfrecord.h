@@ -1,4 +1,4 @@
-/// TFRecord, TensorFlow's file format of byte strings with checksums, and tf.train.Example, which they mostly hold.
+/// TFRecord, TensorFlow's file format of byte strings with checksums, and tf.train.Example, their usual content.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -51,8 +51,8 @@ std::vector<std::vector<std::byte>> parse_tfrecord(std::span<const std::byte> by
 void write_tfrecord(const std::filesystem::path& file, std::span<const std::string> records);
 
 /// The features of a tf.train.Example, each [n]: lists of bytes as u8, of floats as f32, of integers as i64. A list of
-/// byte strings is taken only if it has a single one, since several have no common size; else DataError. DataError also
-/// for bytes that are no such record, and for a feature that holds no list. `place` opens errors.
+/// byte strings must have exactly one, since several have no common size; else DataError. DataError also for bytes that
+/// are no such record, and for a feature that holds no list. `place` opens errors.
 std::map<std::string, Tensor> parse_example(std::span<const std::byte> record, const std::string& place);
 /// The bytes of a tf.train.Example. A u8 tensor becomes one byte string, f32 a list of floats, i32 or i64 a list of
 /// integers. InvalidArgument for any other dtype.

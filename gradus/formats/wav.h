@@ -28,8 +28,8 @@ struct WavOptions {
 };
 
 /// Decodes a WAV file of 16-bit PCM in memory: f32 [samples, channels], each the integer / 32768. `name` stands for the
-/// file in messages. DataError, with the byte, for what is no such file, is damaged, cut off or of another encoding.
-/// ResourceExhausted for desired sizes that do not fit into memory.
+/// file in messages. DataError, with the byte, for bytes that are no such file, are damaged or cut off, or have another
+/// encoding. ResourceExhausted for desired sizes that do not fit into memory.
 Wav decode_wav(std::span<const std::byte> bytes, WavOptions options = {}, const std::string& name = "decode_wav");
 /// decode_wav for a file. Unavailable if it cannot be read.
 Wav load_wav(const std::filesystem::path& file, WavOptions options = {});

@@ -1,30 +1,31 @@
 /// function(f): traces f once per signature, compiles forward, backward and updates into one program, and runs that.
 ///
-/// Arguments: Tensors are traced, and what Variables hold; floating numbers become scalar tensors (no retrace per
-/// value; f then has to take a Tensor, as a double would be one program a value); integers, bools and enums are static
-/// (one variant per value); arrays, pairs, tuples, vectors, maps by std::string and plain structs of these, as results,
-/// too. The length of a vector and the keys of a map are static. Fields of a struct keep their types, so that one with
-/// a floating number or a Variable is refused. The training mode is part of the signature. A C++ `if (bool tensor)`
-/// becomes a guard: the path taken is compiled, another path is traced when a call first takes it, all stay cached;
-/// Variables are assigned after the path of a call is known. All other C++ state read while tracing is frozen in that
-/// path; a Variable that is destroyed is noticed, and its users are traced again. A closure must see models and
-/// optimizers by reference. InvalidArgument: a Variable that is made and destroyed while tracing, as those of a model
-/// that the C++ copies are, and a field of a model that the C++ itself changes. Called under a tape, or inside another
-/// trace, a function is traced along.
+/// Arguments: Tensors and the values of Variables are traced. Floating numbers become scalar tensors, so that a new
+/// value is no retrace; f has to take a Tensor there, since a double would need a program for each value. Integers,
+/// bools and enums are static: one variant per value. Arrays, pairs, tuples, vectors, maps by std::string and plain
+/// structs of these are arguments and results, too. The length of a vector and the keys of a map are static. Fields of
+/// a struct keep their types, so a struct with a floating number or a Variable is refused. The training mode is part of
+/// the signature. A C++ `if (bool tensor)` becomes a guard: the path taken is compiled; another path is traced when a
+/// call first takes it; all stay cached. Variables are assigned after the path of a call is known. All other C++ state
+/// read while tracing is frozen in that path. After a Variable is destroyed, functions that used it are traced again. A
+/// closure must capture models and optimizers by reference. InvalidArgument: a Variable that is made and destroyed
+/// while tracing, as those of a model that the C++ copies are, and a field of a model that the C++ itself changes.
+/// Called under a tape, or inside another trace, a function is traced along: its ops become part of that.
 ///
 /// A size that varied between calls is a symbol in the next trace: to C++ a negative number, which ops understand. C++
-/// that counts, branches or computes with it is another program for each size. So at each new size the C++ runs once
-/// more, with the size, to see whether that is the program with the symbol; where they differ, the size is fixed, one
-/// variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. An op that has to
-/// know a size fixes it, too, with the op's message, under any_size as well. A size as a number of a formula is
-/// extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++ happen at each run.
+/// that counts, branches or computes with it makes another program for each size. So at each new size the C++ runs once
+/// more, with the number, and its program is compared with that of the symbol. If they differ, the size is fixed: one
+/// variant for each, which explain() reports; for a size that is declared any_size it is an InvalidArgument. An op that
+/// has to know a size fixes it, too, under any_size as well, and explain() has the op's message. To compute with a
+/// size, write extent(x.shape()[0], dtype); to loop over it, scan. Side effects of the C++ happen at each of these
+/// runs.
 ///
 /// While it is traced C++ rounds to nearest and no exception of floating point traps, whatever the caller has set. A
-/// function may call itself only as C++ that comes to an end while it is traced, such as over an integer argument: else
+/// function may call itself only if the recursion ends while it is traced, such as over an integer argument: else
 /// InvalidArgument.
 ///
 /// ResourceExhausted: more than max_variants signatures, more than 64 paths in one of them, or more than 128 branches
-/// on one path: cond, while_loop and scan are made for that.
+/// on one path. Use cond, while_loop and scan there.
 #pragma once
 #include "gradus/function/arguments.h"
 #include "gradus/function/traced_function.h"
@@ -91,14 +92,14 @@ template <class F> class Function {
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::result)
   void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, vectors or structs of them
   /// Writes the step for arguments of these specs, which may be left out where input_signature fixes all sizes, as an
-  /// object file and a header: `stem`.o and `stem`.h, whose functions are named as the last part of `stem`. A program
-  /// in C that links the object needs nothing else. Arguments are Tensors; a last one that is a std::vector of them
-  /// takes all specs that are left. Variables and the random state, which the step reads and assigns, are a struct that
-  /// the program owns; NAME_init writes their values of now into it. A first result that is one float, as a Loss is, is
-  /// returned, other results go through pointers. With the library on one thread, steps are the same bits.
-  /// InvalidArgument: open sizes, a C++ branch on a value, an op that cannot come along, which is named.
-  /// ResourceExhausted: a captured tensor of more than 64 MiB. Unavailable: a path that cannot be written, where
-  /// nothing is left behind; a machine without binutils.
+  /// object file and a header: `stem`.o and `stem`.h, whose functions are named after the last part of `stem`, NAME. A
+  /// program in C that links the object needs nothing else. Arguments are Tensors; a last one that is a std::vector of
+  /// them takes all remaining specs. The Variables and the random state, which the step reads and assigns, are a struct
+  /// that the program owns; NAME_init fills it with their present values. A first result that is one float, as a Loss
+  /// is, is returned; other results are written through pointers. Steps have the bits that the library computes on one
+  /// thread. InvalidArgument: open sizes, a C++ branch on a value, an op that cannot be exported, which is named.
+  /// ResourceExhausted: a captured tensor of more than 64 MiB. Unavailable: a path that cannot be written, where no
+  /// file is left; a machine without binutils.
   ObjectFiles export_object(const std::filesystem::path& stem, std::vector<Spec> specs = {},
                             ObjectOptions options = {}) const;
 
@@ -226,8 +227,8 @@ std::shared_ptr<const detail::TracedStep> Function<F>::trace_step(const std::vec
   });
 }
 
-/// A step of export_objects: what follows the stem in the name of its function, and specs of its arguments, which may
-/// be left out where input_signature fixes all sizes.
+/// A step of export_objects: the name that follows the stem in the name of its function, and the specs of its
+/// arguments, which may be left out where input_signature fixes all sizes.
 class ExportedStep {
  public:
   template <class F>

@@ -1,6 +1,6 @@
 /// LossScale: a factor that keeps gradients of narrow floats from vanishing. It is fixed, or dynamic: it doubles after
-/// 2000 finite steps in a row and halves after one that is not finite. It belongs to variables. A tape multiplies its
-/// cotangent by it and divides the gradient by it again, in the variable's type. Only an optimizer changes it.
+/// 2000 finite steps in a row and halves after one that is not finite. It belongs to variables. A tape multiplies the
+/// first cotangent by it, and divides the gradient by it again, in the variable's type. Only an optimizer changes it.
 #pragma once
 #include <array>
 #include <memory>
@@ -13,7 +13,7 @@ namespace gradus {
 struct LossScaleOptions {
   double initial = 32768;             // a power of two changes no bit of a gradient that neither vanishes nor overflows
   std::int64_t steps_to_grow = 2000;  // finite steps in a row
-  bool dynamic = true;                // else it stays as it is; steps that are not finite are skipped all the same
+  bool dynamic = true;                // false: it is fixed; steps that are not finite are skipped nevertheless
   bool operator==(const LossScaleOptions&) const = default;
   static constexpr auto ranges() {
     return std::array{Allowed::within(0x1p-126, 0x1p126, "initial"), Allowed::positive("steps_to_grow")};
@@ -29,7 +29,7 @@ class LossScale {
   static constexpr double most = 0x1p126, least = 0x1p-126;
 
   explicit LossScale(LossScaleOptions options = {});
-  /// One of its own with the same state.
+  /// A separate scale with the same state.
   LossScale(const LossScale&) = default;
 
   /// The scale as an f32 scalar. It stays a power of two if it began as one.

@@ -14,11 +14,11 @@ struct inference_t {};
 /// The mode of inference: dropout passes everything, normalization takes its moving statistics.
 inline constexpr inference_t inference{};
 
-/// The mode of a call, or that it says none.
+/// The mode of a call; unsaid: the call sets none.
 enum class CallMode { unsaid, inference, training };
 /// The mode that the calls around this one have set.
 inline CallMode current_mode() { return detail::CallContext::here().mode; }
-/// True if the mode here is training, for layers of one's own.
+/// True if the mode here is training; for layers that a user writes.
 inline bool is_training() { return current_mode() == CallMode::training; }
 
 /// Sets the mode for its lifetime.

@@ -6,7 +6,7 @@
 
 namespace gradus {
 
-/// The speed of a kernel as measured, for each thread; 0 if it was not measured. Arithmetic of formulas is counted in
+/// The measured speed of a kernel on each thread; 0 if it was not measured. Arithmetic of formulas is counted in
 /// operations of the cost model, and bytes as if nothing stayed in a cache, so the share of bytes may be more than 1.
 struct Achieved {
   double flops = 0, of_flops = 0;  // a second; as a share of a thread's most

@@ -19,7 +19,7 @@ struct VariableCell;
 }  // namespace detail::inline rooms
 class VariableElements;
 
-/// How values that several replicas assign become one. none: assigning on replicas is an error.
+/// The combination of the values that several replicas assign. none: assigning on replicas is an error.
 enum class Aggregation { none, mean, sum };
 /// Options of Variable.
 struct VariableOptions {
@@ -32,7 +32,7 @@ class Variable {
  public:
   /// A cell with this first value, which fixes dtype and shape.
   explicit Variable(const Tensor& initial, std::string name = {}, VariableOptions options = {});
-  /// A new cell with the same value, so it has to be said: `for (Variable v : variables)` does not compile.
+  /// A new cell with the same value. Explicit, so that `for (Variable v : variables)` does not compile.
   explicit Variable(const Variable& other);
   Variable(Variable&& other) noexcept;
   Variable& operator=(const Tensor& value) = delete;  // assign(value)
@@ -67,9 +67,9 @@ class Variable {
   void set_trainable(bool trainable);
   /// Pruning: from now on elements where `mask` is 0 are 0, whatever is assigned, and get no gradient. `mask` has the
   /// variable's shape and any type; a copy of the variable has a mask of its own with the same value. An empty Tensor
-  /// takes the mask away; the elements are 0 then until something else is assigned. In compiled functions another mask
-  /// is another value, the first one and its end are a retrace. InvalidArgument for another shape, and within a traced
-  /// function for the first mask and its end.
+  /// removes the mask; the elements stay 0 until they are assigned. To compiled functions a changed mask is a changed
+  /// value; the first mask and its removal cause a retrace. InvalidArgument for another shape, and within a traced
+  /// function for the first mask and its removal.
   void set_mask(const Tensor& mask);
   /// Booleans of the variable's shape; empty if there is no mask.
   Tensor mask() const;
@@ -92,7 +92,8 @@ class Variable {
 };
 
 /// Elements of a Variable that subscripts name. Assigning them replaces the Variable's value by one that differs in
-/// them; a program writes whole rows of the first dimensions in place, so a few rows cost as much as they have bytes.
+/// them. A program writes whole rows of the first dimensions in place, so the cost is that of the rows, not of the
+/// Variable.
 class VariableElements {
  public:
   /// Reads them. Tapes and traces record that.
@@ -161,8 +162,8 @@ class Variables {
   }
   /// The position of a cell; -1 if it is not listed.
   std::ptrdiff_t find(const detail::VariableCell& cell) const;
-  /// A list that is made when it is first looked at. C++ evaluates arguments in any order, so in
-  /// tape.gradient(loss(y, model(x)), model.trainable_variables()) the model may be built after it was asked.
+  /// A list that is made when it is first read. C++ evaluates arguments in any order, so in tape.gradient(loss(y,
+  /// model(x)), model.trainable_variables()) the model may be built after it was asked.
   static Variables later(std::function<Variables()> list);
 
  private:

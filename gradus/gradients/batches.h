@@ -28,15 +28,15 @@ LossAndGradients accumulated_gradients(const std::function<Loss(In parts)>& loss
 }  // namespace detail
 
 /// Applies f to slices of axis 0 and joins the results along axis 0: one loop in one program, with the memory of one
-/// slice. xs: [n, x...], n known. f must give as many rows as it gets (InvalidArgument). The last slice may be smaller.
-/// A max_bytes that does not suffice for one row is a ResourceExhausted that names the smallest one that does.
+/// slice. xs: [n, x...], n known. f must give as many rows as it receives (else InvalidArgument). The last slice may be
+/// smaller. A max_bytes that does not suffice for one row is a ResourceExhausted that names the smallest one that does.
 template <TensorFunction F> Tensor map_batches(F&& f, const Tensor& xs, MapBatchesOptions options) {
   return detail::map_batches([&](const Tensor& slice) -> Tensor { return f(slice); }, xs, options);
 }
 
 /// Gradient accumulation: sums loss(parts...) over micro-batches of the tensors in `batch`. It gives the Loss and
-/// Gradients of the whole batch in the memory of one micro-batch, exactly as `+=` does, with an unequal last one
-/// included. One loop in one program; `loss` is called while it is traced and may not assign Variables. For a large
+/// Gradients of the whole batch in the memory of one micro-batch, exactly as `+=` does, also with a smaller last
+/// micro-batch. One loop in one program; `loss` is called while it is traced and may not assign Variables. For a large
 /// table that is gathered from, the rows that all parts read are kept, unless the sum in full is smaller. Errors as for
 /// map_batches.
 template <class F, std::size_t N>

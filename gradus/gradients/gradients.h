@@ -7,8 +7,8 @@
 
 namespace gradus {
 
-/// The reading interface that Gradients and ClippedGradients share. In a step that a strategy runs they are of the
-/// examples of one shard; the first reading makes them those of all.
+/// The reading interface that Gradients and ClippedGradients share. In a step that a strategy runs they cover the
+/// examples of one shard; the first reading extends them to all shards.
 class GradientsView {
  public:
   /// The number of variables.
@@ -88,7 +88,8 @@ class ClippedGradients : public GradientsView {
 };
 
 /// Scales all gradients by norm / max(global norm, norm), which keeps the direction. If the global norm is not finite,
-/// every gradient becomes NaN; of one that is kept as rows, these rows. InvalidArgument unless `norm` is positive.
+/// every gradient becomes NaN; of a gradient that is kept as rows, only these rows. InvalidArgument unless `norm` is
+/// positive.
 ClippedGradients clip_by_global_norm(const Gradients& gradients, double norm);
 /// Scales the gradient of each variable by its own norm, which changes the direction. InvalidArgument unless `norm` is
 /// positive.

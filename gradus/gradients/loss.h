@@ -5,14 +5,14 @@
 
 namespace gradus {
 
-/// The error about parts of a batch that each have the penalty.
+/// The error message for parts of a batch that each have the penalty.
 inline constexpr const char* penalty_of_parts =
     "the loss of each part of the batch is a Loss::sum with a penalty, which would count once for each part; take "
     "Loss::mean, whose parts share a penalty by their weights, or add the penalty as a regularizer of a layer";
 
 /// A mean over examples with its weight: the number of examples, or the sum of their sample weights. Or a sum, which
-/// has no weight: parts of a batch add up. In a step that a strategy runs, a Loss belongs to the examples of one shard,
-/// while value(), sum() and weight() are those of all examples.
+/// has no weight: parts of a batch add up. In a step that a strategy runs, a Loss covers the examples of one shard,
+/// while value(), sum() and weight() are those of all shards.
 class Loss {
  public:
   /// Empty: sum 0, weight 0. The start of a +=.
@@ -20,8 +20,8 @@ class Loss {
   /// The mean of all elements. Its weight is the number of elements of the tensor, such as batch * time. 0 for no
   /// elements. InvalidArgument unless they are floats.
   static Loss mean(const Tensor& per_example);
-  /// The weighted mean. Its weight is the sum of sample_weight. 0 if the weights are all 0. A weight of exactly 0 takes
-  /// its element out, whatever it is, NaN too: it adds 0, and its gradient is 0. (Ops before the element may turn that
+  /// The weighted mean. Its weight is the sum of sample_weight. 0 if the weights are all 0. A weight of exactly 0
+  /// removes its element, even if that is NaN: it adds 0, and its gradient is 0. (Ops before the element may turn that
   /// 0 into NaN; the losses of nn/losses.h prevent it up to the prediction.) InvalidArgument unless both are floats of
   /// one spec.
   static Loss mean(const Tensor& per_example, const Tensor& sample_weight);

@@ -31,7 +31,7 @@ template <std::size_t N> struct MicroBatchRange {
   };
   /// The first part.
   iterator begin() const { return {this, 0}; }
-  /// Behind the last part.
+  /// The end: after the last part.
   std::default_sentinel_t end() const { return {}; }
 };
 

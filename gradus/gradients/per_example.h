@@ -9,8 +9,8 @@
 namespace gradus {
 
 /// One gradient per example of a batch. For one example, the gradient of a layer's kernel is a product of the layer's
-/// input and the cotangent of its output. Such gradients stay factors until they are read: norms and sums need nothing
-/// more.
+/// input and the cotangent of its output. Such gradients stay factors until they are read; the factors suffice for
+/// norms and sums.
 class PerExampleGradients {
  public:
   /// Number of examples.
@@ -21,7 +21,8 @@ class PerExampleGradients {
   Tensor operator[](const Variable& variable) const;
   /// [examples]: the norm of each example's gradient over all variables; f32 for narrow dtypes.
   Tensor norms() const;
-  /// Multiplies each example's gradient by min(1, norm / its norm), as for differential privacy.
+  /// Multiplies each example's gradient by min(1, norm / its norm), as for differential privacy. InvalidArgument unless
+  /// `norm` is positive.
   PerExampleGradients clip_by_norm(double norm) const;
   /// The sum over examples, as gradients of the mean with the weight size().
   Gradients sum() const;
@@ -53,9 +54,9 @@ PerExampleGradients per_example_gradients(const std::function<Tensor(In batch)>&
 }  // namespace detail
 
 /// The gradient of each example's own loss. per_example_losses(batch...) gives [examples]. It is called once, on a
-/// batch of one example, and must treat examples alike and separately: batch statistics are those of that one. The
-/// tensors of `batch` have the examples along axis 0. InvalidArgument if it gives another number of losses than
-/// examples, if the batch is empty, or if a source has no part in the loss.
+/// batch of one example, and must treat all examples alike and separately: batch statistics are those of the one
+/// example. The tensors of `batch` have the examples along axis 0. InvalidArgument if it gives another number of losses
+/// than examples, if the batch is empty, or if a source has no part in the loss.
 template <class F, std::size_t N>
 PerExampleGradients per_example_gradients(F&& per_example_losses, const Variables& sources, const Tensor (&batch)[N],
                                           JacobianOptions options = {}) {

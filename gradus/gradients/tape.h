@@ -74,31 +74,31 @@ class PausedTape {
 /// Records computations for differentiation, as tf.GradientTape does.
 class GradientTape {
  public:
-  /// A tape that is not persistent and watches Variables by itself.
+  /// A tape that is not persistent and watches all Variables that are read.
   GradientTape() : GradientTape(TapeOptions()) {}
   explicit GradientTape(TapeOptions options);
   ~GradientTape();
   GradientTape(const GradientTape&) = delete;
 
-  /// Watches a tensor. Variables are watched by themselves, tensors are not.
+  /// Watches a tensor. Variables are watched automatically (TapeOptions), tensors are not.
   void watch(const Tensor& x);
 
-  /// Ends the recording, as the end of TensorFlow's `with` does: gradients by what was recorded can still be asked, and
-  /// ops, reads of Variables and calls of functions from now on are not recorded. A second call changes nothing.
+  /// Ends the recording, as the end of TensorFlow's `with` does. Gradients of recorded values can still be computed;
+  /// later ops, reads of Variables and calls of functions are not recorded. A second call changes nothing.
   /// InvalidArgument on another thread than the one that made the tape.
   void stop();
-  /// While the result lives, this tape records nothing: values that are made meanwhile are constants to it. The tape
-  /// has to outlive it. InvalidArgument after stop(), and on another thread than the one that made the tape.
+  /// While the result lives, this tape records nothing: values that are computed meanwhile are constants to it. The
+  /// tape has to outlive it. InvalidArgument after stop(), and on another thread than the one that made the tape.
   [[nodiscard]] PausedTape stop_recording();
-  /// Forgets all that was recorded and watched, and begins again, also after stop() and after the gradient of a tape
-  /// that is not persistent. InvalidArgument on another thread than the one that made the tape, and while
-  /// stop_recording() holds.
+  /// Drops all recorded and watched values, and records again, also after stop() and after the gradient of a tape that
+  /// is not persistent. InvalidArgument on another thread than the one that made the tape, and while stop_recording()
+  /// holds.
   void reset();
 
   /// The gradients of the target by the sources. The target is a Loss or a scalar (which counts as weight 1); a larger
   /// one needs output_gradients. InvalidArgument for a source that was not watched, and for one that the target does
-  /// not depend on, unless `unconnected` says zero or none: the gradient of such a tensor is then empty, and of such a
-  /// Variable the Gradients have none. A tape that is not persistent ends with the first call. Under a loss scale,
+  /// not depend on, unless `unconnected` is zero or none. With none, the gradient by such a tensor is empty, and the
+  /// Gradients leave such a Variable out. A tape that is not persistent ends with the first call. Under a loss scale,
   /// gradients of variables are computed from the scaled target, and unscaled again.
   ///
   /// In a step that a strategy runs, these are gradients of the global batch. A Tensor that differs from shard to shard

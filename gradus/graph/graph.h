@@ -49,7 +49,7 @@ struct Graph {
   int symbols() const;
 };
 
-/// The hash of what operator== compares.
+/// A hash of the fields that operator== compares.
 std::uint64_t hash_of(const Value& v, std::uint64_t seed = 0);
 std::uint64_t hash_of(const Graph& graph);
 
@@ -57,7 +57,7 @@ std::uint64_t hash_of(const Graph& graph);
 ///
 ///   %2 = matmul{transpose_a=false; transpose_b=true} %0 %1 : f32[64,10]
 std::string to_text(const Graph& graph);
-/// InvalidArgument with the line if `text` is no graph; never anything else.
+/// The graph of a text form. InvalidArgument with the line if `text` is no graph; it throws nothing else.
 Graph parse_graph(std::string_view text);
 
 /// Throws InternalError unless operands come first, every op infers the spec that is written, and inputs and outputs

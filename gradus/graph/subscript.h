@@ -1,8 +1,9 @@
 /// Subscripts: the elements that x(all, slice(1, end), newaxis, ellipsis, -1, indices, mask) reads, as in NumPy.
 ///
 /// `all`, `end`, `newaxis` and `ellipsis` are functions whose names stand for them, as std::endl is: a name `end` or
-/// `all` of the program or of the standard library overloads them, where an object would be ambiguous. They are told by
-/// their addresses, so the library alone defines them: an inline one that a program hides has an address of its own.
+/// `all` of the program or of the standard library overloads them, where an object would be ambiguous. They are
+/// recognised by their addresses, so the library alone defines them: an inline function has an address of its own in a
+/// program with hidden symbols.
 #pragma once
 #include <concepts>
 #include <cstdint>

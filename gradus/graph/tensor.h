@@ -1,6 +1,6 @@
 /// Tensor: an immutable handle on a node of the computation graph. Applying an op makes a node. The node is computed
-/// when its value is observed. While a function is traced, its arguments are symbols, and so is everything made of
-/// them.
+/// when its value is observed. While a function is traced, its arguments are symbols, and so is everything computed
+/// from them.
 #pragma once
 #include <memory>
 #include <optional>
@@ -36,10 +36,10 @@ class Tensor {
   const Shape& shape() const { return spec().shape; }
   /// The type of its elements.
   DType dtype() const { return spec().dtype; }
-  /// The extent along `axis`; negative axes count from the end, OutOfRange past them. Unlike that of shape(), it may be
-  /// computed with and be a bound of a slice where it is a symbol: x(slice(0, x.size(0) - 1)).
+  /// The extent along `axis`; negative axes count from the end, OutOfRange past them. Unlike the extents in shape(), a
+  /// symbolic one can be used in arithmetic and as a bound of a slice: x(slice(0, x.size(0) - 1)).
   Extent size(int axis) const { return Extent(shape()[axis]); }
-  /// The device that has it, or will compute it.
+  /// The device that holds it, or will compute it.
   Device device() const;
   /// This tensor on another device: a copy, through which gradients flow, or the tensor itself if it is on it already.
   /// The result stays on that device until it is copied again, and so does everything computed with it.
@@ -47,14 +47,15 @@ class Tensor {
   Tensor to(const char*) const = delete;  // devices are objects: x.to(gpu(0))
   /// The bytes of its elements.
   std::size_t bytes() const;
-  /// The value of a single element; InvalidArgument of another number of elements.
+  /// The value of a single element, as a double; InvalidArgument for another number of elements.
   double item() const;
   /// A row-major copy; InvalidArgument if T is not the C++ type of the dtype.
   template <Element T> std::vector<T> to_vector() const {
     const std::span<const T> values = elements<T>();
     return {values.begin(), values.end()};
   }
-  /// No copy; valid while a handle lives, so not of a temporary.
+  /// The elements without a copy, row-major; valid while a handle lives, so not of a temporary. InvalidArgument as
+  /// to_vector().
   template <Element T> std::span<const T> span() const& { return elements<T>(); }
   template <Element T> std::span<const T> span() const&& = delete;
   /// Along axis 0; OutOfRange past its ends. Negative indices count from the end.
@@ -77,7 +78,7 @@ class Tensor {
   Tensor operator()(const Subscript& a, const Subscript& b = {}, const Subscript& c = {}, const Subscript& d = {},
                     const Subscript& e = {}, const Subscript& f = {}, const Subscript& g = {}, const Subscript& h = {},
                     const Subscript& i = {}, const Subscript& j = {}) const;
-  /// Rows [begin, end) of axis 0; OutOfRange past its ends, never silently empty.
+  /// Rows [begin, end) of axis 0; OutOfRange past its ends: bounds are not clamped.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
   /// The value of one boolean. Inside `function` it becomes a guard: each way is traced when a call first takes it.
   explicit operator bool() const;

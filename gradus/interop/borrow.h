@@ -29,7 +29,7 @@ namespace gradus {
 struct BorrowOptions {
   std::shared_ptr<const void> owner = {};  // kept as long as the memory is needed; none: the caller keeps it
   std::vector<std::int64_t> strides = {};  // in elements, one for each axis; empty: row-major
-  std::int64_t offset = 0;                 // place of element [0, 0, ...], of a span with negative strides above 0
+  std::int64_t offset = 0;                 // place of element [0, 0, ...] in the span; above 0 with negative strides
   bool padded = false;                     // 64 bytes behind the last element are readable
   bool copy_if_needed = false;             // copies memory that cannot be read in place
   static constexpr auto ranges() { return std::array{Allowed::any("strides"), Allowed::not_negative("offset")}; }

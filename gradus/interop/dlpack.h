@@ -12,7 +12,7 @@
 
 namespace gradus {
 
-/// Declarations of our own of an interface that others define, with its layout: DLPack 1.x.
+/// The library's own declarations of DLPack 1.x, with its layout.
 namespace dlpack {
 
 /// The version that is written; another major version has another layout.
@@ -26,7 +26,7 @@ inline constexpr std::uint8_t signed_integer = 0, unsigned_integer = 1, floating
 /// The bits of `flags`.
 inline constexpr std::uint64_t read_only = 1, is_copied = 2;
 
-/// Where memory is.
+/// The device of a memory.
 struct Device {
   std::int32_t device_type;  // its kind
   std::int32_t device_id;    // its number
@@ -37,7 +37,7 @@ struct DataType {
   std::uint8_t bits;    // its size
   std::uint16_t lanes;  // numbers of an element
 };
-/// Memory that is described.
+/// A description of an array in memory.
 struct Tensor {
   void* data;                 // its begin, without the offset
   Device device;              // where it is
@@ -98,15 +98,15 @@ void* to_dlpack(const Tensor& x, bool versioned);
 /// A tensor on the memory of `managed`, which it takes over in any case: the deleter is called once, when the memory is
 /// no longer needed, on whichever thread that is, or at once if an error is thrown. The rules are those of borrow.
 /// InvalidArgument for null, for another major version, memory that the processor cannot read, elements that are no
-/// dtype here (complex, of 4 or 8 bits as floats, of several lanes), and for what borrow refuses.
+/// dtype here (complex, floats of 4 or 8 bits, several lanes), and for memory that borrow refuses.
 template <class M>
   requires(dlpack::is_versioned<M> || dlpack::is_unversioned<M>)
 Tensor from_dlpack(M* managed, const FromDLPackOptions& options = {}) {
   return detail::from_dlpack(managed, dlpack::is_versioned<M>, options);
 }
 
-/// The values of x, which are computed now, for another library: row-major, in the host's memory (of a device with its
-/// own memory a copy there), kept until the deleter is called, on any thread. They must not be written: flags say so,
+/// The values of x, which are computed now, for another library: row-major, in the host's memory (a copy if the device
+/// has memory of its own), kept until the deleter is called, on any thread. They must not be written: flags say so,
 /// which the type without a version does not have.
 template <class M = dlpack::ManagedVersioned>
   requires(dlpack::is_versioned<M> || dlpack::is_unversioned<M>)

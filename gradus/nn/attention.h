@@ -21,9 +21,9 @@ struct AttentionOptions {
   Regularizer activity_regularizer = {};                       // on the result of each projection, as in Keras
   /// Given: queries and keys get rotary position embeddings (rotary_embedding) of angles place / rope_scaling_factor /
   /// rope_max_wavelength^(2 i / key_dim), as in LLaMA with 10000. Elements i and i + key_dim / 2 are a pair. Places are
-  /// numbered from 0 on, behind those of a KeyValueCache from its length on.
+  /// numbered from 0; with a KeyValueCache, from its length.
   std::optional<double> rope_max_wavelength = {};
-  double rope_scaling_factor = 1;  // places count as closer by this factor
+  double rope_scaling_factor = 1;  // places are divided by it
   static constexpr auto ranges() {
     return std::array{Allowed::share_below_one("dropout"), Allowed::positive("value_dim"),
                       Allowed::positive("rope_max_wavelength rope_scaling_factor")};

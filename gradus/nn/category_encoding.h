@@ -13,11 +13,11 @@ namespace gradus {
 struct CategoryEncodingOptions {
   OutputMode output_mode = OutputMode::multi_hot;  // one_hot, multi_hot or count
 };
-/// Integers in [0, num_tokens) as rows of f32, as OutputMode tells. A number outside counts nowhere, as in Keras.
+/// Integers in [0, num_tokens) as rows of f32, in the form of the OutputMode. Numbers outside are ignored, as in Keras.
 struct CategoryEncoding : Module {
   explicit CategoryEncoding(std::int64_t num_tokens, CategoryEncodingOptions options = {});
   using Module::operator();
-  /// With count: the sum of the weights, of the shape of x, in the place of how often a number occurs.
+  /// With count: the sum of the weights, which have the shape of x, instead of the number of occurrences.
   Tensor operator()(const Tensor& x, const Tensor& count_weights) const;
 };
 
@@ -32,9 +32,9 @@ struct DiscretizationOptions {
                       Allowed::between_zero_and_one("epsilon")};
   }
 };
-/// The number of the range that each element is in: i64 [...], or a row of f32 as OutputMode tells. Range 0 is below
-/// the first boundary, range i begins with boundary i - 1, which it includes; NaN is in the last one. The boundaries
-/// are the variable `bin_boundaries`, which is not trained and is saved with a model.
+/// The number of the range that each element is in: i64 [...], or a row of f32 in the form of the OutputMode. Range 0
+/// is below the first boundary, range i begins with boundary i - 1, which it includes; NaN is in the last one. The
+/// boundaries are the variable `bin_boundaries`, which is not trained and is saved with a model.
 struct Discretization : Module {
   /// InvalidArgument unless one of bin_boundaries and num_bins is given, with boundaries that ascend.
   explicit Discretization(DiscretizationOptions options);

@@ -9,8 +9,7 @@
 
 namespace gradus {
 
-/// Interface of all cells: one step.
-/// The layer behind a RecurrentCell.
+/// The interface of the layers behind a RecurrentCell: one step.
 struct CellLayer : detail::Layer {
   /// Sizes of the states, without the batch.
   virtual std::vector<std::int64_t> state_sizes() const = 0;

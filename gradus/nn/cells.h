@@ -26,7 +26,7 @@ struct CellOptions {
 struct RecurrentCell : Module {
   using Module::Module;
   using Module::operator();
-  /// One step. `state`: as many tensors as the result's has.
+  /// One step. `state`: as many tensors as the state of the result has.
   RecurrentOutput operator()(const Tensor& x, const std::vector<Tensor>& state) const;
 };
 /// An Elman cell; the formula is simple_rnn's.
@@ -48,14 +48,14 @@ struct StackedRNNCells : RecurrentCell {
 
 /// Options of RNN.
 struct RNNOptions {
-  bool return_sequences = false;          // return the results of all places, not only the last
-  bool go_backwards = false;              // from the last place on; a returned sequence is in the order of the steps
-  bool zero_output_for_mask = false;      // masked places of a returned sequence are 0; else they repeat the result
+  bool return_sequences = false;          // return the results of all time steps, not only the last
+  bool go_backwards = false;              // from the last time step to the first; a returned sequence is in that order
+  bool zero_output_for_mask = false;      // masked time steps of a returned sequence are 0; else they repeat the result
   std::string name = {};                  // empty: by its class
   Regularizer activity_regularizer = {};  // on the result
 };
-/// A cell over time: [batch, time, inputs] -> [batch, units] or [batch, time, units]. Places whose mask is false keep
-/// the state.
+/// A cell over time: [batch, time, inputs] -> [batch, units] or [batch, time, units]. Time steps whose mask is false
+/// keep the state.
 struct RNN : Module {
   explicit RNN(RecurrentCell cell, RNNOptions options = {});
   explicit RNN(std::vector<RecurrentCell> cells, RNNOptions options = {});  // StackedRNNCells of these

@@ -128,8 +128,8 @@ struct CategoricalGeneralizedCrossEntropy : LossFunction {
   CategoricalGeneralizedCrossEntropy();
   explicit CategoricalGeneralizedCrossEntropy(GeneralizedOptions options);
 };
-/// The Loss of ctc. It takes the mask of each prediction; a row without any step that counts is left out.
-/// InvalidArgument for an option mask.
+/// The Loss of ctc. It uses the mask of each prediction; a row whose steps are all masked is left out. InvalidArgument
+/// if the option `mask` is set.
 struct CTC : LossFunction {
   CTC();
   explicit CTC(CtcOptions options);

@@ -1,7 +1,7 @@
 /// Metrics beyond means over examples: counts of right and wrong predictions, metrics computed from them, and others.
 /// Unless a metric says otherwise, y and prediction have one shape, y counts as true from 0.5 on, and each element is a
-/// prediction. Weights are one number per element, or one per place of the first dimensions, such as a row of axis 0.
-/// As in Keras, a division by 0 gives 0.
+/// prediction. Weights are one number per element, or one per index of the first dimensions, such as one per row of
+/// axis 0. As in Keras, a division by 0 gives 0.
 #pragma once
 #include <optional>
 #include <vector>
@@ -52,7 +52,7 @@ enum class AUCCurve { roc, pr };
 /// Options of AUC.
 struct AUCOptions {
   std::int64_t num_thresholds = 200;  // equidistant thresholds
-  AUCCurve curve = AUCCurve::roc;     // which curve
+  AUCCurve curve = AUCCurve::roc;     // the curve
   bool from_logits = false;           // predictions are logits; else probabilities
   static constexpr auto ranges() { return std::array{Allowed::within(2, 1 << 20, "num_thresholds")}; }
 };
@@ -107,7 +107,8 @@ struct F1Score : Metric {
 };
 
 /// Mean intersection over union, over the classes that occur. y and prediction are classes, integers (or whole numbers)
-/// of one shape. A class outside is an OutOfRange when the result is read, a fraction an InvalidArgument.
+/// of one shape. A class outside of [0, num_classes) is an OutOfRange when the result is read, a fraction an
+/// InvalidArgument.
 struct MeanIoU : Metric {
   explicit MeanIoU(std::int64_t num_classes);
 };
@@ -139,7 +140,7 @@ enum class OutputAverage { uniform_average, variance_weighted_average };
 struct R2ScoreOptions {
   OutputAverage class_aggregation = OutputAverage::uniform_average;  // mean over several outputs
   std::int64_t num_regressors = 0;  // > 0: the adjusted score, 1 - (1 - score) (n - 1) / (n - num_regressors - 1)
-  std::int64_t max_outputs = 256;   // most outputs; so many totals are kept
+  std::int64_t max_outputs = 256;   // largest number of outputs; totals are kept for all of these
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("num_regressors"), Allowed::within(1, 1 << 20, "max_outputs")};
   }

@@ -1,5 +1,5 @@
-/// Connectionist temporal classification by lengths, as keras.ops has it: the loss of given labels, and the labels that
-/// are the most likely ones. CTC (nn/class_losses.h) is the Loss for training.
+/// Connectionist temporal classification by lengths, as in keras.ops: the loss of given labels, and the most likely
+/// labels. CTC (nn/class_losses.h) is the Loss for training.
 #pragma once
 #include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
@@ -13,17 +13,17 @@ struct CtcLossOptions {
 };
 /// -log of the probability that the logits `output` [batch, time, classes] give to the labels `target`, integers
 /// [batch, length], under all alignments (Graves et al. 2006): [batch]. target_length and output_length, integers
-/// [batch], say how many labels and steps of each row count. Infinite if the labels do not fit into the steps. A class
-/// outside of the logits is an OutOfRange when the value is observed.
+/// [batch], are the numbers of labels and of steps of each row. Infinite if the labels do not fit into the steps. A
+/// class outside of the logits is an OutOfRange when the value is observed.
 Tensor ctc_loss(const Tensor& target, const Tensor& output, const Tensor& target_length, const Tensor& output_length,
                 CtcLossOptions options = {});
 
-/// Ways to look for labels. greedy: the most likely class of each step. beam_search: prefixes by the sum of all their
-/// alignments, the best beam_width of each step.
+/// Methods of the search for labels. greedy: the most likely class of each step. beam_search: prefixes by the sum of
+/// all their alignments, the best beam_width of each step.
 enum class CtcStrategy { greedy, beam_search };
 /// Options of ctc_decode.
 struct CtcDecodeOptions {
-  CtcStrategy strategy = CtcStrategy::greedy;  // way to look
+  CtcStrategy strategy = CtcStrategy::greedy;  // method of the search
   std::int64_t beam_width = 100;               // prefixes that are kept; of beam_search
   std::int64_t top_paths = 1;                  // labelings in the result, at most beam_width; of beam_search
   bool merge_repeated = true;                  // equal neighbours are one label; of greedy
@@ -37,10 +37,11 @@ struct CtcDecoded {
   Tensor decoded;  // i32 [top_paths, batch, time]: labels, the best ones first, then -1
   Tensor scores;   // [batch, top_paths]; greedy: minus the sum of the largest logits; beam_search: log probabilities
 };
-/// The likely labels of logits [batch, time, classes], of which the first sequence_lengths[row] steps count. `greedy`
-/// has one path. Of labelings that are equally likely, the one that was found from the lower class comes first. Labels
-/// past the last possible one are -1, with a score of -infinity where there are fewer labelings than top_paths. No
-/// gradient by the labels; the scores have one.
+/// The most likely labels of logits [batch, time, classes], of which the first sequence_lengths[row] steps count.
+/// `greedy` has one path. Among equally likely labelings, the one of the lower class comes first. Labels past the last
+/// possible one are -1, with a score of -infinity where there are fewer labelings than top_paths. The labels have no
+/// gradient; the scores have one. InvalidArgument for other shapes or dtypes and for top_paths above beam_width (above
+/// 1 with `greedy`); OutOfRange for a beam_width above 2^20.
 CtcDecoded ctc_decode(const Tensor& inputs, const Tensor& sequence_lengths, CtcDecodeOptions options = {});
 
 }  // namespace gradus

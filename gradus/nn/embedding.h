@@ -1,4 +1,4 @@
-/// Embeddings: rows of a table, chosen by integers or by place.
+/// Embeddings: rows of a table, chosen by integers or by position.
 #pragma once
 #include <string>
 #include "gradus/nn/initializers.h"
@@ -16,7 +16,7 @@ struct EmbeddingOptions {
 };
 /// Rows of a table: integers [...] in [0, vocabulary) -> f32, or the policy's type, [..., width]. Another number is an
 /// OutOfRange when the value is observed. From 4096 rows on the gradient is kept as the rows that were read;
-/// optimizer.h tells the cost of a step.
+/// optimizer.h describes the cost of a step.
 struct Embedding : Module {
   Embedding(std::int64_t vocabulary, std::int64_t width, EmbeddingOptions options = {});
   /// The table, [vocabulary, width].
@@ -26,13 +26,13 @@ struct Embedding : Module {
   Tensor compute_mask(const Tensor& x) const;
 };
 
-/// Learned position embedding: x plus a row of a table per place. x: [batch, time, width] with time <= length, as
-/// KerasHub's PositionEmbedding added to its input. InvalidArgument for more places.
+/// Learned position embedding: x plus row t of a table at time step t. x: [batch, time, width] with time <= length, as
+/// KerasHub's PositionEmbedding added to its input. InvalidArgument for more steps.
 struct PositionEmbedding : Module {
   explicit PositionEmbedding(std::int64_t length, EmbeddingOptions options = {});
 };
 
-/// Masks the places of [..., time, features] whose features all equal mask_value, and sets them to 0.
+/// Masks the time steps of [..., time, features] whose features all equal mask_value, and sets them to 0.
 struct Masking : Module {
   Masking() : Masking(0) {}
   explicit Masking(double mask_value);

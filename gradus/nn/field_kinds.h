@@ -24,8 +24,8 @@ template <class T> struct NamedLayer {
   T* layer;               // what it names
 };
 
-/// For classes that cannot be walked, because they have private fields or constructors and hold layers otherwise than
-/// directly. One line lists their layers, by fields or with names for saved files. Results may also be containers of
+/// For classes whose fields cannot be visited, because they have private fields or constructors and hold layers
+/// indirectly. One line lists their layers, by fields or with names for saved files. Results may also be containers of
 /// pointers, or come from a virtual function:
 ///
 ///   auto layers() const { return std::tie(first_, blocks_); }

@@ -7,8 +7,8 @@
 
 namespace gradus {
 
-/// Layers in a graph, with any number of inputs and outputs. A layer that several places of the graph call is one
-/// layer. Variables are named after Keras's names of the layers ("encoder/kernel"). load_functional makes one.
+/// Layers in a graph, with any number of inputs and outputs. A layer that the graph calls several times is one layer.
+/// Variables are named after Keras's names of the layers ("encoder/kernel"). load_functional makes one.
 struct Functional : Module {
   using Module::operator();  // model(x): one input, one output
   /// The outputs, in the order of output_names(), for inputs in the order of input_names(). Inputs are cast to the

@@ -1,5 +1,5 @@
-/// Initializers: functions from a shape to first values, f32. fan_in and fan_out are the products of all dimensions but
-/// the last, and of all but the last but one, as in Keras.
+/// Initializers: functions from a shape to first values, f32. As in Keras, fan_in is the product of all dimensions
+/// except the last, and fan_out that of all except the second to last.
 #pragma once
 #include <functional>
 #include "gradus/base/error.h"
@@ -33,8 +33,9 @@ Tensor he_uniform(const Shape& shape);      // uniform within sqrt(6 / fan_in) (
 Tensor he_normal(const Shape& shape);       // truncated normal of variance 2 / fan_in
 Tensor lecun_uniform(const Shape& shape);   // uniform within sqrt(3 / fan_in)
 Tensor lecun_normal(const Shape& shape);    // truncated normal of variance 1 / fan_in
-/// Orthonormal columns or, where it has more columns than rows, rows, of all dimensions but the last by the last: the
-/// orthogonal factor of a normal matrix (Saxe et al. 2014). InvalidArgument below two dimensions.
+/// A matrix with a column for each index of the last dimension and a row for each index of the others. Its columns are
+/// orthonormal or, if there are more columns than rows, its rows: the orthogonal factor of a normal matrix (Saxe et al.
+/// 2014). InvalidArgument below two dimensions, and without elements.
 Tensor orthogonal(const Shape& shape);
 /// Zeros.
 Tensor zeros(const Shape& shape);

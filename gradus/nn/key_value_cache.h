@@ -1,5 +1,5 @@
-/// Sequences that a model makes place by place: what its attention layers have seen is kept, so that each further place
-/// costs one row of work.
+/// Sequences that a model generates place by place: the keys and values of its attention layers are kept, so that each
+/// further place costs one row of work.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,9 +15,9 @@ class Layer;
 /// Options of KeyValueCache.
 struct KeyValueCacheOptions {
   std::int64_t batch = 1;             // sequences
-  std::int64_t max_length = 512;      // places that each of them may have
-  std::int64_t initial_length = 512;  // places that there is memory for at first; at most max_length
-  double growth = 2;                  // factor by which that grows when it is too small, until it is max_length
+  std::int64_t max_length = 512;      // largest number of places of each
+  std::int64_t initial_length = 512;  // places of each with memory at first; at most max_length
+  double growth = 2;                  // factor of that number when it is too small, up to max_length
   static constexpr auto ranges() {
     return std::array{Allowed::positive("batch max_length initial_length"), Allowed::more_than(1, "growth")};
   }
@@ -25,20 +25,20 @@ struct KeyValueCacheOptions {
 
 /// Options of call_with_cache.
 struct CacheCallOptions {
-  Tensor counts = {};  // i32 [batch]: how many of the new places each sequence has, the first ones; all by default
+  Tensor counts = {};  // i32 [batch]: new places of each sequence, which are the first ones of x; empty: all
 };
 
-/// All places of a layer that there is memory for, after those of a call.
+/// The memory of a layer after a call: all places, also those that are not used yet.
 struct CachedPlaces {
   Tensor keys, values;  // [batch, heads, capacity, width]
-  Tensor mask;          // bool [batch, 1, time, capacity]: those that a new place sees
+  Tensor mask;          // bool [batch, 1, time, capacity]: the places that a new place sees
 };
 
 /// The keys and values of the places that the attention layers of a model have seen, and how many places each sequence
 /// has. The memory, batch * capacity * (width of keys + width of values) a layer, is made at the first call and written
-/// in place. Where a call needs more places than the capacity, it grows by the factor .growth, up to max_length: a
-/// `function` then traces the call again, so that it does so as often as the logarithm of the length says; while the
-/// capacity is below max_length, each call of the function begins with a look at the lengths. It belongs to one model,
+/// in place. Where a call needs more places than the capacity, it grows by the factor .growth, up to max_length. A
+/// `function` then traces the call again, so the number of traces grows with the logarithm of the length. While the
+/// capacity is below max_length, each call of the function first waits for the lengths. A cache belongs to one model,
 /// and one thread at a time uses it.
 class KeyValueCache {
  public:
@@ -50,10 +50,10 @@ class KeyValueCache {
   Tensor lengths() const;
   /// Begins new sequences: no sequence has a place. The capacity stays.
   void reset();
-  /// Places of each sequence that there is memory for.
+  /// The number of places of each sequence that fit into the present memory.
   std::int64_t capacity() const;
-  /// Grows now, where the capacity is less than `length` places, so that no call has to; what the cache holds stays.
-  /// OutOfRange past max_length.
+  /// Grows now if the capacity is less than `length` places, so that no call has to; the contents stay. OutOfRange past
+  /// max_length.
   void reserve(std::int64_t length);
   /// The options that it was made with.
   const KeyValueCacheOptions& options() const { return options_; }
@@ -61,7 +61,7 @@ class KeyValueCache {
   // For the layers that call_with_cache() runs.
   /// Adds the places of this call: [batch, heads, time, width]. `mask`: bool [batch, time], those that count; or empty.
   CachedPlaces extended(const detail::Layer& layer, const Tensor& keys, const Tensor& values, const Tensor& mask);
-  /// The numbers of the places of this call, from 0 on: i32 [batch, time].
+  /// The numbers of the places of this call, counted from 0: i32 [batch, time].
   const Tensor& positions() const;
 
  private:
@@ -76,14 +76,14 @@ class KeyValueCache {
   struct State;
   std::unique_ptr<State> state_;
 };
-/// The result of `model` for x: [batch, time, ...], whose places follow those that the cache holds; the cache has them
-/// afterwards. The results are those that the model has for the whole sequences, for models that treat each place by
-/// itself but for causal self-attention (MultiHeadAttention, GroupedQueryAttention) and PositionEmbedding; the mode is
-/// inference. Works within `function`, where it is one program.
+/// The result of `model` for x: [batch, time, ...], whose places follow those in the cache, and are added to it. The
+/// results are those of the model for the whole sequences. That holds for models in which only causal self-attention
+/// (MultiHeadAttention, GroupedQueryAttention) and PositionEmbedding depend on other places or on the position; the
+/// mode is inference. Works within `function`, where it is one program.
 ///
 /// InvalidArgument if x has another batch than the cache, for attention that is not causal or has several inputs, and
-/// for recurrent layers, pools and others that look at several places; OutOfRange past max_length, when the result is
-/// observed. A model of one's own that mixes places by ops must not be called so.
+/// for recurrent layers, pools and others that combine several places; OutOfRange past max_length, when the result is
+/// observed. Do not call a model this way that combines places by ops.
 Tensor call_with_cache(const Module& model, const Tensor& x, KeyValueCache& cache, CacheCallOptions options);
 inline Tensor call_with_cache(const Module& model, const Tensor& x, KeyValueCache& cache) {
   return call_with_cache(model, x, cache, {});

@@ -117,8 +117,8 @@ class Layer {
   using Rebinding = std::map<const VariableCell*, std::shared_ptr<VariableCell>>;
   /// Replaces its variables by those that the map has for them.
   virtual void rebind(const Rebinding& cells);
-  /// Takes over everything of `fresh`, a layer that nobody else has, so that its contents stay in place where possible.
-  /// False: it cannot, and nothing has happened.
+  /// Takes over all contents of `fresh`, a layer with no other owner; its own variables stay in place where possible.
+  /// False: it cannot, and nothing has changed.
   virtual bool become(Layer&) { return false; }
   /// Takes over the name, the prefix and the dtypes that `before` has by its place, unless it has its own. Of two names
   /// that the user gave, it keeps its own or not.

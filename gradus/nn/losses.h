@@ -33,13 +33,13 @@ Tensor sparse_categorical_crossentropy(const Tensor& y, const Tensor& prediction
 Tensor binary_crossentropy(const Tensor& y, const Tensor& prediction, bool logits);
 }  // namespace detail
 
-/// The answer to a loss that is called with `from_logits` on the output of a softmax (or sigmoid, for binary).
+/// The reaction of a loss that is called with `from_logits` on the output of a softmax (or sigmoid, for binary).
 enum class RepeatedSoftmax {
   refused,  // InvalidArgument
-  noticed,  // a notice, once for each of the three losses; the loss takes the prediction for logits, as it was told
+  noticed,  // a notice, once for each of the three losses; the loss treats the prediction as logits, as declared
 };
-/// Sets the answer for the whole process; at first it is `refused`. From now on each loss gives its notice again. Gives
-/// the answer before.
+/// Sets the reaction for the whole process; at first it is `refused`. Each loss then gives its notice again. Returns
+/// the reaction before.
 RepeatedSoftmax set_repeated_softmax(RepeatedSoftmax answer);
 
 // `from_logits` with the output of a softmax (or sigmoid, for binary) is an InvalidArgument, unless
@@ -65,9 +65,9 @@ Tensor mean_squared_error(const Tensor& y, const Tensor& prediction);
 Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction);
 
 /// A loss function as a value. sample_weight has one number per example, or one per row of axis 0. An example with a
-/// weight of exactly 0, or with an ignored label, is left out. Whatever its y and prediction are (NaN, infinite, no
-/// class), value and gradients are those of the other examples, and its own gradient is 0. A mask of the prediction
-/// leaves out its places in the same way, as in Keras; of a loss over whole sequences, as CTC, it leaves out steps.
+/// weight of exactly 0, or with an ignored label, is left out, even if its y or prediction is NaN, infinite or no
+/// class: value and gradients are those of the other examples, and its own gradient is 0. A mask of the prediction
+/// leaves out elements in the same way, as in Keras; in a loss over whole sequences, as CTC, it leaves out steps.
 class LossFunction {
  public:
   /// The mean over examples, with the number of examples as weight, or with the sum of sample_weight.
@@ -154,7 +154,7 @@ struct MeanSquaredError : LossFunction {
 };
 /// Options of huber and Huber.
 struct HuberOptions {
-  double delta = 1;  // where the parabola ends
+  double delta = 1;  // largest |e| of the parabola
   static constexpr auto ranges() { return std::array{Allowed::positive("delta")}; }
 };
 /// The Loss of huber: e^2 / 2 for |e| <= delta, beyond delta (|e| - delta / 2) (Huber 1964), the mean over the last
@@ -166,8 +166,7 @@ struct Huber : LossFunction {
 
 namespace detail::inline rooms {
 
-/// True if `x` is certainly the result of a softmax (or sigmoid). It is seen from the ops that made it, so never once
-/// they are gone.
+/// True if `x` is certainly the result of a softmax (or sigmoid). False if the ops that computed it are gone.
 bool is_softmax(const Tensor& x);
 /// True if `x` is certainly the result of a sigmoid.
 bool is_sigmoid(const Tensor& x);

@@ -1,5 +1,5 @@
-/// Low-rank factorization: one Dense as two thin ones, whose product is the nearest to its kernel (Eckart and Young
-/// 1936).
+/// Low-rank factorization: one Dense becomes two thin ones, whose product is the nearest to its kernel in the sum of
+/// squares (Eckart and Young 1936).
 #pragma once
 #include <cstdint>
 #include <vector>

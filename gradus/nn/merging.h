@@ -1,6 +1,6 @@
 /// Layers that merge several tensors into one: fields of a model's struct, called with the tensors or a list of them.
 /// They have no variables. Tensors broadcast and agree in dtype. Masks are joined as in Keras: if all tensors have
-/// masks, a place counts if it counts in one of them.
+/// masks, an element counts if it counts in one of them.
 #pragma once
 #include <array>
 #include <concepts>
@@ -43,7 +43,7 @@ using Minimum = MergingLayer<merging::minimum>;    // smallest, elementwise
 /// Concatenation along `axis`.
 struct Concatenate {
   int axis = -1;  // axis of the concatenation
-  /// The inputs, one behind the other along the axis.
+  /// The inputs, one after the other along the axis.
   Tensor operator()(const std::vector<Tensor>& inputs) const;
   template <std::same_as<Tensor>... T> Tensor operator()(const Tensor& first, const T&... others) const {
     return (*this)(std::vector<Tensor>{first, others...});

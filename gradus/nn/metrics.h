@@ -31,14 +31,14 @@ class Metric {
                }),
                0) {}
   /// Gives the terms that a batch adds to the totals, f64 [count]. `sample_weight` is empty, or has one number per
-  /// example, or one per row of axis 0: weights() makes numbers of it in each case. Within `fit` it is traced.
+  /// example, or one per row of axis 0: weights() turns it into numbers in each case. Within `fit` it is traced.
   using Gather = std::function<Tensor(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight)>;
   /// Gives the result from the totals, on the host.
   using Finish = std::function<double(std::span<const double> totals)>;
-  /// Gives several results from the totals, in the same number always.
+  /// Gives several results from the totals, always equally many.
   using FinishAll = std::function<std::vector<double>(std::span<const double> totals)>;
-  /// A metric that is no mean over examples: `count` totals, to which `gather` adds and of which `finish` makes the
-  /// result. Totals add up over batches, parts of batches, shards and processes. InvalidArgument without a name, or
+  /// A metric that is no mean over examples: `count` totals, to which `gather` adds and from which `finish` computes
+  /// the result. Totals add up over batches, parts of batches, shards and processes. InvalidArgument without a name, or
   /// unless `count` is positive.
   Metric(std::string name, std::int64_t count, Gather gather, Finish finish);
   Metric(std::string name, std::int64_t count, Gather gather, FinishAll finish);
@@ -52,10 +52,10 @@ class Metric {
   Metric& operator=(Metric other) noexcept;
   ~Metric();
 
-  /// Adds a batch. Places that a mask of the prediction leaves out do not count, as in fit.
+  /// Adds a batch. Examples that a mask of the prediction leaves out do not count, as in fit.
   void update(const Tensor& y, const Tensor& prediction);
   /// Adds a batch. sample_weight: one number per example, or one per row of axis 0. Examples of weight 0 do not count,
-  /// not even NaN or a label that is no class.
+  /// even if they are NaN or have a label that is no class.
   void update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight);
   /// The metric over all that was added; waits. NaN if nothing was added. InvalidArgument for a metric of several
   /// numbers, such as one a class.

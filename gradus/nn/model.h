@@ -78,7 +78,7 @@ const auto& read(const auto& x) { return x; }
 inline void add_spec(std::vector<Spec>& specs, const Tensor& x) { specs.push_back(x.spec()); }
 void add_spec(std::vector<Spec>&, const auto&) {}
 
-/// Calls the struct with these tensors, at most six. False if it does not take so many.
+/// Calls the struct with these tensors, at most six. False if it does not take that number.
 template <class Net> bool call_with_tensors(const Net& net, In in) {
   const auto fits = [&]<std::size_t... i>(std::index_sequence<i...>) {
     if constexpr (std::invocable<const Net&, decltype((static_cast<void>(i), std::declval<const Tensor&>()))...>) {

@@ -46,11 +46,10 @@ class Module {
   /// The variables that are trained. The list may be asked for before the module is built, but reading it then is an
   /// InvalidArgument, unless all layers of the model were called by themselves.
   Variables trainable_variables() const;
-  /// Freezes or unfreezes this layer and all within, now and for variables made when they are built; the last call
-  /// about a layer holds. A frozen layer has no trainable variables. Frozen batch normalization uses its moving
-  /// statistics in training, too, and does not move them; frozen spectral normalization leaves its kernel alone;
-  /// dropout still drops. Variables that are never trained, such as moving statistics, stay so. Traces notice the
-  /// change.
+  /// Freezes or unfreezes this layer and all within, now and for variables made when they are built; the last call for
+  /// a layer counts. A frozen layer has no trainable variables. Frozen batch normalization uses its moving statistics
+  /// in training, too, and does not move them; frozen spectral normalization leaves its kernel alone; dropout still
+  /// drops. Variables that are never trained, such as moving statistics, stay so. Traces notice the change.
   void set_trainable(bool trainable);
   /// Names the layer; its variables are renamed.
   void set_name(std::string name);
@@ -68,8 +67,8 @@ class Module {
   /// Scalars to add to a loss, as fit and evaluate do: the activity penalties of the last call, then the penalties on
   /// trainable variables. InvalidArgument if that call was within a compiled function that is over.
   std::vector<Tensor> losses() const;
-  /// The mask that model(x) passes on, bool in its first dimensions, for a loss of one's own: sample_weight =
-  /// cast(mask, f32). Empty: every place counts. `mask`: the mask of x, which Embedding and Masking make themselves.
+  /// The mask that model(x) passes on, bool in its first dimensions, for a user's loss: sample_weight = cast(mask,
+  /// f32). Empty: every element counts. `mask`: the mask of x, which Embedding and Masking make themselves.
   Tensor compute_mask(const Tensor& x, const Tensor& mask = {}) const;
   /// A table: layer, output shape, parameters, bytes.
   std::string summary() const;
@@ -81,11 +80,11 @@ class Module {
   Module(const Module& other);
   /// Keeps identity: the same cells, known to the same optimizer.
   Module(Module&& other) noexcept;
-  /// Assigning makes it the function that `other` is: layers with all their options, values, masks, frozen layers. A
-  /// built module keeps its variables, known to its optimizer, and its name. So they must match in number, shapes and
-  /// dtypes: else InvalidArgument, and nothing changes. `other` is built as this one was if it is not built. Traces of
-  /// this module are renewed, unless nothing but values has changed. A module without variables, or not built, just
-  /// becomes the other. InvalidArgument within a traced function, if it has variables.
+  /// Assigning makes this module compute the function of `other`: layers with all their options, values, masks, frozen
+  /// layers. A built module keeps its variables, known to its optimizer, and its name. So they must match in number,
+  /// shapes and dtypes: else InvalidArgument, and nothing changes. `other` is built as this one was if it is not built.
+  /// Traces of this module are renewed, unless nothing but values has changed. A module without variables, or not
+  /// built, just becomes the other. InvalidArgument within a traced function, if it has variables.
   Module& operator=(const Module& other);
   Module& operator=(Module&& other);
   ~Module();

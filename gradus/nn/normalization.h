@@ -21,7 +21,7 @@ struct BatchNormalizationOptions {
 /// Batch normalization over the last axis (Ioffe and Szegedy 2015). In training it uses the mean and biased variance of
 /// the batch, which also update the statistics `moving = momentum * moving + (1 - momentum) * batch`. In inference it
 /// uses the moving statistics. A frozen layer (set_trainable) always works as in inference, and updates nothing, as in
-/// Keras. Masked places do not count for the batch's statistics.
+/// Keras. Masked elements do not count for the batch's statistics.
 struct BatchNormalization : Module {
   BatchNormalization();
   explicit BatchNormalization(BatchNormalizationOptions options);

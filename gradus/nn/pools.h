@@ -79,7 +79,7 @@ struct GlobalMaxPooling3D : Module {
   explicit GlobalMaxPooling3D(bool keepdims);
 };
 /// The mean of each channel: [batch, spatial..., channels] -> [batch, channels]. In 1D, if the input has a mask, over
-/// the places that count; NaN if none does.
+/// the time steps that count; NaN if none does.
 struct GlobalAveragePooling1D : Module {
   GlobalAveragePooling1D() : GlobalAveragePooling1D(false) {}
   explicit GlobalAveragePooling1D(bool keepdims);

@@ -18,13 +18,13 @@ struct Rescaling : Module {
 struct Resizing : Module {
   Resizing(std::int64_t height, std::int64_t width, ResizeOptions options = {});
 };
-/// The middle of [..., height, width, channels]. Of an image that is too small it takes the largest part of that ratio,
-/// resized.
+/// The middle of [..., height, width, channels]. If an image is too small, its largest middle part of that aspect ratio
+/// is resized.
 struct CenterCrop : Module {
   CenterCrop(std::int64_t height, std::int64_t width);
 };
-/// Cuts off elements at the ends of each spatial dimension, by default as many on either side. InvalidArgument where
-/// nothing would be left.
+/// Cuts off elements at the begin and the end of each spatial dimension: by default one each, of Cropping2D none, as in
+/// Keras. InvalidArgument where nothing would be left.
 struct Cropping1D : Module {
   Cropping1D() : Cropping1D(std::array<std::int64_t, 2>{1, 1}) {}
   explicit Cropping1D(std::array<std::int64_t, 2> cropping);

@@ -49,7 +49,7 @@ struct PReLU : Module {
   PReLU() : PReLU(std::vector<int>()) {}
   explicit PReLU(std::vector<int> shared_axes);
 };
-/// softmax along `axis`. Along an axis of the input's mask it covers the places that count; the others give 0.
+/// softmax along `axis`. Along an axis of the input's mask it covers the elements that count; the others give 0.
 struct Softmax : Module {
   Softmax() : Softmax(-1) {}
   explicit Softmax(int axis);

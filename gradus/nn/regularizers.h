@@ -33,10 +33,10 @@ class Regularizer {
   std::function<Tensor(const Tensor&)> f_;
 };
 
-/// Each has one meaning under both of Keras's spellings: of a factor it is an option of layers, of a tensor it is the
-/// penalty.
+/// Both of Keras's spellings mean the same. Given a factor, a function makes an option of layers; given a tensor, it
+/// computes the penalty.
 namespace regularizers {
-/// The vectors that OrthogonalRegularizer compares.
+/// The vectors of a matrix that OrthogonalRegularizer compares.
 enum class OrthogonalMode { rows, columns };
 
 /// factor * sum(|x|), a scalar. Floats.
@@ -76,7 +76,7 @@ Tensor max_norm(const Tensor& x, double max_value, const NamedAxes& named);
 template <class = void> Tensor max_norm(const Tensor& x, double max_value = 2, const std::vector<int>& axis = {0}) {
   return max_norm(x, max_value, NamedAxes{axis});
 }
-/// Moves lengths along `axis` towards [min_value, max_value], by a share `rate` of the way.
+/// Moves the lengths of vectors along `axis` towards [min_value, max_value], by a share `rate` of the distance.
 Tensor min_max_norm(const Tensor& x, double min_value, double max_value, double rate, const NamedAxes& named);
 template <class = void>
 Tensor min_max_norm(const Tensor& x, double min_value = 0, double max_value = 1, double rate = 1,

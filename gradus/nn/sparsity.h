@@ -21,7 +21,7 @@ struct BlockSize {
   std::int64_t rows = 1, columns = 1;  // size of a block
 };
 /// Prunes by magnitude: masks the elements of least magnitude, so that the share `sparsity` of them is 0. Of n elements
-/// of a variable n - round(n (1 - sparsity)) are masked, ties by place. With blocks, whole ones of least mean magnitude
+/// of a variable n - round(n (1 - sparsity)) are masked, ties by index. With blocks, whole ones of least mean magnitude
 /// are masked; those at the edges are smaller. Masked elements stay masked; NaN is never masked. InvalidArgument unless
 /// 0 <= sparsity < 1, and for blocks of a variable of rank below 2.
 void prune_to(Variable& variable, double sparsity, BlockSize block = {});
@@ -37,7 +37,7 @@ void strip_pruning(Module& model);
 struct SparsityRow {
   std::string name;                     // name of the variable
   std::int64_t weights = 0, zeros = 0;  // numbers of elements and of zeros
-  /// Bytes as it is, and as one bit per weight and the weights that are not 0.
+  /// Bytes of all weights, and of one bit per weight plus the weights that are not 0.
   std::int64_t dense_bytes = 0, sparse_bytes = 0;
   /// Multiplications and additions of one call with one example: all of them, and those with weights that are not 0.
   /// Open dimensions of the input count as 1.
@@ -47,12 +47,12 @@ struct SparsityRow {
 struct SparsityReport {
   std::vector<SparsityRow> rows;  // one per prunable variable
   SparsityRow total;              // sum of the rows
-  std::int64_t other_bytes = 0;   // all other variables of the model
+  std::int64_t other_bytes = 0;   // bytes of all other variables of the model
   /// Prints a table.
   friend std::ostream& operator<<(std::ostream& out, const SparsityReport& report);
 };
-/// The sparsity of a built model. Kernels run dense either way. Zeros save bytes where a model is stored or compressed;
-/// time is saved by remove_pruned_channels and low_rank. Waits.
+/// The sparsity of a built model. Kernels compute zeros, too. Zeros save bytes where a model is stored or compressed;
+/// remove_pruned_channels and low_rank save time. Waits.
 SparsityReport sparsity_report(const Module& model);
 
 }  // namespace gradus

@@ -13,9 +13,9 @@ struct SpectralNormalizationOptions {
   static constexpr auto ranges() { return std::array{Allowed::positive("power_iterations")}; }
 };
 /// In training, before each call, the kernel [..., n], as a matrix of n columns, is divided by its largest singular
-/// value, and the layer's variable is assigned. Power iteration tracks that value with the variable vector_u [1, n]. In
-/// inference, and frozen (set_trainable), the layer is called as it is. The layer has one kernel, or is an Embedding
-/// (else InvalidArgument).
+/// value, and the layer's variable is assigned. Power iteration estimates that value with the variable vector_u [1, n].
+/// In inference, and when frozen (set_trainable), the kernel is not changed. The layer has one kernel, or is an
+/// Embedding (else InvalidArgument).
 struct SpectralNormalization : Module {
   explicit SpectralNormalization(Module layer, SpectralNormalizationOptions options = {});
 };

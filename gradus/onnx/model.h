@@ -36,7 +36,7 @@ class Model {
   const std::vector<Port>& outputs() const;
   /// The floating initializers by name; the others are constants.
   Variables variables() const;
-  /// The trained ones of variables().
+  /// The trainable ones of variables().
   Variables trainable_variables() const;
 
   /// Runs the model: one tensor per input, in order; returns one per output. InvalidArgument if an input does not fit

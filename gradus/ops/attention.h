@@ -11,11 +11,11 @@ struct DotProductAttentionOptions {
   /// Broadcasts to [batch, heads, queries, keys]; missing keys at the end count as masked. Either booleans, where false
   /// hides a key, or numbers of the query's dtype, which are added to the scores.
   Tensor mask = {};
-  /// Query i sees keys 0 ... i + offset alone. The offset is the number of past keys, or key_lengths - queries.
+  /// Query i sees only keys 0 ... i + offset. The offset is the number of past keys, or key_lengths - queries.
   bool causal = false;
   std::optional<double> scale = {};       // factor on the scores; 1 / sqrt(width) by default
   double softcap = 0;                     // if > 0: scores become softcap * tanh(scores / softcap), before the mask
-  Tensor past_key = {}, past_value = {};  // [batch, key_heads, past, width]: stand before key and value; both or none
+  Tensor past_key = {}, past_value = {};  // [batch, key_heads, past, width], before key and value; both or none
   Tensor key_lengths = {};                // integers [batch]: number of keys of each example; later keys are padding
   std::int64_t left_window = -1, right_window = -1;  // query i sees keys i + offset - left ... + right; -1: no limit
   std::optional<DType> softmax_dtype = {};           // dtype of the softmax; the query's by default
@@ -26,7 +26,7 @@ struct DotProductAttentionOptions {
   }
 };
 
-/// All intermediate results of attention. Those that are not used are not computed.
+/// All intermediate results of attention. Unused ones are not computed.
 struct AttentionSteps {
   Tensor output;                      // [batch, heads, queries, value_width]
   Tensor present_key, present_value;  // keys and values with the past ones in front
@@ -65,17 +65,15 @@ Tensor join_heads(const Tensor& x);
 
 /// Options of rotary_embedding.
 struct RotaryOptions {
-  Tensor positions = {};     // integers [batch, time]: rows of the tables; empty: the tables are given per place
+  Tensor positions = {};     // integers [batch, time]: rows of the tables; empty: row t of a table is for time step t
   bool interleaved = false;  // true: neighbours form a pair; false: element i pairs with element i + half
   std::int64_t width = 0;    // number of elements at the front of each head that are rotated, even; 0: all
   static constexpr auto ranges() { return std::array{Allowed::not_negative("width")}; }
 };
-/// Rotary position embedding (Su et al. 2021): rotates pairs of elements by angles that depend on their place in the
-/// sequence.
-/// x: T[batch, heads, time, head_width] -> the shape of x. cosine, sine: [places, width / 2] with positions, else
-/// [batch or 1, time, width / 2] or [time, width / 2].
-/// The tables have the dtype of x; beside f16 and bf16 they may be f32, which is more precise. OutOfRange for a
-/// position outside of the tables.
+/// Rotary position embedding (Su et al. 2021): rotates pairs of elements by angles that depend on their position in the
+/// sequence. x: T[batch, heads, time, head_width] -> the shape of x. cosine, sine: [rows, width / 2] with positions,
+/// else [batch or 1, time, width / 2] or [time, width / 2]. The tables have the dtype of x; for x of f16 or bf16 they
+/// may also be f32, which is more precise. OutOfRange for a position outside of the tables.
 Tensor rotary_embedding(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryOptions options = {});
 
 }  // namespace gradus

@@ -12,13 +12,13 @@ Tensor bitwise_or(const NumberOrTensor& a, const NumberOrTensor& b);
 Tensor bitwise_xor(const NumberOrTensor& a, const NumberOrTensor& b);
 /// x with every bit inverted.
 Tensor invert(const Tensor& x);
-/// x * 2^by, modulo the width of the dtype. 0 if `by` is at least the width, or negative.
+/// x * 2^by, modulo 2^width, with the width of the dtype in bits. 0 if `by` is at least the width, or negative.
 Tensor left_shift(const NumberOrTensor& x, const NumberOrTensor& by);
 /// floor(x / 2^by): an arithmetic shift, which fills with the sign. If `by` is at least the width, or negative, all
 /// bits are the sign's; 0 for unsigned integers.
 Tensor right_shift(const NumberOrTensor& x, const NumberOrTensor& by);
-/// Logical and of booleans (as logical_and), bitwise and of integers: (a < b) & (c < d). In contrast, a && b is C++'s:
-/// it asks for the value of one boolean.
+/// Logical and of booleans (as logical_and), bitwise and of integers: (a < b) & (c < d). In contrast, a && b is C++'s
+/// operator, which reads the value of one boolean.
 Tensor operator&(const Tensor& a, const Tensor& b);
 /// Logical or of booleans, bitwise or of integers: (a < b) | (c < d).
 Tensor operator|(const Tensor& a, const Tensor& b);

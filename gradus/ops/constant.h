@@ -1,5 +1,5 @@
-/// Tensors from numbers. A number that a user gives outside of any trace is data: another number never compiles anew.
-/// Numbers that rules and traces use are structure: an op without operands.
+/// Tensors from numbers. A number that a user gives outside of any trace is data: another number is no reason to
+/// compile again. Numbers in rules and traces are structure: an op without operands.
 #pragma once
 #include <initializer_list>
 #include <optional>
@@ -98,8 +98,8 @@ Tensor constant(std::initializer_list<char>, std::optional<DType> = {}) = delete
 template <Element T> Tensor from_values(std::span<const T> values, const Shape& shape) {
   return detail::from_bytes(values.data(), values.size(), {dtype_of<T>(), shape});
 }
-/// Takes a vector. Unsigned integers of 16 bits and more are taken as spans alone: a vector of them is more often a
-/// list of counts or places that is meant as i32 or i64.
+/// Takes a vector. Unsigned integers of 16 bits and more must be given as std::span: a vector of them is usually a list
+/// of counts or indices that is meant as i32 or i64.
 template <Element T>
   requires(!OneOf<T, std::uint16_t, std::uint32_t, unsigned long, unsigned long long>)
 Tensor from_values(const std::vector<T>& values, const Shape& shape) {
@@ -127,13 +127,13 @@ Tensor ones_like(const Tensor& x);
 
 namespace detail::inline rooms {
 
-/// `value` everywhere, as structure: for the constants of rules.
+/// A tensor of `value`, as structure: for the constants of rules.
 Tensor fill(const Shape& shape, scalar::Literal value, DType dtype);
 /// fill() in the shape and dtype of x.
 inline Tensor fill_like(const Tensor& x, scalar::Literal value) { return fill(x.shape(), value, x.dtype()); }
-/// A user's bare number beside `x`, as a scalar of the dtype of x: data, or structure within a trace. A floating number
-/// beside integers or booleans is an InvalidArgument that names cast. A number that the dtype cannot hold is an
-/// OutOfRange. `op` opens the error.
+/// A user's bare number as a scalar of the dtype of x: data, or structure within a trace. A floating number beside
+/// integers or booleans is an InvalidArgument that names cast. A number that the dtype cannot hold is an OutOfRange.
+/// `op` opens the error.
 Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op);
 
 }  // namespace detail::inline rooms

@@ -1,7 +1,7 @@
 /// Branches and loops as ops: their bodies are regions, compiled with the program around them. The callables are traced
-/// once, on symbols. Tensors and Variables that they use from around them are captured. Inside they may neither assign
-/// Variables nor branch in C++ on computed values (InvalidArgument). Random ops in the body of a loop draw new numbers
-/// in every iteration.
+/// once, on symbols. Tensors and Variables of the surrounding code that they use are captured. Inside they may neither
+/// assign Variables nor branch in C++ on computed values (InvalidArgument). Random ops in the body of a loop draw new
+/// numbers in every iteration.
 #pragma once
 #include <array>
 #include <concepts>
@@ -62,7 +62,7 @@ struct loop_state<std::tuple<T...>> : std::true_type {
 using Traced = std::function<Tensors(In)>;
 Tensors cond(const Tensor& predicate, const Traced& if_true, const Traced& if_false);
 Tensors while_loop(const Traced& condition, const Traced& body, In state, std::int64_t max_iterations);
-/// Gives the final state, then the stacked result.
+/// The final state, then the stacked result.
 Tensors scan(const Traced& body, In state, const Tensor& xs);
 
 }  // namespace detail
@@ -127,7 +127,7 @@ template <class T, class F> auto cond(const Tensor& predicate, T&& if_true, F&& 
 
 /// Options of while_loop.
 struct WhileOptions {
-  std::int64_t max_iterations = 0;  // 0: no bound; a bound ends the loop, and lets the gradient plan its memory
+  std::int64_t max_iterations = 0;  // 0: no bound; a bound ends the loop, and fixes the memory of the gradient
   static constexpr auto ranges() { return std::array{Allowed::not_negative("max_iterations")}; }
 };
 

@@ -6,8 +6,8 @@
 /// input. Two-dimensional f32 convolutions of 3 x 3 with stride 1 and many channels take Winograd's F(2x2, 3x3) where
 /// that is faster, and so do their gradients: 16 products for four windows instead of 36. Rounding errors are as large
 /// as those of chains (0.6 to 1.2 of them, root mean square, of normal numbers). A number that is not finite, or whose
-/// products come near the largest one, may spoil windows up to one place further than those that see it. The choice
-/// depends on the sizes of an image and its channels alone, so an example's results are the same in any batch.
+/// products come near the largest finite one, may also change windows one position beyond those that contain it. The
+/// choice depends only on the sizes of an image and its channels, so an example's results are the same in any batch.
 /// `.disable = {"winograd"}` computes chains.
 #pragma once
 #include "gradus/graph/tensor.h"
@@ -53,17 +53,17 @@ Tensor separable_conv2d(const Tensor& x, const Tensor& depthwise_filter, const T
 /// Options of conv_transpose and its variants.
 struct ConvolutionTransposeOptions {
   Sizes strides = {};               // one per spatial dimension, or one for all; none: 1
-  Padding padding = Padding::same;  // padding of the convolution that this is the transpose of
-  Paddings paddings = {};           // paddings of the convolution that this is the transpose of: cut off the result
+  Padding padding = Padding::same;  // padding of the convolution whose transpose this is
+  Paddings paddings = {};           // paddings of the convolution whose transpose this is: cut off the result
   Sizes dilations = {};             // distances between taps; none: 1
   Sizes output_padding = {};  // elements added at the end of each spatial dimension; fewer than its stride or dilation
   Sizes output_shape = {};    // spatial sizes of the result; none: the smallest that gives the input's
   std::int64_t groups = 1;    // number of equal parts of the channels
 };
 
-/// Transposed convolution: the gradient of a convolution by its input, as a map of its own.
-/// x: T[batch, spatial..., C], filters: T[kernel..., F/groups, C] -> T[batch, output..., F].
-/// With output_shape empty and sizes known, output is input * stride for Padding::same. For Padding::valid it is (input
+/// Transposed convolution: the gradient of a convolution by its input, as an op. x: T[batch, spatial..., C], filters:
+/// T[kernel..., F/groups, C] -> T[batch, output..., F]. With output_shape empty and sizes known, output is input *
+/// stride for Padding::same. For Padding::valid it is (input
 /// - 1) * stride + reach - paddings + output_padding, where reach = (kernel - 1) * dilation + 1, and at least input *
 /// stride, as in Keras. InvalidArgument for an output_shape that no convolution takes to the input's.
 Tensor conv_transpose(const Tensor& x, const Tensor& filters, const ConvolutionTransposeOptions& options = {});

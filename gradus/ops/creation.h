@@ -10,8 +10,8 @@ Tensor range(std::int64_t n, DType dtype = i32);
 Tensor linspace(double first, double last, std::int64_t n, DType dtype = f32);
 /// The n x n identity matrix. InvalidArgument for a negative n.
 Tensor eye(std::int64_t n, DType dtype = f32);
-/// labels: an integer type [places...] -> [places..., classes], with 1 at the label and 0 elsewhere. A label outside
-/// [0, classes) gives a row of zeros, as in TensorFlow. InvalidArgument for labels of another type or negative classes.
+/// labels: an integer type [...] -> [..., classes], with 1 at the label and 0 elsewhere. A label outside [0, classes)
+/// gives a row of zeros, as in TensorFlow. InvalidArgument for labels of another type or negative classes.
 Tensor one_hot(const Tensor& labels, std::int64_t classes, DType dtype = f32);
 
 namespace detail::inline rooms {

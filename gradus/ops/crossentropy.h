@@ -39,9 +39,9 @@ Tensor embedding_lookup(const Tensor& params, const Tensor& ids, double max_norm
 /// outside [0, 1).
 Tensor dropout(const Tensor& x, double rate);
 
-/// Counts how often label i (row) was predicted as j (column): i32 [num_classes, num_classes]. labels and predictions:
-/// integers [n]; a number that is no class is an OutOfRange when the value is observed. `weights` [n], if given, are
-/// summed instead, in their own dtype.
+/// The numbers of examples with label i (row) and prediction j (column): i32 [num_classes, num_classes]. labels and
+/// predictions: integers [n]; a number that is no class is an OutOfRange when the value is observed. `weights` [n], if
+/// given, are summed instead, in their own dtype.
 Tensor confusion_matrix(const Tensor& labels, const Tensor& predictions, std::int64_t num_classes,
                         const Tensor& weights = {});
 /// The inverse y of a permutation x of 0 ... n - 1, integers: y[x[i]] = i. For an x that is no permutation, the result

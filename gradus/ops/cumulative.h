@@ -1,4 +1,4 @@
-/// Running sums, products, maxima: each element is made of those up to it along an axis.
+/// Running sums, products, maxima: each element combines those up to it along an axis.
 #pragma once
 #include "gradus/graph/tensor.h"
 #include "gradus/ops/named_axis.h"

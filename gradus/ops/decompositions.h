@@ -1,8 +1,8 @@
 /// Decompositions of dense matrices, T[..., m, n] with T floating, and functions that follow from them. Narrow floats
-/// are computed in f32. Gradients of every order, where they exist: NaN or infinite where singular values or
-/// eigenvalues repeat exactly and the loss depends on their vectors, whose choice is then free; right where it depends
-/// on the values alone. A matrix with an element that is NaN or infinite gives NaN. The bits are the same on any number
-/// of threads and with every instruction set. Devices of plugins have them computed by the processor.
+/// are computed in f32. Gradients of every order, where they exist. If singular values or eigenvalues repeat exactly,
+/// their vectors are not unique: a loss that depends on the vectors has gradients that are NaN or infinite; those of a
+/// loss of the values alone are right. A matrix with an element that is NaN or infinite gives NaN. The bits are the
+/// same on any number of threads and with every instruction set. For devices of plugins the processor computes them.
 ///
 /// Errors are those of backward stable algorithms: products of the factors differ from the matrix, and orthogonal
 /// factors from orthogonal ones, by a small multiple of n epsilon, relative to the norm.
@@ -28,7 +28,7 @@ QrFactors qr(const Tensor& x, QrOptions options = {});
 
 /// Result of lu.
 struct LuFactors {
-  Tensor lu;  // [..., n, n]: U, and below the diagonal L, of which the diagonal is 1
+  Tensor lu;  // [..., n, n]: U, and below the diagonal L, whose diagonal is 1
   Tensor p;   // [..., n]: row i of L U is row p[i] of x
 };
 /// LU with exchanges of rows, of square matrices. InvalidArgument unless `output_idx_type` is an integer type. The
@@ -37,14 +37,14 @@ LuFactors lu(const Tensor& x, DType output_idx_type);
 LuFactors lu(const Tensor& x);
 /// The solution of x y = rhs from the factors of x: rhs: [..., n, k].
 Tensor lu_solve(const Tensor& lower_upper, const Tensor& perm, const Tensor& rhs);
-/// The matrix of which these are the factors.
+/// The matrix with these factors.
 Tensor lu_reconstruct(const Tensor& lower_upper, const Tensor& perm);
 
 /// Result of eigh.
 struct Eigenpairs {
   Tensor e, v;  // values [..., n] in ascending order; vectors [..., n, n], a column each
 };
-/// Eigenvalues and orthonormal eigenvectors of symmetric matrices, of which the lower triangle is read. The gradient is
+/// Eigenvalues and orthonormal eigenvectors of symmetric matrices; only the lower triangle is read. The gradient is
 /// symmetric.
 Eigenpairs eigh(const Tensor& x);
 /// The eigenvalues alone, in ascending order: [..., n].
@@ -68,12 +68,12 @@ Tensor svdvals(const Tensor& x);
 struct PinvOptions {
   std::optional<double> rcond = {};  // singular values up to rcond times the largest one count as 0; none: 10 max(m, n)
                                      // epsilon
-  bool hermitian = false;            // by eigenvalues of a symmetric matrix, of which the lower triangle is read
+  bool hermitian = false;            // by eigenvalues of a symmetric matrix, whose lower triangle is read
   /// The ranges of its numbers.
   static constexpr auto ranges() { return std::array{Allowed::not_negative("rcond")}; }
 };
-/// The pseudoinverse (Moore, Penrose): [..., m, n] -> [..., n, m]. Its gradient is right for matrices of any rank that
-/// does not change.
+/// The pseudoinverse (Moore, Penrose): [..., m, n] -> [..., n, m]. Its gradient is right where the rank of the matrix
+/// is locally constant.
 Tensor pinv(const Tensor& a, PinvOptions options = {});
 
 /// Options of matrix_rank.
@@ -93,7 +93,7 @@ struct LstsqOptions {
   /// The ranges of its numbers.
   static constexpr auto ranges() { return std::array{Allowed::not_negative("l2_regularizer rcond")}; }
 };
-/// Least squares: the x that minimises |matrix x - rhs|^2 + l2_regularizer |x|^2, and of all such the shortest:
+/// Least squares: the x that minimises |matrix x - rhs|^2 + l2_regularizer |x|^2, the shortest if there are several:
 /// [..., m, n], [..., m, k] -> [..., n, k]. Unless `fast`, matrices may have any rank and shape.
 Tensor lstsq(const Tensor& matrix, const Tensor& rhs, const LstsqOptions& options);
 

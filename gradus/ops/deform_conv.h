@@ -10,15 +10,15 @@ struct DeformableOptions {
   Sizes strides = {};              // one per spatial dimension, or one for all; none: 1
   Paddings paddings = {};          // explicit zeros around the input
   Sizes dilations = {};            // distances between taps; none: 1
-  std::int64_t offset_groups = 1;  // number of equal parts of the channels that have offsets of their own
+  std::int64_t offset_groups = 1;  // number of equal parts of the channels, each with its own offsets
 };
 
 /// Deformable convolution: every tap is moved by its offset (rows, columns) and reads between the elements, bilinearly.
 /// Elements outside are zero.
 /// x: T[batch, rows, columns, C], filters: T[kh, kw, C/groups, F],
 /// offsets: T[batch, out_rows, out_columns, offset_groups * kh * kw * 2] -> T[batch, out_rows, out_columns, F];
-/// mask: T[batch, out_rows, out_columns, offset_groups * kh * kw]: factors on what the taps read; empty: ones.
-/// T is a float type; 16-bit floats are computed in f32. Sizes must be known. All operands get gradients; those of the
+/// mask: T[batch, out_rows, out_columns, offset_groups * kh * kw]: factors on the values of the taps; empty: ones. T is
+/// a float type; 16-bit floats are computed in f32. Sizes must be known. All operands get gradients; those of the
 /// offsets are the gradients of the bilinear weights.
 Tensor deform_conv2d(const Tensor& x, const Tensor& filters, const Tensor& offsets, const Tensor& mask = {},
                      const DeformableOptions& options = {});

@@ -37,8 +37,8 @@ Tensor mod(Scalar a, const Tensor& b);
 Tensor floor_divide(const Tensor& a, const Tensor& b);
 Tensor floor_divide(const Tensor& a, Scalar b);
 Tensor floor_divide(Scalar a, const Tensor& b);
-/// a^b of floats, as IEEE 754 defines it. The gradient at a = 0, b = 0 is 0. Of integers it is integer_pow: they wrap
-/// around, without a gradient; a negative exponent is an OutOfRange when the value is observed.
+/// a^b of floats, as IEEE 754 defines it. The gradient at a = 0, b = 0 is 0. Integers wrap around and have no gradient;
+/// a negative exponent of integers is an OutOfRange when the value is observed (integer_pow accepts it).
 Tensor pow(const Tensor& a, const Tensor& b);
 /// a^b. An integral exponent of at most 64 is an attribute: a is multiplied by itself. That works for integers, too;
 /// they wrap around, and the exponent must not be negative. Other exponents are data, for floats alone.
@@ -95,7 +95,7 @@ Tensor not_equal(Scalar a, const Tensor& b);
 Tensor logical_and(const NumberOrTensor& a, const NumberOrTensor& b);
 /// a or b, of booleans.
 Tensor logical_or(const NumberOrTensor& a, const NumberOrTensor& b);
-/// True where exactly one of a and b is; booleans.
+/// True where exactly one of a and b is true; booleans.
 Tensor logical_xor(const NumberOrTensor& a, const NumberOrTensor& b);
 /// not x, of booleans.
 Tensor logical_not(const Tensor& x);
@@ -104,8 +104,8 @@ Tensor logical_not(const Tensor& x);
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
-/// where() of two numbers. The dtype is bool for two bools, f32 if one is a floating number, else the integer type that
-/// C++ makes of both.
+/// where() of two numbers. The dtype is bool for two bools, f32 if one is a floating number, else C++'s common type of
+/// both integers.
 template <Element A, Element B> Tensor where(const Tensor& condition, A a, B b) {
   constexpr DType t = detail::dtype_of_numbers<A, B>;
   return where(condition, constant(a, t), constant(b, t));
@@ -171,7 +171,7 @@ Tensor linear(const Tensor& x);
 
 // ---------------------------------------------------------------- others
 
-/// x, with a gradient of 0: nothing flows back through it.
+/// x, with a gradient of 0.
 Tensor stop_gradient(const Tensor& x);
 /// x in another dtype. Float to integer: towards zero, saturating, NaN gives 0. Integer to narrower: wraps. To bool:
 /// true if not 0. The gradient passes between floats.

@@ -22,9 +22,9 @@ struct GridSampleOptions {
 /// Samples x at the positions of `grid`, as PyTorch's grid_sample and ONNX's GridSample.
 /// x: [n, channels, d1 ... dk], grid: [n, o1 ... om, k] -> [n, channels, o1 ... om]; k is 1, 2 or 3.
 /// Each position grid[..., :] has k numbers from -1 to 1, the first along dk and the last along d1. The grid has
-/// floats. x has any number type, for linear and cubic a float type. Computed in f32, or in f64 where one of the two is
-/// f64. cubic has a = -0.75; nearest rounds halves to even. A NaN in the grid counts as beyond the border: with zeros
-/// it gives 0, else NaN, or for nearest the first element.
+/// floats. x has any number type; for linear and cubic, a float type. Computed in f32, or in f64 where one of the two
+/// is f64. cubic has a = -0.75; nearest rounds halves to even. A NaN in the grid counts as beyond the border: with
+/// zeros it gives 0, else NaN, or for nearest the first element.
 Tensor grid_sample(const Tensor& x, const Tensor& grid, GridSampleOptions options = {});
 
 /// Affine grid for grid_sample: theta: [n, 2, 3] or [n, 3, 4] -> [n, height, width, 2] or [n, depth, height, width, 3],
@@ -34,7 +34,7 @@ Tensor affine_grid(const Tensor& theta, const std::vector<std::int64_t>& size, b
 /// Options of roi_align.
 struct RoiAlignOptions {
   std::int64_t output_height = 1, output_width = 1;  // bins per region
-  std::int64_t sampling_ratio = 0;  // samples per bin and axis; 0: as many as elements, for which rois must be known
+  std::int64_t sampling_ratio = 0;  // samples per bin and axis; 0: one per element, which needs known rois
   double spatial_scale = 1;         // factor on the coordinates of rois
   bool half_pixel = true;           // shifts rois by half an element
   bool takes_maximum = false;  // true: maximum of weighted corners, as ONNX's mode "max"; false: mean of the samples

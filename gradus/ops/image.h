@@ -48,10 +48,10 @@ Tensor per_image_standardization(const Tensor& images);
 
 /// The middle `central_fraction` of height and width, in (0, 1]. Sizes must be known, as for all crops.
 Tensor central_crop(const Tensor& image, double central_fraction);
-/// A box of this size, from a row and a column on. OutOfRange if it reaches past the image.
+/// The box of this size that begins at this row and column. OutOfRange if it reaches past the image.
 Tensor crop_to_bounding_box(const Tensor& image, std::int64_t offset_height, std::int64_t offset_width,
                             std::int64_t target_height, std::int64_t target_width);
-/// The image at a row and a column of a larger one of zeros. InvalidArgument where it does not fit.
+/// A larger image of zeros, with `image` at this row and column. InvalidArgument where it does not fit.
 Tensor pad_to_bounding_box(const Tensor& image, std::int64_t offset_height, std::int64_t offset_width,
                            std::int64_t target_height, std::int64_t target_width);
 /// Crops, or pads with zeros, evenly on both sides.
@@ -86,8 +86,8 @@ struct SsimOptions {
     return std::array{Allowed::positive("filter_size filter_sigma"), Allowed::not_negative("k1 k2")};
   }
 };
-/// Structural similarity of each pair of images (Wang et al. 2004), the mean over places and channels. InvalidArgument
-/// for images smaller than the filter.
+/// Structural similarity of each pair of images (Wang et al. 2004), the mean over positions and channels.
+/// InvalidArgument for images smaller than the filter.
 Tensor ssim(const Tensor& a, const Tensor& b, double max_val, SsimOptions options = {});
 
 /// Interpolation of crop_and_resize.

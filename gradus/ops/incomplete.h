@@ -1,6 +1,6 @@
 /// Regularized incomplete gamma and beta functions, and Hurwitz's zeta function. Operands are floats of one dtype that
 /// broadcast; narrow ones are computed in f64. Every argument has a gradient. Gradients by the parameters exist up to
-/// order 5 each; one of higher order is refused (InvalidArgument).
+/// order 5 each; a higher order is an InvalidArgument.
 #pragma once
 #include "gradus/ops/number_or_tensor.h"
 

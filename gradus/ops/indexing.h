@@ -1,6 +1,6 @@
 /// Indexing by data: along an axis, in batches, by positions of several numbers, by one index per element. Indices are
-/// integers. One outside its range, negative ones included, is an OutOfRange when the value is observed. Gradients add
-/// up where an index is repeated.
+/// integers. An index outside its range, such as a negative one, is an OutOfRange when the value is observed. Gradients
+/// add up where an index is repeated.
 #pragma once
 #include <vector>
 #include "gradus/graph/tensor.h"
@@ -9,9 +9,8 @@
 namespace gradus {
 
 /// x: [outer..., n, inner...] (n at `axis`), indices: integers [places...] -> [outer..., places..., inner...]. An index
-/// outside [0, n), negative ones included, is an OutOfRange when the value is observed. An axis that x does not have is
-/// an OutOfRange at once. InvalidArgument for indices of another type and for a scalar x. The gradient adds up where an
-/// index is repeated.
+/// outside [0, n) is an OutOfRange when the value is observed. An axis that x does not have is an OutOfRange at once.
+/// InvalidArgument for indices of another type and for a scalar x. The gradient adds up where an index is repeated.
 Tensor gather(const Tensor& x, const Tensor& indices, int axis = 0);
 /// indices: integers [places..., k], each a position in the first k dimensions of x: [n1 ... nk, inner...] ->
 /// [places..., inner...]. Ranges as for gather. InvalidArgument for indices of another type, and unless k is 1 to the

@@ -13,8 +13,8 @@ namespace gradus {
 /// Values beyond the ends of 1 2 3: `constant` 0 0|1 2 3|0 0, `reflect` 3 2|1 2 3|2 1, `symmetric` 2 1|1 2 3|3 2,
 /// `edge` 1 1|1 2 3|3 3, `wrap` 2 3|1 2 3|1 2.
 enum class PadMode { constant, reflect, symmetric, edge, wrap };
-/// Adds paddings[i][0] elements before and paddings[i][1] after dimension i; negative ones take elements away. Paddings
-/// longer than the dimension go on reflecting or wrapping. If the dimension is unknown, every call checks that they are
+/// Adds paddings[i][0] elements before and paddings[i][1] after dimension i; negative ones remove elements. Paddings
+/// longer than the dimension continue to reflect or wrap. If the dimension is unknown, every call checks that they are
 /// not longer. InvalidArgument if there is nothing to repeat.
 Tensor pad(const Tensor& x, const Paddings& paddings, PadMode mode);
 /// Pads with `value`, a scalar of the dtype of x, which gets a gradient.
@@ -49,7 +49,7 @@ template <class = void> Tensor flip(const Tensor& x, const std::vector<int>& axi
 Tensor reverse_sequence(const Tensor& x, const Tensor& seq_lengths, int seq_axis, int batch_axis = 0);
 /// Options of reverse_sequence.
 struct ReverseSequenceOptions {
-  int seq_axis;        // axis of the places that are reversed
+  int seq_axis;        // axis along which elements are reversed
   int batch_axis = 0;  // axis of the rows, one length each
 };
 inline Tensor reverse_sequence(const Tensor& x, const Tensor& seq_lengths, ReverseSequenceOptions options) {
@@ -61,7 +61,7 @@ Tensor sequence_mask(const Tensor& lengths, std::int64_t maxlen);
 /// Options of space_to_depth and depth_to_space.
 struct BlockOptions {
   bool channels_first = false;  // [batch, channels, height, width] instead of [batch, height, width, channels]
-  bool depth_first = true;      // block places are the slower part of the channel (ONNX: DCR), else the faster
+  bool depth_first = true;  // the position in a block is the slower part of the channel (ONNX: DCR), else the faster
 };
 /// Turns blocks of block_size x block_size pixels into channels.
 Tensor space_to_depth(const Tensor& x, std::int64_t block_size, const BlockOptions& options = {});
@@ -84,7 +84,7 @@ Tensor range(Scalar start, Scalar limit, Scalar delta, std::optional<DType> dtyp
 /// Options of one_hot with values.
 struct OneHotOptions {
   int axis = -1;                // position of the new dimension in the result
-  bool count_from_end = false;  // labels in [-classes, 0) count from the end, as in ONNX; else their rows are off
+  bool count_from_end = false;  // labels in [-classes, 0) count from the end, as in ONNX; else their rows are off_value
 };
 /// one_hot with on_value at the label and off_value elsewhere: scalars of one dtype, whose gradients add up.
 Tensor one_hot(const Tensor& labels, std::int64_t classes, const Tensor& on_value, const Tensor& off_value,

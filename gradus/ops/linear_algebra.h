@@ -32,9 +32,9 @@ struct GemmOptions {
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options = {});
 Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmOptions& options = {});
 
-/// Determinants of x: T[..., n, n] -> T[...], T floating; 1 for n = 0. The gradient is the matrix of cofactors, of
-/// singular matrices too. Gradients of higher order are right for those up to n = 5; beyond, they are NaN or infinite
-/// where x is singular.
+/// Determinants of x: T[..., n, n] -> T[...], T floating; 1 for n = 0. The gradient is the matrix of cofactors, also
+/// for singular matrices. For singular matrices, gradients of higher order are right up to n = 5, and NaN or infinite
+/// beyond.
 Tensor det(const Tensor& x);
 /// Inverse matrices of x: T[..., n, n], T floating. Infinite or NaN where x is singular.
 Tensor inverse(const Tensor& x);

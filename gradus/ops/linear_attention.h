@@ -1,4 +1,4 @@
-/// Linear attention, without a softmax: keys write to a matrix per head, which is carried along time, and queries read
+/// Linear attention, without a softmax: keys write to a matrix per head, which is the state over time, and queries read
 /// it.
 #pragma once
 #include <optional>

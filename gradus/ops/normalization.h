@@ -72,7 +72,7 @@ template <class = void> Tensor mean_variance_normalization(const Tensor& x, cons
 /// Options of l2_normalize.
 struct L2NormalizeOptions {
   std::vector<int> axis = {};  // axes of the sum; none: all
-  double epsilon = 1e-12;      // the least sum of squares that counts
+  double epsilon = 1e-12;      // lower bound of the sum of squares
 };
 /// x / sqrt(max(sum(x^2), epsilon)) along the named axes, or along all.
 Tensor l2_normalize(const Tensor& x, const L2NormalizeOptions& options);

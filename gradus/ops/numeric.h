@@ -18,14 +18,16 @@ Tensor logaddexp2(const NumberOrTensor& a, const NumberOrTensor& b);
 Tensor sinc(const Tensor& x);
 /// 0 for x < 0, `at_zero` at 0, 1 for x > 0. Only `at_zero` has a gradient.
 Tensor heaviside(const NumberOrTensor& x, const NumberOrTensor& at_zero);
-/// The larger of a and b; of a number and NaN the number. Any number type.
+/// The larger of a and b; if one is NaN, the other. Any number type.
 Tensor fmax(const NumberOrTensor& a, const NumberOrTensor& b);
-/// The smaller of a and b; of a number and NaN the number. Any number type.
+/// The smaller of a and b; if one is NaN, the other. Any number type.
 Tensor fmin(const NumberOrTensor& a, const NumberOrTensor& b);
 /// Options of nan_to_num.
 struct NanToNumOptions {
-  double nan = 0;                                  // replaces NaN
-  std::optional<double> posinf = {}, neginf = {};  // for the infinities; else the dtype's extremes
+  double nan = 0;  // replaces NaN
+  std::optional<double> posinf = {},
+                        neginf =
+                            {};  // replace the infinities; none: the largest and lowest finite numbers of the dtype
 };
 /// x with NaN and infinities replaced. Replaced elements get no gradient.
 Tensor nan_to_num(const Tensor& x, NanToNumOptions options = {});
@@ -94,14 +96,14 @@ struct QuantileOptions {
   QuantileMethod method = QuantileMethod::linear;  // value between two neighbours
   bool keepdims = false;                           // keep reduced dimensions as 1
 };
-/// The q-quantile, q in [0, 1]: the value that a share q of the elements lies below. `method` says what is taken
-/// between two neighbours in order (nearest: halves to even). NaN where an element is NaN. The gradient goes to the
-/// neighbours. Sizes along the axes must be known and not 0.
+/// The q-quantile, q in [0, 1]: a share q of the elements is below it. `method` chooses the value between two
+/// neighbours in order (nearest: halves to even). NaN where an element is NaN. The gradient goes to the neighbours.
+/// Sizes along the axes must be known and not 0.
 Tensor quantile(const Tensor& x, double q, QuantileOptions options = {});
 /// The middle element in order, or the mean of the two middle ones.
 Tensor median(const Tensor& x, QuantileOptions options = {});
 
-/// Moves dimension `source` to place `destination`; the others keep their order. Any dtype.
+/// Moves dimension `source` to position `destination`; the others keep their order. Any dtype.
 Tensor moveaxis(const Tensor& x, int source, int destination);
 /// Exchanges dimensions a and b. Any dtype.
 Tensor swapaxes(const Tensor& x, int a, int b);

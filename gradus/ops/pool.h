@@ -12,7 +12,7 @@ struct PoolingOptions {
   Padding padding = Padding::valid;  // padding around the input, by rule
   Paddings paddings = {};            // explicit padding, instead of `padding`
   Sizes dilations = {};              // distances between taps; none: 1
-  bool ceil_mode = false;            // count windows that reach past the padding, if they begin before it
+  bool ceil_mode = false;            // include windows that reach past the end of the padding, if they begin before it
   bool count_include_pad = false;    // averages count padding as zeros
 };
 
@@ -29,11 +29,11 @@ Tensor max_pool3d(const Tensor& x, const Sizes& window, const PoolingOptions& op
 /// Result of max_pool_with_argmax.
 struct MaxPoolWithArgmax {
   Tensor output;  // result of max_pool
-  /// i64, in the shape of output: where the element stood, as the flat row-major index within its example, (row *
-  /// columns + column) * channels + channel.
+  /// i64, in the shape of output: the flat row-major index of the element within its example, (row * columns + column)
+  /// * channels + channel.
   Tensor argmax;
 };
-/// max_pool together with the places of the largest elements.
+/// max_pool together with the indices of the largest elements.
 MaxPoolWithArgmax max_pool_with_argmax(const Tensor& x, const Sizes& window, const PoolingOptions& options = {});
 
 /// Average pooling: the mean of each window, over its elements alone, or with zeros for padding. Floats. NaN for a
@@ -73,8 +73,8 @@ struct PatchOptions {
   Paddings paddings = {};            // explicit padding, instead of `padding`
   Sizes rates = {};                  // dilations: distances between taps; none: 1
 };
-/// Extracts the elements of every window in place of channels: T[batch, spatial..., C] -> T[batch, windows..., taps *
-/// C], in row-major order of taps. Any number type; padding is zeros.
+/// The elements of every window as channels: T[batch, spatial..., C] -> T[batch, windows..., taps * C], in row-major
+/// order of taps. Any number type; padding is zeros.
 Tensor extract_patches(const Tensor& x, const Sizes& sizes, const PatchOptions& options = {});
 /// The adjoint of extract_patches: T[batch, windows..., taps * C] -> T[batch, output_size..., C]. Each element is the
 /// sum over the windows that contain it.

@@ -1,8 +1,8 @@
 /// Random tensors. They are counter-based: an element depends on (key, index) alone, so numbers do not depend on
 /// threads, devices or on other work. A call without a seed takes the next key after set_seed. A call with a seed
-/// always gives the same numbers. A stateless one follows from a seed that is a tensor: integers, a scalar or [2],
-/// known or not while a function is traced. Only gamma and beta have a gradient. InvalidArgument for a shape that is
-/// not known, and for a dtype of another kind than the function names.
+/// always gives the same numbers. A stateless call takes its seed as a tensor: integers, a scalar or [2], also a symbol
+/// of a traced function. Only gamma and beta have a gradient. InvalidArgument for a shape that is not known, and for a
+/// dtype that the function does not allow.
 #pragma once
 #include <optional>
 #include "gradus/base/ranges.h"
@@ -80,10 +80,10 @@ Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOp
 Tensor shuffle(const Tensor& x, ShuffledOptions options = {});
 /// Numbers of the gamma distribution x^(alpha-1) exp(-beta x), with `shape` of them for each element of alpha and beta,
 /// which broadcast: [shape..., alpha and beta...], as in TensorFlow. By rejection (Marsaglia and Tsang 2000), in f64,
-/// rounded once. The gradient by alpha and beta is that of the number with its probability held (implicit
+/// rounded once. The gradient by alpha and beta holds the cumulative probability of the number fixed (implicit
 /// reparameterization, Figurnov et al. 2018), up to order 5. NaN unless alpha > 0 and beta > 0.
 Tensor gamma(const Shape& shape, const NumberOrTensor& alpha, const GammaOptions& options = {});
-/// Numbers of the beta distribution x^(alpha-1) (1-x)^(beta-1), as gamma: a share of two gamma numbers.
+/// Numbers of the beta distribution x^(alpha-1) (1-x)^(beta-1), as gamma: g / (g + h) of two gamma numbers g and h.
 Tensor beta(const Shape& shape, const NumberOrTensor& alpha, const NumberOrTensor& beta,
             const BetaOptions& options = {});
 

@@ -8,8 +8,7 @@
 
 namespace gradus {
 
-/// Sets the seed of every random op, initializer and shuffle that has none of its own. Starts the sequence of numbers
-/// over.
+/// Sets the seed of every random op, initializer and shuffle without its own seed, and restarts the sequence of keys.
 void set_seed(std::uint64_t seed);
 
 /// A seed that follows from the global one and from the number of seeds taken since it was set: for initializers,

@@ -1,5 +1,5 @@
-/// Recurrent networks over a sequence: one `scan` in one direction. Products with the inputs are computed for all
-/// places at once, before the loop. Gates lie side by side in Keras's order: z r h of a GRU, i f c o of an LSTM.
+/// Recurrent networks over a sequence: one `scan` in one direction. Products with the inputs are computed for all time
+/// steps at once, before the loop. Gates lie side by side in Keras's order: z r h of a GRU, i f c o of an LSTM.
 #pragma once
 #include <functional>
 #include "gradus/graph/tensor.h"
@@ -22,9 +22,9 @@ using Nonlinearity = std::function<Tensor(const Tensor&)>;
 struct RecurrentRun {
   Tensor initial_state = {};               // [batch, units]; zeros by default
   Tensor initial_cell = {};                // LSTM: [batch, units]; zeros by default
-  Tensor sequence_lengths = {};            // integers [batch]: later places keep the state and give zeros
-  Tensor mask = {};                        // bool [time, batch]: masked places keep the state and repeat the result
-  bool reverse = false;                    // goes from the last place to the first; results stand at their places
+  Tensor sequence_lengths = {};            // integers [batch]: later time steps keep the state and give zeros
+  Tensor mask = {};                        // bool [time, batch]: masked time steps keep the state and repeat the result
+  bool reverse = false;                    // from the last time step to the first; results stay at their time steps
   double clip = 0;                         // > 0: inputs of activations are clipped to [-clip, clip]
   Nonlinearity activation = {};            // of the new state (LSTM: of the candidate c); tanh by default
   Nonlinearity recurrent_activation = {};  // activation of the gates; sigmoid by default
@@ -35,8 +35,8 @@ struct RecurrentRun {
 
 /// Result of a run over a sequence.
 struct RecurrentResult {
-  Tensor sequence;     // the state after each place, [time, batch, units]
-  Tensor state, cell;  // after the last place; only an LSTM has a cell
+  Tensor sequence;     // the state after each time step, [time, batch, units]
+  Tensor state, cell;  // after the last time step; only an LSTM has a cell
 };
 
 /// Elman network: h' = activation(x kernel + bias + h recurrent_kernel + recurrent_bias). x: [time, batch, inputs].

@@ -1,7 +1,7 @@
 /// Reductions over the named axes, or over all. A reduction of nothing gives its identity (0, 1, the lowest or highest
 /// number, false, true); the mean of nothing is NaN. Float sums follow the fixed order of the numeric contract.
-/// InvalidArgument for a dtype that is not mentioned and for an axis that is named twice. OutOfRange for an axis that x
-/// does not have.
+/// InvalidArgument for booleans where numbers are expected, for a dtype that a function excludes, and for an axis that
+/// is named twice. OutOfRange for an axis that x does not have.
 #pragma once
 #include <vector>
 #include "gradus/graph/tensor.h"
@@ -40,7 +40,7 @@ Tensor norm(const Tensor& x, ReduceOptions options = {});
 /// Running sums along `axis`, each including its own element.
 Tensor cumsum(const Tensor& x, int axis = 0);
 /// i32 index of the largest element along `axis`, the first among equals. NaN counts as the lowest number, as in
-/// TensorFlow. InvalidArgument if there is no element, OutOfRange if i32 does not number them.
+/// TensorFlow. InvalidArgument if there is no element, OutOfRange if i32 cannot hold the indices.
 Tensor argmax(const Tensor& x, int axis = -1);
 /// i32 index of the smallest element along `axis`, the first among equals. NaN counts as the highest number.
 Tensor argmin(const Tensor& x, int axis = -1);
@@ -62,7 +62,7 @@ struct ArgOptions {
   bool select_last_index = false;  // take the last among equals, not the first
   DType output_type = i32;         // dtype of the indices
 };
-/// As argmax(x, axis), with more options. OutOfRange if output_type does not number the elements along the axis.
+/// As argmax(x, axis), with more options. OutOfRange if output_type cannot hold the indices along the axis.
 Tensor argmax(const Tensor& x, ArgOptions options);
 /// As argmin(x, axis), with more options.
 Tensor argmin(const Tensor& x, ArgOptions options);
@@ -70,9 +70,8 @@ Tensor argmin(const Tensor& x, ArgOptions options);
 Tensor hardmax(const Tensor& x, int axis = -1);
 inline Tensor hardmax(const Tensor& x, NamedAxis named) { return hardmax(x, named.axis); }
 
-/// targets: integers [places...], predictions: floats [places..., classes] -> boolean [places...]: true if fewer than k
-/// classes have a larger prediction than the target. False for a target that is no class, or a prediction that is not
-/// finite.
+/// targets: integers [...], predictions: floats [..., classes] -> boolean [...]: true if fewer than k classes have a
+/// larger prediction than the target. False for a target that is no class, or a prediction that is not finite.
 Tensor in_top_k(const Tensor& targets, const Tensor& predictions, std::int64_t k);
 
 /// One boolean: true if each element, in row-major order, is at least the one before. True for fewer than two.
@@ -82,7 +81,7 @@ Tensor is_strictly_increasing(const Tensor& x);
 
 namespace detail::inline rooms {
 
-/// The gradient of broadcast_to(y, x.shape()) by y: sums along repeated dimensions, down to `shape`.
+/// The gradient of broadcast_to by its operand: sums of x along repeated dimensions, down to `shape`.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 /// An extent, symbolic or not, as a scalar.
 Tensor extent(std::int64_t dimension, DType dtype);

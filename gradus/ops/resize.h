@@ -15,13 +15,13 @@ enum class ResizeMethod { bilinear, nearest, bicubic, area, lanczos3, lanczos5, 
 struct ResizeOptions {
   ResizeMethod method = ResizeMethod::bilinear;  // interpolation between pixels
   bool preserve_aspect_ratio = false;            // `size` is the largest that the result may have
-  bool antialias = false;  // when shrinking, average over all pixels that fall together; not for nearest and area
+  bool antialias = false;  // when shrinking, average over all pixels that a new one covers; not for nearest and area
 };
 
 /// tf.image.resize: images [..., height, width, channels] to {height, width}, with centers of pixels at halves. nearest
 /// keeps the dtype, the others give f32 for integers. bicubic is Keys's with a = -0.5; area is the mean of the pixels
-/// that a new one covers. Neighbours outside of the image count as absent; for bilinear, as those at its border. Any
-/// number type.
+/// that a new one covers. Neighbours outside of the image are left out; for bilinear without antialias they equal those
+/// at its border. Any number type.
 Tensor resize(const Tensor& images, std::array<std::int64_t, 2> size, ResizeOptions options = {});
 /// Interpolation of resample and grid_sample.
 enum class Interpolation { nearest, linear, cubic };
@@ -29,7 +29,7 @@ enum class Interpolation { nearest, linear, cubic };
 /// Position of element i of the result in the input of n elements; s is the scale, m = s * n.
 enum class Coordinates {
   half_pixel,            // (i + 0.5) / s - 0.5
-  half_pixel_symmetric,  // half_pixel about the middle, where the new size was rounded
+  half_pixel_symmetric,  // half_pixel about the middle, if the new size was rounded
   pytorch_half_pixel,    // half_pixel; -0.5 if m is 1
   align_corners,         // i (n - 1) / (m - 1); 0 if m is 1
   asymmetric,            // i / s
@@ -53,13 +53,13 @@ struct ResampleOptions {
   NearestMode nearest_mode = NearestMode::round_prefer_floor;  // choice of the nearest neighbour
   AspectRatio aspect_ratio = AspectRatio::stretch;             // for `sizes`: one scale for all axes
   double cubic_coeff_a = -0.75;                                // coefficient a of cubic interpolation
-  bool exclude_outside = false;    // neighbours outside count as absent; else as those at the border
-  bool antialias = false;          // when shrinking, average over all elements that fall together
+  bool exclude_outside = false;    // leave out neighbours outside; else they equal those at the border
+  bool antialias = false;          // when shrinking, average over all elements that a new one covers
   std::vector<double> roi = {};    // for tf_crop_and_resize: begin of each axis, then end of each, 0 to 1
   double extrapolation_value = 0;  // for tf_crop_and_resize: value outside of the input
 };
 
-/// `x` resampled along `axis`, each axis on its own: linear and cubic weights multiply. Any number type. Integers are
+/// `x` resampled along `axis`, each axis separately: linear and cubic weights multiply. Any number type. Integers are
 /// interpolated in floating point, then rounded towards zero; nearest takes any dtype. InvalidArgument for sizes that
 /// are not known or not positive, and for options that do not fit together.
 Tensor resample(const Tensor& x, const ResampleOptions& options);

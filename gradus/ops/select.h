@@ -1,6 +1,6 @@
-/// Ops whose result has a shape that depends on data. The operand that decides must be known when they are applied.
-/// Inside a traced function they are InvalidArguments that name an alternative. The selected elements keep their
-/// gradients.
+/// Ops whose result has a shape that depends on data. The operand that determines the shape must be known when they are
+/// applied. Inside a traced function they are InvalidArguments that name an alternative. The selected elements keep
+/// their gradients.
 #pragma once
 #include <optional>
 #include "gradus/graph/tensor.h"
@@ -37,7 +37,7 @@ struct UniqueOptions {
   bool sorted = false;           // ascending, slices compared number by number; else in the order of occurrence
   DType out_idx = i32;           // integer type of positions and counts
 };
-/// The distinct elements of x. NaN equals NaN, and stands last. OutOfRange if out_idx does not number the elements.
+/// The distinct elements of x. NaN equals NaN, and stands last. OutOfRange if out_idx cannot hold the indices.
 Unique unique(const Tensor& x, const UniqueOptions& options = {});
 /// unique() under TensorFlow's other name.
 Unique unique_with_counts(const Tensor& x);
@@ -46,8 +46,8 @@ Unique unique_with_counts(const Tensor& x);
 /// negative. OutOfRange if `dtype`, an integer type, does not hold a count.
 Tensor bincount(const Tensor& x, std::int64_t minlength = 0, DType dtype = i32);
 /// Histogram. x: T[...] -> dtype [bins]: numbers of elements in each of `bins` equal parts of [low, high). Elements
-/// outside count to the first and last one, NaN to none. Floats. It can be traced, since its shape is known. OutOfRange
-/// if `dtype`, an integer type, does not hold the number of elements.
+/// outside count in the first and last part, NaN in none. Floats. It can be traced, since its shape is known.
+/// OutOfRange if `dtype`, an integer type, does not hold the number of elements.
 Tensor histogram_fixed_width(const Tensor& x, double low, double high, std::int64_t bins = 100, DType dtype = i32);
 
 /// x with element i along `axis` repeated `repeats[i]` times; `repeats` is a vector of integers.

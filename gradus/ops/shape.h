@@ -46,7 +46,7 @@ Tensor reverse(const Tensor& x, const NamedAxes& named);
 template <class = void> Tensor reverse(const Tensor& x, const std::vector<int>& axis) {
   return reverse(x, NamedAxes{axis});
 }
-/// Moves elements by `shift` places towards higher indices. Elements that leave at the end come in at the front.
+/// Moves elements by `shift` towards higher indices. Elements that leave at the end enter at the front.
 Tensor roll(const Tensor& x, std::int64_t shift, int axis);
 inline Tensor roll(const Tensor& x, std::int64_t shift, NamedAxis named) { return roll(x, shift, named.axis); }
 /// Adds paddings[i][0] elements before and paddings[i][1] after dimension i, all equal to `value`.
@@ -65,7 +65,7 @@ Tensor slice_axis(const Tensor& x, int axis, std::int64_t begin, std::int64_t si
 /// slice_axis for a range that lies within the extent for certain.
 Tensor slice_within(const Tensor& x, int axis, std::int64_t begin, std::int64_t size);
 /// Requires that `dimension` is not negative at any call. This is proven now, or checked for the sizes of each call of
-/// the function that is being traced. Else an OutOfRange says `otherwise`.
+/// the function that is being traced. Else an OutOfRange has the text `otherwise`.
 void require_not_negative(std::int64_t dimension, const std::string& otherwise);
 /// True if `shape` broadcasts to `wanted` and no further.
 bool broadcasts_to(const Shape& shape, const Shape& wanted);

@@ -9,8 +9,8 @@ namespace gradus {
 /// exp(x) / sum(exp(x)) along `axis`. A row of -inf gives NaN.
 Tensor softmax(const Tensor& x, int axis = -1);
 inline Tensor softmax(const Tensor& x, NamedAxis named) { return softmax(x, named.axis); }
-/// softmax over the elements where `mask` holds: bool, broadcasts to x. All others give 0, whatever they are, and so
-/// does a row without any; their gradient is 0. InvalidArgument for another mask.
+/// softmax over the elements where `mask` holds: bool, broadcasts to x. Masked elements give 0 even if they are NaN or
+/// infinite, and so do rows without any other; their gradient is 0. InvalidArgument for another mask.
 Tensor masked_softmax(const Tensor& x, const Tensor& mask, int axis = -1);
 inline Tensor masked_softmax(const Tensor& x, const Tensor& mask, NamedAxis named) {
   return masked_softmax(x, mask, named.axis);

@@ -1,5 +1,5 @@
 /// Sorting. Orders are stable: of equal elements (0 and -0 are equal) the first stays first. NaN stands last, ascending
-/// or descending. Any dtype. Gradients go where the elements came from.
+/// or descending. Any dtype. The gradient of an element goes to its position in x.
 #pragma once
 #include "gradus/graph/tensor.h"
 
@@ -29,16 +29,16 @@ struct TopKOptions {
   int axis = -1;        // axis to search
   bool largest = true;  // false: the smallest
 };
-/// The k largest elements along the last axis, the largest first; of equal ones the first first. InvalidArgument if
-/// there are fewer than k.
+/// The k largest elements along the last axis, the largest first; equal ones in the order of their indices.
+/// InvalidArgument if there are fewer than k.
 TopK top_k(const Tensor& x, std::int64_t k);
 TopK top_k(const Tensor& x, std::int64_t k, const TopKOptions& options);
 
-/// Place of a value among elements equal to it.
+/// Position of a value among elements equal to it.
 enum class Side { left, right };
 /// Insertion points. sorted_sequence: T[batch..., n] in ascending order, values: T[batch..., m] -> out_type
 /// [batch..., m]: the index before which each value would be inserted to keep the order. Values go before (left) or
-/// behind (right) equal elements. NaN stands after every number, as in sort. OutOfRange if out_type does not hold n.
+/// after (right) equal elements. NaN stands after every number, as in sort. OutOfRange if out_type does not hold n.
 Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, Side side = Side::left, DType out_type = i32);
 
 }  // namespace gradus

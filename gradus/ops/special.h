@@ -132,7 +132,7 @@ struct IsInfOptions {
   bool detect_negative = true;  // true for -infinity
   bool detect_positive = true;  // true for infinity
 };
-/// True where x is infinite, with a sign that the options ask for.
+/// True where x is infinite, with a sign that the options select.
 Tensor is_inf(const Tensor& x, IsInfOptions options = {});
 
 // Operators, and functions of other names, under TensorFlow's names.

@@ -31,7 +31,7 @@ Tensor ifft(const Tensor& x);
 Tensor rfft(const Tensor& x, std::int64_t fft_length = 0);
 /// Inverse of rfft: [..., m, 2] -> real [..., fft_length], by default 2 (m - 1).
 Tensor irfft(const Tensor& x, std::int64_t fft_length = 0);
-/// Moves frequency 0 to the middle along `axis` (none: all).
+/// Moves frequency 0 to the middle along `axis`; no axis means all.
 Tensor fftshift(const Tensor& x, const NamedAxes& named);
 template <class = void> Tensor fftshift(const Tensor& x, const std::vector<int>& axis = {}) {
   return fftshift(x, NamedAxes{axis});
@@ -51,8 +51,8 @@ struct FrameOptions {
 /// Splits the axis into [frames, frame_length]: pieces of the signal that begin every `frame_step` elements. Any number
 /// type.
 Tensor frame(const Tensor& signal, std::int64_t frame_length, std::int64_t frame_step, FrameOptions options = {});
-/// Sum of frames in their places: [..., frames, frame_length] -> [..., (frames - 1) frame_step + frame_length]. Any
-/// number type.
+/// Sum of overlapping frames, each begun frame_step after the one before: [..., frames, frame_length] -> [..., (frames
+/// - 1) frame_step + frame_length]. Any number type.
 Tensor overlap_and_add(const Tensor& signal, std::int64_t frame_step);
 
 /// Kaiser window [n]: I_0(beta sqrt(1 - (2i / (n-1) - 1)^2)) / I_0(beta).

@@ -1,4 +1,4 @@
-/// TensorFlow's names of ops that the library has with another signature, and statistics made of sums.
+/// TensorFlow's names of ops that the library has with another signature, and statistics from sums.
 #pragma once
 #include <optional>
 #include <utility>
@@ -61,7 +61,7 @@ Moments weighted_moments(const Tensor& x, const Tensor& weights, ReduceOptions o
 struct SufficientStatistics {
   Tensor count, mean, variance, shift;  // size; sums of x - shift and of its square; shift as given
 };
-/// Number of elements, sum and sum of squares of x - shift: the numbers that moments follow from.
+/// Number of elements, sum and sum of squares of x - shift, from which normalize_moments computes moments.
 SufficientStatistics sufficient_statistics(const Tensor& x, ReduceOptions options = {}, const Tensor& shift = {});
 /// Mean and variance from sufficient statistics.
 Moments normalize_moments(const SufficientStatistics& statistics);

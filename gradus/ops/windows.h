@@ -1,4 +1,4 @@
-/// Windows that slide over the spatial dimensions of [batch, spatial..., channels]: their places and numbers.
+/// Windows that slide over the spatial dimensions of [batch, spatial..., channels]: their positions and number.
 /// Convolutions and pooling share this.
 #pragma once
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace gradus {
 
-/// Rule for padding. valid: windows lie within the input. same: ceil(size / stride) windows. Of the padding that these
-/// need, the smaller half stands before the input (0 and 1 for a window of 3 with stride 2 on an even size), as in
+/// Rule for padding. valid: windows lie within the input. same: ceil(size / stride) windows. The smaller half of the
+/// padding that these need is before the input (0 and 1 for a window of 3 with stride 2 on an even size), as in
 /// TensorFlow.
 enum class Padding { valid, same };
 

@@ -48,20 +48,20 @@ struct ParameterGroupOptions {
 ///
 /// With `.lazy = true` a step changes only the rows that have a gradient, of every variable that the step reads by
 /// lookups (gather, Embedding) and by nothing else, whatever its size. Such a row has an element other than 0 (or NaN)
-/// in its gradient after all sums: over places, shards and parts of a batch, and after clipping. It is updated by the
-/// ordinary formulas, with the t of all steps; decay and average included. All other rows keep variable, slots and
-/// average bit for bit: moments do not fade, weights do not decay. So a step costs what its rows cost. This is
-/// TensorFlow Addons' LazyAdam and PyTorch's SparseAdam for every optimizer but Lamb. Where averages are written back
-/// (ema_overwrite_frequency), that goes for all rows. Other variables take the ordinary step: those of dense layers,
-/// tables that are also factors of a product or read within a branch or a loop, and what the loss does not depend on.
+/// in its gradient after all sums: over lookups, shards and parts of a batch, and after clipping. It is updated by the
+/// ordinary formulas, decay and average included, with the joint step count t. All other rows keep variable, slots and
+/// average bit for bit: moments do not fade, weights do not decay. So the cost of a step is that of its rows. This is
+/// TensorFlow Addons' LazyAdam and PyTorch's SparseAdam for every optimizer except Lamb. Averages are written back
+/// (ema_overwrite_frequency) to all rows. Other variables take the ordinary step: those of dense layers, tables that
+/// are also factors of a product or read within a branch or a loop, and variables on which the loss does not depend.
 class Optimizer {
  public:
   Optimizer(const Optimizer& other);
   Optimizer(Optimizer&& other) noexcept;
-  /// Takes over another optimizer's values. One of the same kind and state writes the values into its own slots, and
-  /// takes over options, exclusions and groups, by the places of variables. One without state yet adopts the other's.
-  /// Else it is an InvalidArgument; also if a compiled step was made with other options. Learning rates that are
-  /// numbers are values.
+  /// Takes the values of another optimizer. If both are of one kind and have equal state, the values are written into
+  /// this optimizer's slots, and options, exclusions and groups are taken over, matched by the order of variables. An
+  /// optimizer without state adopts the other's. Else it is an InvalidArgument; also if a compiled step was made with
+  /// other options. Learning rates that are numbers are values.
   Optimizer& operator=(const Optimizer& other);
   Optimizer& operator=(Optimizer&& other);
   ~Optimizer();
@@ -88,7 +88,7 @@ class Optimizer {
 
   /// Number of updates so far.
   std::int64_t iterations() const;
-  /// Number of steps under loss scaling whose gradients were not finite. They changed nothing.
+  /// Number of steps under loss scaling that were skipped, since their gradients were not finite.
   std::int64_t skipped_steps() const;
   /// The learning rate at the present iteration. OutOfRange for a group that does not exist.
   double learning_rate(std::size_t group = 0) const;
@@ -108,7 +108,7 @@ class Optimizer {
   Variables averages() const;
   /// Resets the state as before the first step: slots, averages of the present variables, and skipped steps.
   void start_anew();
-  /// True if it has state for variables. A copy for a copied model must then be told about them (rebind).
+  /// True if it has state for variables. A copy for a copied model must then be given the copied variables (rebind).
   bool is_built() const;
   /// Makes state for these variables if there is none yet; InvalidArgument if it is for others.
   void prepare(const Variables& variables);

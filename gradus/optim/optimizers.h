@@ -6,7 +6,7 @@
 ///   global_clipnorm          all gradients by their joint norm,
 ///   clipvalue                each element to [-clipvalue, clipvalue]; at most one of the three; 0: off
 ///   use_ema                  keeps e = ema_momentum * e + (1 - ema_momentum) * w; the first step copies w
-///   ema_overwrite_frequency  writes e into w after every so many steps; 0: only finalize_variable_values() does
+///   ema_overwrite_frequency  steps between writes of e into w; 0: only finalize_variable_values() writes it
 ///   lazy                     changes only the rows of a table that have a gradient in this step (see Optimizer); other
 ///                            rows keep w, slots and e. Not for Lamb, whose norms are over the whole variable
 /// Defaults are Keras's. Options out of range are an InvalidArgument that names them.

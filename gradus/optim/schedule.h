@@ -81,9 +81,9 @@ struct CosineDecayOptions {
   }
 };
 /// Cosine decay with optional warmup (Loshchilov and Hutter 2017). Linear from initial_learning_rate to warmup_target
-/// over warmup_steps, if there are any. Then half a cosine to its alpha-th part over decay_steps, then constant.
-/// InvalidArgument unless decay_steps is positive, warmup_steps is not negative, and warmup_target is not 0 if there
-/// are warmup_steps.
+/// over warmup_steps, if there are any. Then half a cosine down to alpha times that rate over decay_steps, then
+/// constant. InvalidArgument unless decay_steps is positive, warmup_steps is not negative, and warmup_target is not 0
+/// if there are warmup_steps.
 struct CosineDecay : Schedule {
   explicit CosineDecay(CosineDecayOptions options);
 };
@@ -94,14 +94,14 @@ struct CosineDecayRestartsOptions {
   Steps first_decay_steps;       // steps of the first period
   double t_mul = 2;              // factor on the length from period to period
   double m_mul = 1;              // factor on the height of the wave from period to period
-  double alpha = 0;              // share of initial_learning_rate that is always left
+  double alpha = 0;              // least share of initial_learning_rate
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate alpha"),
                       Allowed::positive("first_decay_steps m_mul"), Allowed::at_least(1, "t_mul")};
   }
 };
-/// Cosine decay with restarts (Loshchilov and Hutter 2017): initial_learning_rate * ((1 - alpha) * wave + alpha), with
-/// the wave half a cosine from 1 to 0, over and over. A step at which a period ends is the first of the next one.
+/// Cosine decay with restarts (Loshchilov and Hutter 2017): initial_learning_rate * ((1 - alpha) * wave + alpha), where
+/// each period of the wave is half a cosine from 1 to 0. A step at which a period ends is the first of the next one.
 /// InvalidArgument unless first_decay_steps and m_mul are positive and t_mul is at least 1.
 struct CosineDecayRestarts : Schedule {
   explicit CosineDecayRestarts(CosineDecayRestartsOptions options);
@@ -113,7 +113,7 @@ struct PolynomialDecayOptions {
   Steps decay_steps;                // steps of the decay
   double end_learning_rate = 1e-4;  // rate at the end
   double power = 1;                 // exponent; 1: linear
-  bool cycle = false;               // multiply decay_steps until it reaches the step; else the end stays
+  bool cycle = false;               // extend decay_steps to the next multiple of it; else the rate stays at the end
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate end_learning_rate"),
                       Allowed::positive("decay_steps power")};

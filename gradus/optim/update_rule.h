@@ -1,5 +1,5 @@
 /// UpdateRule: one kind of optimizer: hyperparameters, slots, and the formulas of a step. Everything else (clipping,
-/// decay, averages, counting, state) is part of Optimizer. An optimizer of one's own derives from both:
+/// decay, averages, counting, state) is part of Optimizer. A user's optimizer derives from both:
 ///
 ///   struct SignRule final : UpdateRule {
 ///     std::string_view name() const override { return "sign"; }
@@ -59,15 +59,15 @@ struct UpdateRule {
   /// it is one kernel, unless is_elementwise() is false.
   virtual Updated update(const Tensor& variable, const Tensor& gradient, std::span<const Tensor> slots,
                          std::span<const Tensor> shared) const = 0;
-  /// True if elements of a variable are updated each by itself, so that single rows may be. If not, that holds for the
-  /// slots alone, and the variable follows from them.
+  /// True if each element of a variable is updated by itself, so that single rows can be updated. If false, that holds
+  /// only for the slots, and the variable is computed from them.
   virtual bool is_elementwise() const { return true; }
   /// For a rule that is not elementwise: the variable, computed from the slots after the step.
   virtual Tensor variable_after(const Tensor& variable, std::span<const Tensor> /*slots*/,
                                 std::span<const Tensor> /*shared*/) const {
     return variable;
   }
-  /// The parts that a gradient of 0 leaves unchanged, bit for bit: the variable, then the slots. Those that are not
+  /// The parts that a gradient of 0 leaves unchanged, bit for bit: the variable, then the slots. Parts that are not
   /// listed change.
   virtual std::vector<bool> unmoved_by_zero() const { return {}; }
 

@@ -38,8 +38,9 @@ ProfileReport profile_of(const std::function<void()>& work);
 }
 
 /// Does the work and reports where its time went. Its errors are rethrown. The report is of this thread and of the
-/// threads that work for it: the pool, the threads of its datasets, those of its devices. Threads that the work starts
-/// by itself may take profiles of their own. InvalidArgument if this thread is within a profile already, or traces.
+/// threads that work for it: the pool, the threads of its datasets, those of its devices. Other threads that the work
+/// starts are left out; they may take profiles of their own. InvalidArgument if this thread is within a profile
+/// already, or traces.
 template <std::invocable F> ProfileReport profile(F&& work) {
   return detail::profile_of([&] { static_cast<void>(std::forward<F>(work)()); });
 }

@@ -1,5 +1,6 @@
 /// Devices, on which tensors live and are computed. cpu(1), cpu(2) ... are logical devices that share the processor.
-/// Each has its own share of the threads and its own account of memory, so one machine can test what many have.
+/// Each has its own share of the threads and its own account of memory, so one machine can test programs for many
+/// devices.
 #pragma once
 #include <array>
 #include <atomic>
@@ -10,7 +11,7 @@
 
 namespace gradus {
 
-/// The kinds of devices. cuda is another name of gpu. plugin is whatever an out-of-tree backend drives.
+/// The kinds of devices. cuda is another name of gpu. plugin is any device that an out-of-tree backend drives.
 enum class DeviceKind : std::uint8_t { cpu, gpu, tpu, plugin, cuda = gpu };
 /// All kinds.
 inline constexpr std::array device_kinds{DeviceKind::cpu, DeviceKind::gpu, DeviceKind::tpu, DeviceKind::plugin};
@@ -29,31 +30,30 @@ struct Device {
 
 /// A logical device of the processor. InvalidArgument unless 0 <= index < 63.
 Device cpu(int index = 0);
-/// A GPU. An Unavailable, which lists the devices that there are, if the machine has none such or the library has no
-/// backend for it.
+/// A GPU. Unavailable, which lists the existing devices, if the machine does not have it or the library has no backend
+/// for it.
 Device gpu(int index = 0);
 /// Another name of gpu().
 Device cuda(int index = 0);
 /// A TPU; Unavailable as for gpu().
 Device tpu(int index = 0);
 
-/// The physical devices of a kind. If there are none, the list is empty. Logical devices of the processor are not in
-/// it.
+/// The physical devices of a kind; empty if there are none. Logical devices of the processor are not listed.
 std::vector<Device> devices(DeviceKind kind);
 
 /// The device on which new tensors and Variables live: that of the innermost DeviceScope of this thread, else that of
 /// set_default_device, else the processor.
 Device default_device();
-/// Sets the default device of the whole process. Tensors that were made stay where they are. Unavailable if the device
-/// is not there.
+/// Sets the default device of the whole process. Existing tensors stay where they are. Unavailable if the device does
+/// not exist.
 void set_default_device(const Device& device);
 
 /// Reads the name of a device, such as "cpu:1"; InvalidArgument for anything else.
 Device device_from_text(std::string_view text);
 
 /// The device of a spec, or none, in one byte. A tensor without a named device is *uncommitted*: it lives on the
-/// default device, and goes along to the device of another operand. Tensors on two named devices are brought together
-/// by Tensor::to alone.
+/// default device, and moves to the device of another operand. Only Tensor::to brings tensors on two named devices
+/// together.
 class Placement {
  public:
   constexpr Placement() = default;
@@ -65,7 +65,7 @@ class Placement {
   constexpr Device device() const {
     return {static_cast<DeviceKind>((code_ - 1) / Device::most), (code_ - 1) % Device::most};
   }
-  /// It as a number, for keys; 0 if no device is named.
+  /// The placement as a number, for keys; 0 if no device is named.
   constexpr std::uint8_t code() const { return code_; }
   /// This placement, or the default device of the process if none is named.
   Placement resolved() const {
@@ -73,7 +73,7 @@ class Placement {
     if (!is_named()) there.code_ = process_code_.load(std::memory_order_acquire);
     return there;
   }
-  /// The device that is meant.
+  /// The named device, or the default device of the process.
   Device physical() const { return resolved().device(); }
   bool operator==(const Placement&) const = default;
   /// Prints "@cpu:1", or nothing if no device is named.
@@ -87,11 +87,11 @@ class Placement {
 static_assert(Placement(Device{}).code() == 1);
 
 /// While it lives, this thread computes on `device`, and new tensors and Variables live there. Operands that are on
-/// other devices are copied, with gradients. Scopes nest. A scope has to end on the thread that it began on; ending
-/// elsewhere prints a notice and changes nothing.
+/// other devices are copied, with gradients. Scopes nest. A scope must be destroyed on the thread that made it;
+/// elsewhere that prints a notice and changes nothing.
 class DeviceScope {
  public:
-  /// Unavailable, which lists the devices that there are, if `device` is not there.
+  /// Unavailable, which lists the existing devices, if `device` does not exist.
   [[nodiscard]] explicit DeviceScope(const Device& device);
   explicit DeviceScope(const char*) = delete;  // devices are objects: DeviceScope scope(gpu(0))
   ~DeviceScope() {
@@ -113,7 +113,7 @@ class DeviceScope {
 
 namespace detail::inline rooms {
 
-/// Sets how many devices of this kind there are.
+/// Sets the number of devices of this kind.
 void set_device_count(DeviceKind kind, int count);
 /// Unavailable, which lists the existing devices, unless this one is present.
 void require_present(const Device& device);

@@ -1,5 +1,5 @@
-/// The memory that tensors hold: how much it is, and its limit. Only the bytes of their data are counted, not what
-/// rounding and caching add. Each thread counts in an account of its own, so that threads do not meet to count.
+/// The memory that tensors hold, and its limit. Only the bytes of their data are counted, without the additions of
+/// rounding and caching. Each thread counts in an account of its own, so that threads do not wait for each other.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -17,12 +17,12 @@ struct MemoryUse {
   std::size_t live_bytes, peak_bytes, limit_bytes;  // now; the most so far; the limit
 };
 /// The memory that tensors use on a device. It is exact while no other thread allocates or frees. Each logical device
-/// of the processor has an account and a limit of its own. Unavailable if the device is not there.
+/// of the processor has an account and a limit of its own. Unavailable if the device does not exist.
 MemoryUse memory_use(Device device = default_device());
-/// Starts to look for the peak again: peak_bytes becomes live_bytes.
+/// Resets the peak: peak_bytes becomes live_bytes.
 void reset_peak_memory(Device device = default_device());
 /// Limits the memory of a device. It grows on demand up to the limit; past that, a ResourceExhausted names the largest
-/// holders. 0 brings back the default, the memory of the machine.
+/// holders. 0 restores the default, the memory of the machine.
 void set_memory_limit(Device device, std::size_t bytes);
 
 namespace detail::inline rooms::memory {

@@ -84,7 +84,7 @@ struct Spec {
 /// The bytes of a dense tensor. InvalidArgument past 2^63 - 1. The spec must not be symbolic.
 std::int64_t bytes_of(const Spec& spec);
 
-/// A hash of what operator== compares, the device left out.
+/// A hash of the fields that operator== compares, without the device.
 std::uint64_t hash_of(const Shape& shape);
 inline std::uint64_t hash_of(const Spec& spec) {
   return detail::mix(hash_of(spec.shape), static_cast<std::uint64_t>(spec.dtype));

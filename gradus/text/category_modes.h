@@ -1,4 +1,4 @@
-/// The forms in which layers that number categories give their numbers: Keras's output modes.
+/// The forms of the results of layers that number categories: Keras's output modes.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -10,9 +10,9 @@ namespace gradus {
 /// The form of a result. `ids` is Keras's "int"; the other names are Keras's.
 enum class OutputMode {
   ids,        // the numbers themselves, i64
-  one_hot,    // f32, a row for each: a last dimension of 1 is taken for it, else one is added
+  one_hot,    // f32, a row for each: in place of a last dimension of 1, else in a new one
   multi_hot,  // f32, a row for the last dimension, with 1 for each number that occurs
-  count,      // f32, how often each number occurs in the last dimension
+  count,      // f32, the number of occurrences of each number in the last dimension
   tf_idf,     // count times the inverse document frequency
 };
 
@@ -26,7 +26,7 @@ OutputMode output_mode_of(std::string_view name, std::string_view source);
 
 namespace detail::inline rooms {
 
-/// Numbers of categories in the form of a mode, but for tf_idf. A number outside [0, depth) counts nowhere. Made of
+/// Numbers of categories in the form of a mode, except tf_idf. Numbers outside [0, depth) are ignored. It consists of
 /// ops, so it may be traced.
 Tensor in_mode(const Tensor& ids, OutputMode mode, std::int64_t depth);
 

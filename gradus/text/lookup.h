@@ -20,10 +20,10 @@ namespace gradus {
 
 /// Options of StringLookup.
 struct StringLookupOptions {
-  std::optional<std::int64_t> max_tokens = {};  // most ids, those of special tokens included
-  std::int64_t num_oov_indices = 1;             // places for terms out of the vocabulary: several are chosen by a hash
+  std::optional<std::int64_t> max_tokens = {};  // largest number of ids, special tokens included
+  std::int64_t num_oov_indices = 1;             // ids for terms out of the vocabulary; a hash chooses among several
   std::optional<std::string> mask_token = {};   // id 0; in other modes than ids it is left out
-  std::string oov_token = "[UNK]";              // stands in the vocabulary for those places
+  std::string oov_token = "[UNK]";              // entry of the vocabulary for those ids
   std::vector<std::string> vocabulary = {};     // empty: by adapt() or set_vocabulary()
   std::vector<double> idf_weights = {};         // of the vocabulary, for tf_idf
   bool invert = false;                          // terms for ids
@@ -35,8 +35,8 @@ struct StringLookupOptions {
   }
 };
 
-/// Ids of strings. A vocabulary holds UTF-8: InvalidArgument for a term that is none. As a field of a Model<Net> it is
-/// saved with the model.
+/// Ids of strings. A vocabulary holds UTF-8: InvalidArgument for a term that is not UTF-8. As a field of a Model<Net>
+/// it is saved with the model.
 class StringLookup : public detail::SavedText {
  public:
   /// InvalidArgument for options that do not go together.
@@ -44,15 +44,14 @@ class StringLookup : public detail::SavedText {
   /// With the defaults of the options, as a field of a model.
   StringLookup() : StringLookup(StringLookupOptions()) {}
 
-  /// Strings [...] -> i64 [...], or a row of f32 as OutputMode tells. InvalidArgument before there is a vocabulary, and
-  /// within a traced function; OutOfRange for a term without an id where num_oov_indices is 0.
+  /// Strings [...] -> i64 [...], or rows of f32 in the form of the OutputMode. InvalidArgument before there is a
+  /// vocabulary, and within a traced function; OutOfRange for a term without an id if num_oov_indices is 0.
   Tensor operator()(const Strings& x) const;
   /// With invert: integers [...] -> the terms of these ids.
   Strings operator()(const Tensor& ids) const;
 
-  /// Takes the vocabulary from data: terms by their frequency; of equal frequency the greater one, by its bytes, first.
-  /// A list is of documents of one term each; [n, terms]: of n documents. InvalidArgument if the options gave a
-  /// vocabulary.
+  /// Takes the vocabulary from data: terms in the order of descending frequency, then of descending bytes. Data [n] are
+  /// n documents of one term each; [n, terms] are n documents. InvalidArgument if the options gave a vocabulary.
   void adapt(const Strings& data);
   /// adapt() to the strings of epoch 0. An element of one dimension is one document, one of two is a batch of them.
   template <std::size_t N> void adapt(const TextDataset<N>& data) { adapt_to(data.text()); }
@@ -95,9 +94,9 @@ class StringLookup : public detail::SavedText {
 /// Options of IntegerLookup.
 struct IntegerLookupOptions {
   std::optional<std::int64_t> max_tokens = {};  // as in StringLookupOptions
-  std::int64_t num_oov_indices = 1;             // several are chosen by the integer modulo their number
+  std::int64_t num_oov_indices = 1;             // as in StringLookupOptions; the integer modulo their number chooses
   std::optional<std::int64_t> mask_token = {};  // id 0; in other modes than ids it is left out
-  std::int64_t oov_token = -1;                  // stands in the vocabulary for those places
+  std::int64_t oov_token = -1;                  // entry of the vocabulary for those ids
   std::vector<std::int64_t> vocabulary = {};    // empty: by adapt() or set_vocabulary()
   std::vector<double> idf_weights = {};         // of the vocabulary, for tf_idf
   bool invert = false;                          // terms for ids
@@ -110,17 +109,17 @@ struct IntegerLookupOptions {
   }
 };
 
-/// Ids of integers. It is made of ops, so it may be traced, in a map or in a function. As a field of a Model<Net> it is
-/// saved with the model.
+/// Ids of integers. It consists of ops, so it may be traced, in a map or in a function. As a field of a Model<Net> it
+/// is saved with the model.
 class IntegerLookup : public detail::SavedText {
  public:
   /// InvalidArgument for options that do not go together.
   explicit IntegerLookup(IntegerLookupOptions options);
   /// With the defaults of the options, as a field of a model.
   IntegerLookup() : IntegerLookup(IntegerLookupOptions()) {}
-  /// Integers [...] -> i64 [...], or a row of f32 as OutputMode tells; with invert, ids -> terms. InvalidArgument
-  /// before there is a vocabulary. OutOfRange, within a function when the value is observed, for an integer without an
-  /// id where num_oov_indices is 0.
+  /// Integers [...] -> i64 [...], or rows of f32 in the form of the OutputMode; with invert, ids -> terms.
+  /// InvalidArgument before there is a vocabulary. OutOfRange, within a function when the value is observed, for an
+  /// integer without an id if num_oov_indices is 0.
   Tensor operator()(const Tensor& x) const;
   /// As StringLookup's.
   void adapt(const Tensor& data);
@@ -158,7 +157,7 @@ class IntegerLookup : public detail::SavedText {
 
 /// Options of Hashing.
 struct HashingOptions {
-  std::optional<std::string> mask_value = {};             // bin 0 is for it alone; of integers their decimal digits
+  std::optional<std::string> mask_value = {};             // alone in bin 0; for integers, their decimal digits
   std::optional<std::array<std::uint64_t, 2>> salt = {};  // SipHash with this key in place of FarmHash
   OutputMode output_mode = OutputMode::ids;               // not tf_idf
 };
@@ -169,7 +168,8 @@ class Hashing {
  public:
   /// InvalidArgument unless num_bins is positive.
   explicit Hashing(std::int64_t num_bins, HashingOptions options = {});
-  /// Strings [...] -> i64 [...], or a row of f32 as OutputMode tells. InvalidArgument within a traced function.
+  /// Strings [...] -> i64 [...], or rows of f32 in the form of the OutputMode. InvalidArgument within a traced
+  /// function.
   Tensor operator()(const Strings& x) const;
   /// Integers by their decimal digits; floating numbers are truncated before.
   Tensor operator()(const Tensor& x) const;

@@ -21,8 +21,9 @@ enum class Subset { training, validation };
 /// Options of text_dataset_from_directory.
 struct TextDirectoryOptions {
   std::optional<std::int64_t> batch_size = 32;  // none: single examples
-  std::optional<std::int64_t> max_length = {};  // most bytes of a text, cut off before the character that exceeds them
-  bool shuffle = true;                          // a new order in each epoch; else by their paths
+  std::optional<std::int64_t> max_length =
+      {};               // largest number of bytes of a text, cut off before a character that exceeds it
+  bool shuffle = true;  // a new order in each epoch; else by their paths
   std::optional<std::uint64_t> seed = {};       // none: one that follows from set_seed
   std::optional<double> validation_split = {};  // share of the files that is kept for validation
   std::optional<Subset> subset = {};            // with validation_split: which part is read
@@ -36,7 +37,7 @@ struct TextDirectoryOptions {
 /// Keras's function of this name: classes in the order of their names (class_names() gives them). A text is read when
 /// its element is. Hidden files are skipped. Unavailable if there are no folders, or not those of class_names, or no
 /// such files. InvalidArgument for one of validation_split and subset without the other, or with shuffle and without a
-/// seed, since both parts have to be drawn alike.
+/// seed, since both parts need the same order.
 ///
 /// The published archive of IMDB has texts without a label in `unsup`, beside the classes:
 ///

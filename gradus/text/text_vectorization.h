@@ -6,9 +6,9 @@
 
 namespace gradus {
 
-/// How TextVectorization changes a text first. Lower case is that of ASCII alone, as in Keras, so that ids agree.
+/// The change of a text before it is split. Only ASCII letters become lower case, as in Keras, so that ids agree.
 enum class Standardize { none, lower_and_strip_punctuation, lower, strip_punctuation };
-/// How TextVectorization takes a text apart: at whitespace of ASCII, or into characters of Unicode.
+/// The parts of a text: between whitespace of ASCII, or characters of Unicode.
 enum class Split { none, whitespace, character };
 
 /// Widths of n-grams: an integer n stands for 1 to n, a list for itself.
@@ -27,9 +27,9 @@ class NgramWidths {
 
 /// Options of TextVectorization.
 struct TextVectorizationOptions {
-  std::optional<std::int64_t> max_tokens = {};                         // most ids, those of special tokens included
+  std::optional<std::int64_t> max_tokens = {};                         // largest number of ids, special tokens included
   Standardize standardize = Standardize::lower_and_strip_punctuation;  // change of the text before it is split
-  Split split = Split::whitespace;                                     // where a text is taken apart
+  Split split = Split::whitespace;                                     // parts of a text
   NgramWidths ngrams = {};                                             // none: the parts themselves
   OutputMode output_mode = OutputMode::ids;                            // not one_hot
   std::optional<std::int64_t> output_sequence_length = {};             // with ids: the length of every result
@@ -61,12 +61,12 @@ class TextVectorization : public detail::SavedText {
   TextVectorization() : TextVectorization(TextVectorizationOptions()) {}
 
   /// Texts [...], or [..., 1], -> i64 [..., length], padded with 0 at the end to output_sequence_length, or else to the
-  /// longest; or f32 [..., ids] as OutputMode tells. Without a split the last dimension of x lists the parts of a text.
-  /// InvalidArgument before there is a vocabulary, for text that is no UTF-8, and within a traced function.
+  /// longest; or f32 [..., ids] in the form of the OutputMode. Without a split the last dimension of x lists the parts
+  /// of a text. InvalidArgument before there is a vocabulary, for text that is no UTF-8, and within a traced function.
   Tensor operator()(const Strings& x) const;
 
-  /// Takes the vocabulary from texts, each one document: terms by their frequency; of equal frequency the greater one,
-  /// by its bytes, first. InvalidArgument if the options gave a vocabulary.
+  /// Takes the vocabulary from texts, each one document: terms in the order of descending frequency, then of descending
+  /// bytes. InvalidArgument if the options gave a vocabulary.
   void adapt(const Strings& data);
   /// adapt() to the texts of epoch 0, single or in batches.
   template <std::size_t N> void adapt(const TextDataset<N>& data) { adapt_to(data.text()); }
@@ -85,7 +85,8 @@ class TextVectorization : public detail::SavedText {
   void load_vocabulary(const std::filesystem::path& file) { lookup_.load_vocabulary(file); }
   /// As StringLookup's.
   void save_vocabulary(const std::filesystem::path& file) const { lookup_.save_vocabulary(file); }
-  /// Writes options and vocabulary as JSON. InvalidArgument with functions of one's own, which no file holds.
+  /// Writes options and vocabulary as JSON. InvalidArgument if the options have functions (standardize_by, split_by),
+  /// which no file can hold.
   void save(const std::filesystem::path& file) const;
   /// Reads what save() wrote. DataError for another file, Unavailable if it cannot be read.
   static TextVectorization load(const std::filesystem::path& file);

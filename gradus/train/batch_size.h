@@ -31,7 +31,7 @@ struct BatchSizeRow {
   std::int64_t batch_size;                      // examples per step
   double seconds = 0, examples_per_second = 0;  // per step, reading the batch included
   std::size_t peak_bytes = 0;                   // most bytes that were alive in the process
-  std::string reason = {};                      // why it was not measured; empty if it was
+  std::string reason = {};                      // the reason why it was not measured; empty if it was
 };
 
 /// Result of tune_batch_size.

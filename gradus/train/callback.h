@@ -31,7 +31,7 @@ struct EpochLog {
   Optimizer& optimizer;                                 // the optimizer in use
   bool& stop;                                           // set it to end the training
   std::vector<std::string> absent = {};                 // numbers that only epochs with a validation have
-  bool has_loss = true;                                 // false: a training step of one's own gives no "loss"
+  bool has_loss = true;                                 // false: a user's training step gives no "loss"
 };
 
 /// Data of on_train_begin, which is called once, before anything is restored from a checkpoint.
@@ -63,7 +63,7 @@ struct TestLog {
 
 /// A set of functions, each of which may be left out. A callback with state resets it in on_train_begin, so that it
 /// serves several trainings. The Variables that `variables` lists are saved in checkpoints, and restored when a
-/// training resumes, by the callback of the same name; of callbacks with one name the first is the first, and so on.
+/// training resumes, by the callback of the same name; callbacks of one name are matched in their order.
 class Callback {
  public:
   std::function<void(EpochLog)> on_epoch_end = {};      // after each epoch
@@ -73,7 +73,7 @@ class Callback {
   std::function<void(TrainEnd)> on_train_end = {};      // after the last epoch
   std::function<void(TestLog)> on_test_begin = {};      // before the validation set is read
   std::function<void(TestLog)> on_test_end = {};        // after it
-  /// Called if the loss was not finite. With such a callback the training ends here, and the error is not thrown.
+  /// Called if the loss was not finite. The training then ends, and the error is not thrown.
   std::function<void(const Diverged&)> on_diverged = {};
   std::function<Variables()> variables = {};  // called after on_train_begin
   std::string name = "callback";              // in checkpoints, such as "early_stopping of accuracy"
@@ -89,7 +89,7 @@ struct EarlyStoppingOptions {
   double min_delta = 0;               // smallest change that counts as an improvement
   bool restore_best_weights = false;  // at the end the model gets the weights of its best epoch
   std::string monitor = {};           // "loss", "validation_loss", or a metric; empty: validation_loss, else loss
-  MonitorMode mode = MonitorMode::automatic;  // whether less or more is better
+  MonitorMode mode = MonitorMode::automatic;  // direction of improvement
   std::optional<double> baseline = {};        // epochs that are not better than this count as without improvement
   int start_from_epoch = 0;                   // epochs before it are ignored
   static constexpr auto ranges() {
@@ -97,8 +97,7 @@ struct EarlyStoppingOptions {
   }
 };
 /// Ends a training that does not improve any more. With restore_best_weights the model has the weights of its best
-/// epoch at the end of the training, for whatever reason it ended. InvalidArgument if the watched number does not
-/// exist.
+/// epoch after the training, for any reason of its end. InvalidArgument if the watched number does not exist.
 Callback early_stopping(EarlyStoppingOptions options = {});
 
 }  // namespace gradus

@@ -11,7 +11,7 @@ namespace gradus {
 /// Options of reduce_lr_on_plateau.
 struct ReduceLROnPlateauOptions {
   double factor = 0.1;                        // factor on the learning rate, below 1
-  int patience = 10;                          // epochs in a row without improvement
+  int patience = 10;                          // consecutive epochs without improvement
   double min_delta = 1e-4;                    // least change that counts as an improvement
   int cooldown = 0;                           // epochs after a reduction that do not count
   double min_lr = 0;                          // least learning rate
@@ -52,12 +52,12 @@ Callback json_lines_logger(const std::filesystem::path& file);
 /// them.
 Callback swap_ema_weights();
 
-/// Ends the training with the step in which the time is up, counted from the begin of fit. InvalidArgument for a
+/// Ends the training after the step in which this time has passed since the begin of fit. InvalidArgument for a
 /// negative time.
 Callback time_limit(std::chrono::duration<double> limit);
 
-/// A loss that is not finite ends the training with a line on stderr instead of an error. In both cases model and
-/// optimizer are as before that step.
+/// A loss that is not finite ends the training with a notice instead of an error. In both cases model and optimizer are
+/// as before that step.
 Callback terminate_on_nan();
 
 }  // namespace gradus

@@ -37,29 +37,28 @@ struct CheckpointOptions {
 struct Restored {
   std::int64_t step;  // as given to save
   Position position;  // the next element: continue with dataset.from(restored->position)
-  /// Into how many shards fit has divided batches; 0: they were whole. Empty where nobody has said it.
+  /// The number of shards into which fit divided batches; 0: they were whole. Empty if it is not recorded.
   std::optional<std::int64_t> micro_shards = {};
 };
 
 /// Saves and restores a training. A checkpoint holds the variables of the model with their masks, its vocabularies, the
-/// variables of the optimizer, the state of random numbers, the step, and the position in the data. It is written
-/// beside its place, synced, renamed, and carries checksums. A process that is killed while saving leaves the previous
-/// checkpoint.
-/// Only one of several processes with the same directory writes: from its first checkpoint on it holds the directory
-/// until this object is gone, and saving is refused to others. It refers to the model and the optimizer. Not for
+/// variables of the optimizer, the state of random numbers, the step, and the position in the data. It is written under
+/// a temporary name, synced and renamed, and has checksums. A process that is killed while saving leaves the previous
+/// checkpoint. Only one of several processes with the same directory writes: from its first checkpoint on it holds the
+/// directory until this object is gone, and others cannot save. It refers to the model and the optimizer. Not for
 /// several threads at once.
 ///
 /// A checkpoint keeps the program's statement of the optimizer and the precision. If the restoring program states
 /// something else, the rule of fit holds (docs/from-tensorflow.md): rates, decays and other numbers are the program's,
-/// state is the checkpoint's, and one line on stderr gives the origin of each. A rate that was set by set_learning_rate
-/// after the first step is state.
+/// state is the checkpoint's, and a notice gives the origin of each. A rate that was set by set_learning_rate after the
+/// first step is state.
 class Checkpoints {
  public:
   /// InvalidArgument for invalid options.
   Checkpoints(CheckpointOptions options, Module& model, Optimizer& optimizer);
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
-  /// Waits for the checkpoint that is being saved. A failure is reported on stderr.
+  /// Waits for the checkpoint that is being saved. A failure becomes a notice.
   ~Checkpoints();
 
   /// Saves a checkpoint and returns when it is on the disk. `next` is the position in the data: iterator.position().
@@ -73,8 +72,8 @@ class Checkpoints {
   void wait();
   /// Restores the newest whole checkpoint; empty if there is none. One from before the first step resets the optimizer.
   /// Model and optimizer take all of its values, or keep theirs; a learning rate stays if the program states another
-  /// one than the saving program did. Damaged checkpoints are skipped, with a line on stderr. InvalidArgument, naming
-  /// the first variable, if model or optimizer are not those that were saved; a model must be built.
+  /// one than the saving program did. Damaged checkpoints are skipped, with a notice. InvalidArgument, naming the first
+  /// variable, if model or optimizer are not those that were saved; a model must be built.
   std::optional<Restored> restore();
 
   // For the rooms of the library.
@@ -91,7 +90,7 @@ class Checkpoints {
     std::vector<detail::FactDifference> differences = {};
     std::vector<std::string> without_state = {};  // parts of the program that the checkpoint has no state of
     std::vector<std::string> unused = {};         // parts of the checkpoint that the program does not have
-    std::string contract = {};  // for people: bits go on by another numeric contract; empty: by the same
+    std::string contract = {};  // a notice that another numeric contract continues the bits; empty: the same one
   };
   /// As restore(), without its lines about the training. `said`: the program's facts besides those of model and
   /// optimizer. `check` throws before anything is changed. The program's rates are those set last before the training.

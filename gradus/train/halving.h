@@ -6,8 +6,8 @@
 
 namespace gradus {
 
-/// A trial that can be trained further. It is called with the number of epochs to be trained for in all, which rises
-/// from call to call, and gives the score after them. Calls may come from different threads, one after the other.
+/// A trial that can be trained further. It is called with the total number of epochs, which rises from call to call,
+/// and gives the score after them. Calls may come from different threads, one after the other.
 using EpochTrainer = std::function<double(int epochs)>;
 /// Makes the trainer of a trial; called by several threads at once.
 using MakeEpochTrainer = std::function<EpochTrainer(const SearchTrial& trial)>;
@@ -43,14 +43,14 @@ EpochTrainer epoch_trainer(M model, Optimizer optimizer, L loss, Dataset<N> data
 struct HalvingSchedule {
   int max_epochs;      // epochs of the last round
   int min_epochs = 1;  // least epochs of the first round
-  int factor = 3;      // one of so many trials goes on, for so many times the epochs
+  int factor = 3;      // one trial in `factor` continues, for `factor` times the epochs
 };
 
 /// Successive halving (Jamieson and Talwalkar 2016). `trials` drawn as by random_search are trained for about
-/// min_epochs (max_epochs over a power of `factor`). The best part of them goes on, from where it stopped, for `factor`
-/// times as long, and so on until max_epochs. Trials that end in an error are out. The result does not depend on
-/// `parallel`: it waits for all trials of a round. InvalidArgument for an empty space, unless there are 1 to a million
-/// trials, `factor` is 2 or more and min_epochs is 1 to max_epochs, and for options out of range.
+/// min_epochs (max_epochs over a power of `factor`). The best of them, one in `factor`, continue where they stopped,
+/// for `factor` times as long, and so on until max_epochs. Trials that end in an error do not continue. The result does
+/// not depend on `parallel`: it waits for all trials of a round. InvalidArgument for an empty space, unless there are 1
+/// to a million trials, `factor` is 2 or more and min_epochs is 1 to max_epochs, and for options out of range.
 ///
 ///   successive_halving(space, 27, {.max_epochs = 27}, [&](const SearchTrial& trial) {
 ///     return epoch_trainer(Sequential(initial), Adam({.learning_rate = trial.number("learning_rate")}),

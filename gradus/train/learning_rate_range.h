@@ -15,10 +15,10 @@ namespace gradus {
 struct LearningRateRangeOptions {
   double min_learning_rate = 1e-7, max_learning_rate = 10;  // rates of the first and of the last step
   std::int64_t steps = 100;                                 // the rate rises by the same factor from step to step
-  /// Decay rate of the moving average of losses, whose begin is corrected as Adam's is. The average lags the losses by
-  /// some smoothing / (1 - smoothing) steps. So with smooth losses, less smoothing suggests a smaller, safer rate.
+  /// Decay rate of the moving average of losses, with Adam's bias correction. The average lags the losses by about
+  /// smoothing / (1 - smoothing) steps. So with smooth losses, less smoothing suggests a smaller, safer rate.
   double smoothing = 0.98;
-  double stop_factor = 4;         // the test ends where the smoothed loss is so many times its least value so far
+  double stop_factor = 4;         // the test ends when the smoothed loss is this many times its least value so far
   std::uint64_t seed = 0;         // for dropout and the like; the program's other random numbers are not touched
   bool sample_weight = false;     // as in fit
   bool unbatched = false;         // as in fit
@@ -38,8 +38,8 @@ struct LearningRateRange {
   /// True if it ended early: the loss exploded, or was not finite, which is then the last one.
   bool has_diverged() const { return static_cast<std::int64_t>(loss.size()) < steps || ends_not_finite(); }
   /// The rate at which the smoothed loss fell most for a relative change of the rate, without the first tenth of
-  /// `steps` and the last one (as PyTorch Lightning). InvalidArgument if fewer than three are left, or the loss fell
-  /// nowhere: it tells which range to try.
+  /// `steps` and the last one (as PyTorch Lightning). InvalidArgument if fewer than three are left, or the loss never
+  /// fell; the message names a range to try.
   double suggestion() const;
   /// A table with the columns step, learning_rate, loss, smoothed_loss.
   ResultTable table() const;

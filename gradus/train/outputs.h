@@ -1,6 +1,6 @@
 /// Losses of a model with several outputs, by the outputs' names: Keras's dict forms of loss and loss_weights.
 ///
-/// Outputs are what the model's operator() gives: a struct of tensors, whose fields are their names; a
+/// Outputs are the result of the model's operator(): a struct of tensors, whose fields are their names; a
 /// std::map<std::string, Tensor>; or an array, pair, tuple or vector, whose outputs are called output_0, output_1, ...
 ///
 ///   struct Net {
@@ -117,7 +117,7 @@ struct LossesOptions {
 
 /// The losses of a model's outputs. The loss of the model is their sum, each times its weight. An output without a loss
 /// is not trained. An element of a data set for it has a field for each input, then one for each output with a loss, in
-/// the order of the model's outputs (of a map: of their names), and with .sample_weight one weight for all of them, or
+/// the order of the model's outputs (for a map, of their names), and with .sample_weight one weight for all of them, or
 /// one for each.
 ///
 /// Histories have the loss of each output, unweighted, as <output>_loss. Outputs whose losses count different numbers

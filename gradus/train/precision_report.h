@@ -45,7 +45,7 @@ struct PrecisionReport {
   std::string overflow;
   std::string overflowing_layer;    // its layer
   std::string underflowing_layer;   // layer whose gradients lose the largest share; empty: none loses a hundredth
-  std::vector<std::string> advice;  // what to do about it
+  std::vector<std::string> advice;  // remedies
 
   /// Prints a table, then the findings.
   friend std::ostream& operator<<(std::ostream& out, const PrecisionReport& report);

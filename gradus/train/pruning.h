@@ -14,7 +14,7 @@ namespace gradus {
 struct PruningOptions {
   double initial_sparsity = 0, final_sparsity;  // shares of zeros
   std::int64_t begin_step = 0, end_step;        // steps between which the sparsity rises
-  std::int64_t frequency = 100;  // the masks change every so many steps from begin_step on, and at end_step
+  std::int64_t frequency = 100;  // steps between changes of the masks, from begin_step; they also change at end_step
   double power = 3;              // exponent of the formula
   BlockSize block_size = {};     // rows and columns that are pruned together
   static constexpr auto ranges() {
@@ -27,9 +27,9 @@ struct PruningOptions {
 /// stay pruned: they are masked (Variable::set_mask), so they are 0 and without gradient under any optimizer, in later
 /// trainings without the callback, in checkpoints and in copies of the model. strip_pruning(model) ends that. The model
 /// must outlive the callback. A training that begins with more updates than begin_step prunes at its first epoch. If
-/// early_stopping restores best weights, let it start_from_epoch where the pruning is over: weights of an earlier epoch
-/// get the last masks. InvalidArgument for a sparsity outside of [0, 1), or below the initial one, and for an end_step
-/// that is not after begin_step.
+/// early_stopping restores best weights, set its start_from_epoch to the end of the pruning: weights of an earlier
+/// epoch would get the last masks. InvalidArgument unless 0 <= initial_sparsity <= final_sparsity and 0 <
+/// final_sparsity < 1, and for an end_step that is not after begin_step unless both sparsities are equal.
 Callback prune_low_magnitude(Module& model, PruningOptions options);
 /// prune_low_magnitude for variables that the caller lists, such as weights of a struct that no layer holds.
 Callback prune_low_magnitude(const Variables& variables, PruningOptions options);

@@ -10,13 +10,13 @@
 
 namespace gradus {
 
-/// How a trial ended.
+/// The outcome of a trial.
 enum class TrialState {
   done,      // it ran to its end
   dropped,   // other trials were better after as many epochs
   diverged,  // a loss, or the score, was not finite
   failed,    // an error was thrown
-  not_run,   // the search was stopped before
+  not_run,   // the search was stopped before it began
 };
 /// The state as text.
 std::string_view to_text(TrialState state);
@@ -24,9 +24,9 @@ std::string_view to_text(TrialState state);
 /// The result of one trial.
 struct SearchRow {
   SearchTrial trial;                                  // number, seed and values
-  TrialState state = TrialState::not_run;             // how it ended
+  TrialState state = TrialState::not_run;             // its outcome
   std::optional<double> score = {};                   // the last one; empty if there is none
-  std::string reason = {};                            // why a trial diverged or failed
+  std::string reason = {};                            // the reason of a failure or divergence
   double seconds = 0;                                 // time that it took
   std::vector<std::pair<int, double>> progress = {};  // for halving: (epochs, score)
 };
@@ -37,8 +37,8 @@ struct SearchResult {
   bool maximize = false;             // as in the options
   std::vector<SearchRow> rows = {};  // in the order of trial numbers
 
-  /// The best score of the trials that were trained longest; of equal ones the first. Error if no trial has a score: it
-  /// tells what was wrong with the first one.
+  /// The best score of the trials that were trained longest; the first of equal ones. Error if no trial has a score; it
+  /// has the reason of the first trial.
   const SearchRow& best() const;
   /// The numbers of all trials, the best first, those without a score last.
   std::vector<std::size_t> ranking() const;
@@ -59,7 +59,7 @@ struct SearchOptions {
   /// Called for each trial when it ends, or is dropped: one after the other, in the order in which they end. An
   /// exception from this, or from `stop`, ends the search.
   std::function<void(const SearchRow&)> on_trial = {};
-  /// Called before each trial; once it is true no further one begins.
+  /// Called before each trial; once it gives true, no further trial begins.
   std::function<bool()> stop = {};
   std::function<double()> clock = detail::steady_seconds;  // in seconds; called by all threads
   static constexpr auto ranges() { return std::array{Allowed::any("seed"), Allowed::within(0, 1024, "parallel")}; }
@@ -79,9 +79,9 @@ using ScoreFunction = std::function<double(const SearchTrial& trial)>;
 ///   });
 SearchResult grid_search(const SearchSpace& space, const ScoreFunction& score, SearchOptions options = {});
 
-/// Random search (Bergstra and Bengio 2012): `trials` combinations, drawn by the seed, whatever `parallel` is. None is
-/// drawn twice if the values can be counted, so there may be fewer. InvalidArgument for an empty space, unless `trials`
-/// is 1 to a million, and for options out of range.
+/// Random search (Bergstra and Bengio 2012): `trials` combinations that follow from the seed, for any `parallel`. If
+/// the number of combinations is finite, none is drawn twice, so there may be fewer. InvalidArgument for an empty
+/// space, unless `trials` is 1 to a million, and for options out of range.
 SearchResult random_search(const SearchSpace& space, std::int64_t trials, const ScoreFunction& score,
                            SearchOptions options = {});
 

@@ -209,7 +209,7 @@ template <std::size_t N, class M> Task task_of_named(const M& model, const Losse
   return task;
 }
 
-/// The model of a step of one's own is built for all fields but the last, or for all, if it takes so many.
+/// The model of a step of one's own is built for all fields but the last, or for all, if it takes that number.
 template <std::size_t N, class M> Task task_of_steps(const M& model) {
   Task task{.fields = N};
   task.build = [&model](const std::vector<Spec>& specs, CallMode mode) {

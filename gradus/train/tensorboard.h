@@ -11,9 +11,10 @@ namespace gradus {
 
 /// Options of tensorboard.
 struct TensorBoardOptions {
-  int histogram_freq = 0;        // write histograms of all variables after every so many epochs; 0: none
-  bool write_graph = true;       // write the model's inference graph, for models with one input
-  std::int64_t update_freq = 0;  // write the loss of every so many steps, which waits for them; 0: only of epochs
+  int histogram_freq = 0;   // epochs between histograms of all variables; 0: none
+  bool write_graph = true;  // write the model's inference graph, for models with one input
+  std::int64_t update_freq =
+      0;  // steps between written losses, each of which waits for its step; 0: losses of epochs only
   /// Writes further data at the ends of epochs, such as images; called with the writer of `directory`/train.
   std::function<void(SummaryWriter&, const EpochLog&)> write = {};
   static constexpr auto ranges() { return std::array{Allowed::not_negative("histogram_freq update_freq")}; }

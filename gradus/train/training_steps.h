@@ -1,5 +1,5 @@
-/// Training steps of one's own, as Keras's overridden train_step and test_step: a function of a batch that gives its
-/// logs. fit compiles it, counts epochs, shows progress, calls callbacks, saves and resumes.
+/// Training steps that users write, as Keras's overridden train_step and test_step: a function of a batch that gives
+/// its logs. fit compiles it, counts epochs, shows progress, calls callbacks, saves and resumes.
 ///
 ///   auto step = [&](Tensor x, Tensor y) {
 ///     GradientTape tape;
@@ -20,7 +20,7 @@
 
 namespace gradus {
 
-/// Most names in the logs of a step.
+/// The largest number of names in the logs of a step.
 inline constexpr std::size_t most_logs = 32;
 
 /// The numbers of a batch by name. fit adds them up over the epoch: a Loss counts by its weight, so that the epoch's
@@ -43,7 +43,7 @@ class Logs {
   void add(std::string name, Loss value) { add(Entry(std::move(name), std::move(value))); }
   /// Adds a number, as the constructor.
   void add(std::string name, const Tensor& scalar) { add(Entry(std::move(name), scalar)); }
-  /// Lets the .metrics of fit or evaluate see these examples; sample_weight may be left out.
+  /// Gives these examples to the metrics of fit or evaluate; sample_weight may be left out.
   void compute_metrics(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight = {});
 
   // For the rooms of the library.
@@ -67,7 +67,7 @@ namespace detail {
 template <class S, std::size_t N>
 concept StepOn = requires { typename with_tensors_t<const S, N>; } && std::same_as<with_tensors_t<const S, N>, Logs>;
 
-/// Most fields of a batch that a step without its type takes.
+/// The largest number of fields of a batch that a step without its type takes.
 inline constexpr std::size_t most_step_fields = 8;
 /// The number of fields that a step takes; 0: it is none.
 template <class S>

@@ -13,7 +13,7 @@
 namespace gradus {
 
 /// A map from names of arrays in a file to names in the model: a function, or a list of pairs. A name that ends in "/"
-/// or "." stands for all that begin with it; of several the longest holds. Others keep their names.
+/// or "." stands for all that begin with it; the longest match counts. Others keep their names.
 class Renaming {
  public:
   Renaming() = default;

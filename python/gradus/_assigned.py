@@ -1,5 +1,5 @@
-"""Attributes of layers, optimizers, metrics and losses of the library that may be set: a method or an option of the
-constructor may not, since the engine would never see it."""
+"""Checks of assignments to attributes of the library's layers, optimizers, metrics and losses: a method or an option of the
+constructor cannot be set, since the engine would never see the new value."""
 import functools
 import inspect
 
@@ -20,7 +20,7 @@ def _options(made_of):
 
 
 def _refusal(self, name):
-    """Why an attribute of this name may not be set; None if it may."""
+    """The reason why an attribute of this name cannot be set; None if it can."""
     made_of = type(self)
     if made_of.__module__ not in ("gradus.nn", "gradus._native.nn"):
         return None  # a class of the program's own decides about its attributes
@@ -41,7 +41,7 @@ def _set(self, name, value):
 
 
 def extend():
-    """Has the library's classes check what is assigned."""
+    """Adds the check to the library's classes."""
     for name in ("Module", "Optimizer", "Metric", "LossFunction", "Schedule", "Regularizer", "Initializer"):
         made_of = getattr(nn, name)
         made_of.__setattr__ = _set

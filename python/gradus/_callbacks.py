@@ -11,7 +11,8 @@ _NOT_CALLED = ("on_train_batch_begin", "on_test_batch_begin", "on_test_batch_end
 
 
 def hooks_of(callback, model, optimizer):
-    """The methods of a callback as the engine calls them; others of Python's are functions of theirs."""
+    """The methods of a callback as the engine calls them: a dict of functions by name; a callback of the library as it is.
+    TypeError for other objects; a RuntimeWarning names methods that a training does not call."""
     if type(callback) is nn.Callback:
         return callback
     if not isinstance(callback, nn.Callback):

@@ -1,4 +1,4 @@
-"""What options of data sets TensorFlow's programs set. None of them changes a result."""
+"""Options of data sets that TensorFlow's programs set. None of them changes a result."""
 import types
 
 
@@ -14,5 +14,5 @@ class Options:
 
 
 class AutoShardPolicy:
-    """How replicas divide a data set: always by rows of batches."""
+    """TensorFlow's policies of dividing a data set among replicas. Here it is always divided by rows of batches."""
     OFF, AUTO, FILE, DATA = -1, 0, 1, 2

@@ -14,7 +14,7 @@ def is_tensor(value):
 # ---- elements
 
 def map_element(leaf, value):
-    """An element with leaf(each) of all that is in its tuples and dicts: these alone are nests in tf.data."""
+    """An element with leaf(value) in place of each value in its tuples and dicts, which alone are nests in tf.data."""
     if isinstance(value, dict):
         return {key: map_element(leaf, each) for key, each in value.items()}
     if isinstance(value, tuple):
@@ -24,11 +24,11 @@ def map_element(leaf, value):
 
 
 class OnHost(TypeError):
-    """Strings, or ragged rows, in the place of a tensor."""
+    """The error for strings or ragged rows in place of a tensor."""
 
 
 def as_tensor(value):
-    """A leaf of an element: a list is a tensor. OnHost for values that are on the host alone."""
+    """A leaf of an element as a tensor; a list becomes one. OnHost for values that exist only on the host."""
     if isinstance(value, _native.Tensor):
         return value
     if hasattr(value, "dtype") and getattr(value, "is_symbolic", None) is False and not is_tensor(value):
@@ -48,8 +48,8 @@ def _fields(element):
 
 
 class _Function:
-    """A function of an element as one of its fields, called within context(). The structure of what it gives is known once it
-    was called."""
+    """A function of an element as a function of its fields, called within context(). `structure`, the nest of its result, is
+    known after the first call."""
 
     def __init__(self, f, of, spreads=True, context=contextlib.nullcontext):
         self.f, self.of, self.spreads, self.context, self.structure = f, of, spreads, context, None
@@ -75,7 +75,7 @@ def _scalar(value, name):
 # ---- descriptions
 
 def _numbers(values):
-    """Numbers of a nest, a list or one, for each field."""
+    """The numbers of a nest, a list or a single number, one for each field."""
     if values is None:
         return []
     if is_tensor(values) or isinstance(values, np.ndarray):
@@ -93,7 +93,7 @@ def _collect_shapes(shapes, structure, found):
 
 
 def _signature(types_, shapes):
-    """The TensorSpecs of nests of dtypes and shapes, which from_generator took before."""
+    """The TensorSpecs of nests of dtypes and shapes, the older arguments of from_generator."""
     if types_ is None:
         raise TypeError("from_generator: output_signature is needed, a nest of TensorSpecs")
     if shapes is None:

@@ -10,21 +10,22 @@ def function(f=None, *, name=None, input_signature=None, max_variants=_native.mo
              run_eagerly=False, profile=False, max_bytes=0, disable=()):
     """f as a compiled function: traced once for each kind of call, with forward, backward and updates in one program.
 
-    Tensors, arrays and nests of them (dicts, lists, tuples, named tuples, dataclasses) are traced. Python's numbers,
-    texts and None are structure: each value has a program; Variables and other objects count by identity. `if`,
-    `while` and `and` on tensors work: each way is traced when a call first takes it. What else Python does happens
-    while it is traced alone.
+    Tensors, arrays and nests of them (dicts, lists, tuples, named tuples, dataclasses) are traced. Python's numbers, texts and
+    None are structure: each value has a program; Variables and other objects count by identity. `if`, `while` and `and` on
+    tensors work: each path is traced when a call first takes it. Other effects of the Python code happen only while it is
+    traced.
 
     Args:
         f: the function; without it this is a decorator.
         name: in reports and errors.
         input_signature: TensorSpecs of all tensors; one program then serves every size that is None.
-        max_variants: programs at a time; past that the least recently used one goes.
+        max_variants: largest number of programs; past it the least recently used one is dropped.
         open_sizes: False makes a program for each size.
-        run_eagerly: op by op, for a debugger.
-        profile: explain() tells how long each kernel takes.
-        max_bytes: a budget for the values that a call keeps; 0 is none.
-        disable: passes to leave out.
+        run_eagerly: True runs f op by op, for a debugger.
+        profile: True measures the time of each kernel, which explain() reports.
+        max_bytes: a budget in bytes for the values that a call keeps between kernels; 0 is none. ResourceExhaustedError if it
+            is too small.
+        disable: names of compiler passes to leave out, such as "fuse".
     """
     def compiled(body):
         return _native._function(body, name, list(input_signature or ()), max_variants, open_sizes, run_eagerly, profile,
@@ -46,15 +47,15 @@ def export_objects(stem, steps, *, instruction_set="", target="", weights=None):
                                       "predict": (predict, [gradus.TensorSpec((1, 16))])})
 
     Args:
-        stem: of the files; its name begins the functions' names in C: net_train, net_predict.
-        steps: by name, functions of gradus.function that take tensors and capture all else, with TensorSpecs of known
-            sizes; a function alone where its input_signature knows all sizes.
+        stem: path of the files without suffix; its last part begins the functions' names in C: net_train, net_predict.
+        steps: dict from names to (function, TensorSpecs of known sizes), for functions of gradus.function that take tensors
+            and capture all other values; a function alone if its input_signature has all sizes.
         instruction_set: "avx2" or "avx512"; else that of this processor.
         target: another kind of machine, such as "aarch64-linux-gnu".
         weights: a file for the values of Variables, which are in the object otherwise.
 
-    Gives the paths of the object, the header, and the file of weights or None. InvalidArgumentError for names that are no
-    names in C, and for sizes that are not known.
+    Returns the paths of the object, of the header, and of the file of weights or None. InvalidArgumentError for names that
+    cannot be part of a C identifier, and for sizes that are not known.
     """
     named = []
     for name, given in dict(steps).items():
@@ -73,8 +74,8 @@ def load_object_state(file, header, variables):
 
     Args:
         file: the bytes, as fwrite of sizeof the struct writes them.
-        header: that of the step.
-        variables: of the model and of the optimizer, which are built before: model.variables + optimizer.variables.
+        header: the header of the step.
+        variables: those of the model and of the optimizer, both built: model.variables + optimizer.variables.
 
     All or nothing: DataLossError if the file has another size, InvalidArgumentError for a field that no Variable has.
     """
@@ -82,7 +83,8 @@ def load_object_state(file, header, variables):
 
 
 def one_tensor(name, found):
-    """The result of a function that gives one tensor; TypeError for a nest, which would become a stack of its parts."""
+    """`found`, the result of a function that gives one tensor. TypeError for a nest, which would become a stack of its
+    parts."""
     if isinstance(found, (list, tuple, dict)):
         raise TypeError(f"{name}: the function gives one tensor, not a {type(found).__name__}: stack or concatenate its parts, "
                         "and take them apart behind it")
@@ -90,8 +92,8 @@ def one_tensor(name, found):
 
 
 def custom_gradient(f):
-    """f with a gradient of its own: f(*tensors) gives its value, a tensor, and a function that takes the gradient by that
-    value to the gradients by the tensors: one, or a tuple with None where there is none."""
+    """A function with the gradient that f defines. f(*tensors) returns (value, pullback). pullback(gradient by the value)
+    returns the gradient by each tensor: one, or a tuple, with None for tensors without one."""
     @functools.wraps(f)
     def with_gradient(*tensors):
         def checked(*given):
@@ -104,7 +106,8 @@ def custom_gradient(f):
 
 
 def recompute_grad(f):
-    """f, a function of one tensor, whose gradient computes f again instead of keeping what it computed."""
+    """f, a function of one tensor to one tensor, whose gradient computes f again instead of keeping its intermediate values:
+    less memory, more time, the same bits."""
     @functools.wraps(f)
     def recomputed(x):
         return _native._recomputed(lambda given: one_tensor("recompute_grad", f(given)), x)

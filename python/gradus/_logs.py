@@ -5,7 +5,8 @@ from ._names import nearest
 
 
 class Logs(dict):
-    """Numbers by name. Those of the validation have `validation_` before them, and are found by Keras's `val_`, too."""
+    """Numbers by name. Names of validation numbers begin with `validation_`; Keras's `val_` finds them, too. KeyError, with
+    the nearest name, for an unknown one."""
 
     def __missing__(self, name):
         if isinstance(name, str) and name.startswith("val_"):
@@ -26,7 +27,7 @@ class Logs(dict):
 
 
 class StepLogs(dict):
-    """The loss of a step, which is waited for when it is asked for."""
+    """The loss of a step by the name "loss". Reading it waits for the step."""
 
     def __init__(self, loss):
         super().__init__()
@@ -44,8 +45,8 @@ class StepLogs(dict):
 
 
 class History(Mapping):
-    """The numbers of a training: a mapping of names to lists, one number an epoch. `history` is the dict of them, `epoch`
-    lists the epochs."""
+    """The numbers of a training: a mapping of names to lists, one number an epoch. `history` is the dict of these lists,
+    `epoch` the list of epochs."""
 
     def __init__(self, numbers, first_epoch):
         self.history = Logs(numbers)

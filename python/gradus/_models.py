@@ -16,7 +16,8 @@ def _takes_training(method):
 
 
 def _walk(name, value, found):
-    """Adds (name, layer, Variable or text) of a value, of a container those within. Other values are named with None."""
+    """Adds (name, value) for a layer or a Variable, (name, text) for a plain value, and these of all elements for a container.
+    Other values become (name, None)."""
     if isinstance(value, (nn.Module, _native.Variable)):
         found.append((name, value))
     elif isinstance(value, (list, tuple)):
@@ -36,7 +37,7 @@ def _walk(name, value, found):
 
 
 def _with_own_names(fields):
-    """The fields, of which none has the name of another one: self.a = [layer] beside self.a_0 gets a number more."""
+    """The fields with unique names: self.a = [layer] beside self.a_0 gets another number."""
     taken, made = {name for name, _ in fields}, []
     used = set()
     for name, value in fields:
@@ -78,12 +79,12 @@ def _of_list(value):
 
 
 def _with_tensors(value):
-    """Inputs with their lists of numbers as tensors; lists of tensors and arrays are nests."""
+    """Inputs with lists of numbers as tensors; lists of tensors and arrays stay nests."""
     return map_element(_of_list, value)
 
 
 class Model(_native._Model):
-    """A model of one's own: its layers and Variables are attributes, also in lists, tuples and dicts of them, and `call`
+    """A model that a user writes: its layers and Variables are attributes, also in lists, tuples and dicts, and `call`
     computes its result.
 
         class Net(gradus.nn.Model):
@@ -97,13 +98,13 @@ class Model(_native._Model):
 
     It is called as a layer; the first call makes the Variables, which are named by the attributes ("hidden/kernel").
     `call` may take several tensors or nests of them, and `training`. Attributes that are numbers, texts or booleans
-    belong to what a compiled function sees: a change of one is traced anew. InvalidArgumentError for a layer that runs
-    within the call and is no attribute.
+    are part of the signature of a compiled function: after a change it is traced again. InvalidArgumentError for a layer that
+        runs within the call and is no attribute.
     """
 
     def __new__(cls, *args, **kwargs):
         made = super().__new__(cls)
-        _native._Model.__init__(made)  # so that a class of one's own cannot forget it
+        _native._Model.__init__(made)  # so that a user's class cannot forget it
         return made
 
     def __init__(self, name=None, policy=None):
@@ -113,7 +114,7 @@ class Model(_native._Model):
             self.set_policy(policy)
 
     def call(self, *inputs):
-        """The result for these inputs; a model of one's own defines it."""
+        """The result for these inputs. A subclass defines it; else NotImplementedError."""
         raise NotImplementedError(f"{type(self).__name__} has no call(self, x), which computes its result")
 
     def __call__(self, *inputs, training=None, **options):
@@ -132,7 +133,7 @@ class Model(_native._Model):
         return self.call(*inputs, **options)
 
     def _run_on(self, tensors):
-        """call() of the tensors in the nest of the last call; without one each is an argument."""
+        """call() of the tensors in the nest of the last call; without a last call each tensor is an argument."""
         inputs = self.__dict__.get("_inputs")
         if inputs is None or sum(leaf is _PLACE for leaf in nest.flatten(inputs)) != len(tensors):
             inputs = (_PLACE,) * len(tensors)
@@ -176,7 +177,7 @@ def _rebuilt(made_of, own, arguments, options, spec, values, trainable, attribut
 
 
 def reduce_layer(self):
-    """The contents of a pickle of a layer of the library."""
+    """The contents of a pickle of a layer of the library. TypeError for a layer that was built for several inputs."""
     own = next(each for each in type(self).__mro__ if each.__module__ == "gradus.nn")
     arguments, options = self._made_with
     spec = self._input_spec()

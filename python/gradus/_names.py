@@ -1,10 +1,11 @@
-"""Names that a module, a function or an object does not have: errors with the nearest one that it has."""
+"""Errors for names that a module, a function or an object does not have, with the nearest existing name."""
 import functools
 import inspect
 
 
 def nearest(name, names):
-    """The name of `names` that is most like `name`; None if none is like it, and for what Python itself asks for."""
+    """The name of `names` that is most similar to `name`; None if none is similar, and for names of Python's protocols
+    (`__x__`)."""
     if name.startswith("__"):
         return None
     import difflib  # only where a name is not known: imports take time
@@ -15,7 +16,7 @@ def nearest(name, names):
 
 
 def attribute_error(module, name, names):
-    """The AttributeError for a name that `module` does not have, with the nearest one that it has."""
+    """The AttributeError for a name that `module` does not have, with the nearest existing one."""
     message = f"module {module!r} has no attribute {name!r}"
     near = nearest(name, names)
     if near:
@@ -24,8 +25,8 @@ def attribute_error(module, name, names):
 
 
 def knows_keywords(f, label=None):
-    """f, whose call with an unknown keyword is a TypeError with the nearest name, as those of generated ops are. `label`: its
-    name there."""
+    """f, with a TypeError that has the nearest name for an unknown keyword, as generated ops have it. `label`: the name of f
+    in it."""
     if f.__code__.co_flags & inspect.CO_VARKEYWORDS:
         return f
 
@@ -47,7 +48,7 @@ def knows_keywords(f, label=None):
 
 
 def methods_know_keywords(made):
-    """The class, of whose public methods that is true."""
+    """The class, with knows_keywords for its public methods."""
     for name, value in list(vars(made).items()):
         if name.startswith("_"):
             continue
@@ -62,7 +63,7 @@ _ASSIGNS = {"assign": "v[i] = value", "assign_add": "v[i] = v[i] + value", "assi
 
 
 def tensor_attribute_error(tensor, name):
-    """__getattr__ of tensors: the AttributeError for a name that they do not have, with what does its work."""
+    """__getattr__ of tensors: raises the AttributeError for a name that they do not have, with an alternative."""
     message = f"{type(tensor).__name__!r} object has no attribute {name!r}"
     if name in _ASSIGNS:
         message += f": a tensor never changes, and v[i] of a Variable v is one; {_ASSIGNS[name]} assigns elements of it"

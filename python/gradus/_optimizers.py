@@ -22,15 +22,15 @@ def note_trained(optimizer, variables):
 
 
 def build(self, variables):
-    """Makes state for these Variables, those that have none."""
+    """Makes state for those of these Variables that have none."""
     variables = list(variables)
     _build(self, variables)
     note_trained(self, variables)
 
 
 def apply_gradients(self, gradients, variables=None):
-    """Updates Variables: one step. Takes Gradients, as tape.gradient(loss, variables) gives them, or pairs of a gradient and
-    its Variable, or a list of gradients beside one of Variables. A gradient of None leaves its Variable as it is."""
+    """Updates Variables: one step. `gradients` are Gradients, as tape.gradient(loss, variables) gives them, pairs (gradient,
+    Variable), or a list of gradients with the list `variables`. A gradient of None leaves its Variable as it is."""
     if variables is not None:
         gradients = zip(gradients, variables)
     gradients = getattr(gradients, "whole", None) or gradients
@@ -45,8 +45,8 @@ def apply_gradients(self, gradients, variables=None):
 
 
 class LearningRate(float):
-    """The learning rate of the next step as a number. A call gives it, too, as C++ writes it; assign() sets that of the
-    optimizer."""
+    """The learning rate of the next step as a number. A call returns it, too, for code that is written as in C++; assign()
+    sets the optimizer's rate."""
 
     def __new__(cls, value, optimizer):
         made = super().__new__(cls, value)

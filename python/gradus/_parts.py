@@ -14,7 +14,7 @@ def in_words(name):
 
 
 def _named(base):
-    """The classes of a kind by their names in small letters, with and without underscores."""
+    """The classes of a kind by their names in lower case, with and without underscores."""
     found = {}
     for name, made in vars(nn).items():
         if isinstance(made, type) and issubclass(made, base) and made is not base:
@@ -29,8 +29,8 @@ _OF_PROBABILITIES = {"from_logits": False}
 
 
 def _with_defaults(make, what):
-    """make() with the library's defaults; what asks for logits or probabilities takes the latter, as Keras does by a name.
-    ValueError where an argument is needed that no name says."""
+    """make() with the library's defaults. A class that needs a choice between logits and probabilities gets the latter, as
+    Keras does for a name. ValueError if it needs other arguments."""
     try:
         return make()
     except TypeError as error:
@@ -68,7 +68,8 @@ def _checked(kind, base, given):
 
 
 def made_of(kind, base, given):
-    """An object of the library, or that of a name: a class's, in small letters or not, or that of a function."""
+    """An object of the library: `given`, or one made for its name, that of a class in any case. ValueError for an unknown
+    name, TypeError for an object that is no `base`."""
     if not isinstance(given, str):
         return _checked(kind, base, given)
     known = _named(base)
@@ -83,7 +84,7 @@ def _is_loss(given):
 
 
 def loss_of(given):
-    """A loss: an object, a function, or the name of one. A metric that is a loss's mean stands for that loss."""
+    """The loss for an object, a function, or the name of one. A metric that is the mean of a loss stands for that loss."""
     name = given if isinstance(given, str) else in_words(type(given).__name__) if isinstance(given, nn.Metric) else None
     if name is None and not _is_loss(given):
         raise TypeError("compile: loss: expected an object of gradus.nn, such as nn.MeanSquaredError(), its name, or a function of "
@@ -108,7 +109,8 @@ def _agrees(threshold):
 
 
 def _accuracy(loss, named, name):
-    """The accuracy of a loss, which was given as `named`, under this name in logs."""
+    """The accuracy metric for a loss, which was given as `named`, under this name in logs. ValueError if the loss does not
+    determine it."""
     kind = type(loss).__name__
     if kind == "BinaryCrossentropy":
         from_logits = not isinstance(named, str) and loss._made_with[1].get("from_logits", True)
@@ -122,7 +124,8 @@ def _accuracy(loss, named, name):
 
 
 def metric_of(given, loss, named):
-    """A metric; "accuracy" is that of the loss, which was given as `named`. One that is given by name has it in logs."""
+    """The metric for an object, a function or a name, which logs then use. "accuracy" is the accuracy of the loss, which was
+    given as `named`."""
     if callable(given) and not isinstance(given, nn.Metric):
         return nn.Metric(getattr(given, "__name__", "metric"), given)
     if not isinstance(given, str):
@@ -144,8 +147,8 @@ def metric_of(given, loss, named):
 # ---- metrics by Keras's names
 
 def _call(self, y, prediction, sample_weight=None):
-    """The loss of this name: the mean over examples, whose weight is their number or the sum of sample_weight. TypeError for
-    a metric that is no mean of a loss: it takes update(y, prediction), and result() gives it."""
+    """The Loss of the function of this name: the mean over examples, with their number or the sum of sample_weight as weight.
+    TypeError for a metric that is no mean of a loss: use update(y, prediction) and result()."""
     f = _function(in_words(type(self).__name__))
     if f is None:
         raise TypeError(f"{type(self).__name__} is a metric, which is no loss: update(y, prediction) adds a batch, result() gives "
@@ -163,7 +166,7 @@ def _update_state(self, y_true, y_pred, sample_weight=None):
 
 
 def _reset_state(self):
-    """Starts over, as reset() does."""
+    """Resets the totals, as reset() does."""
     self.reset()
 
 

@@ -1,4 +1,4 @@
-"""The files for C++ that a wheel brings: the library, its headers, its CMake package and the command."""
+"""The files for C++ in a wheel: the library, its headers, its CMake package and the command."""
 import os
 import sys
 
@@ -14,11 +14,12 @@ def _folder():
 
 
 def cmake_prefix_path():
-    """Where CMake finds this library for programs in C++: `cmake -DCMAKE_PREFIX_PATH=...`, then `find_package(gradus)`."""
+    """The folder with the library for programs in C++: `cmake -DCMAKE_PREFIX_PATH=...`, then `find_package(gradus)`.
+    UnavailableError if gradus was not installed from a wheel."""
     return _folder()
 
 
 def run_command():
-    """The command `gradus`: the program in the wheel takes this process's place."""
+    """Runs the command `gradus`: the program in the wheel replaces this process."""
     program = os.path.join(_folder(), "bin", "gradus")
     os.execv(program, [program] + sys.argv[1:])

@@ -14,7 +14,7 @@ NOTHING = object()
 
 
 def parts_of(structure):
-    """The structures of x and of y, NOTHING where there is none, and True if there is a weight."""
+    """The structure of x, that of y or NOTHING, and True if the element has a weight."""
     if not isinstance(structure, tuple) or len(structure) > 3 or hasattr(structure, "_fields"):
         return structure, NOTHING, False
     return structure[0], structure[1] if len(structure) > 1 else NOTHING, len(structure) == 3
@@ -26,7 +26,8 @@ def is_read_once(x):
 
 
 def split(x, y, sample_weight, share):
-    """The first rows of arrays, for training, and the last ones, as much of them as `share`, for the validation."""
+    """The rows of arrays for training, and the last rows, a share of `share`, for the validation. ValueError if one of both is
+    empty."""
     parts = [None if each is None else _nested(each) for each in (x, y, sample_weight)]
     rows = len(nest.flatten(parts[0])[0])
     first = math.floor(rows * (1 - share))  # as in Keras
@@ -42,8 +43,8 @@ def split(x, y, sample_weight, share):
 # ---- iterators
 
 class ReadOnce:
-    """The batches of an iterator, of which the first one tells their kind. The engine reads one batch ahead, so that the
-    last one is known as such; `most` batches at most are asked for, so that a stream that waits for more is not."""
+    """The batches of an iterator; the first one determines their specs. One batch is read ahead, so that the last one is known
+    as such. At most `most` batches are read, so that a stream with no more of them does not block."""
 
     def __init__(self, what, batches, most=None):
         self._batches, self._most, self._is_read = iter(batches), most, False
@@ -56,7 +57,7 @@ class ReadOnce:
         self._first = nest.map_structure(_native.constant, first)
 
     def dataset(self):
-        """The data set of them."""
+        """The batches as a data set."""
         specs = nest.map_structure(
             lambda t: _native.TensorSpec([None, *t.shape[1:]] if t.ndim else [], t.dtype), self._first)
         return Dataset.from_generator(self._read, output_signature=specs)
@@ -79,7 +80,7 @@ class ReadOnce:
 
 
 class EndsWithData:
-    """Ends a training with the last batch of an iterator, unless no more were wanted."""
+    """Ends a training after the last batch of an iterator, if the training wanted more."""
 
     def __init__(self, batches, skipped, wanted):
         self._batches, self._done, self._wanted = batches, skipped, wanted
@@ -97,7 +98,7 @@ class EndsWithData:
         return self.has_ended
 
     def warning(self):
-        """A sentence about the end."""
+        """The text of the warning about the end."""
         wanted = "one pass over them for each epoch" if self._wanted is None else f"{self._wanted} batches"
         return (f"fit: the data ran out after {self._batches.total} batches, and the training ended; {wanted} would be needed: an "
                 "iterator is read once: give a Dataset, such as Dataset.from_generator(function), or fewer epochs or steps")
@@ -128,16 +129,16 @@ def validation_of(given, batch_size):
 
 # ---- dtypes
 
-# Layers that take integers as they come, and leave them so. Those behind them decide.
+# Layers that pass integers on unchanged. The layers after them decide.
 _PASSES_ON = re.compile(r"Flatten|Reshape|Permute|RepeatVector|Identity|Cropping|ZeroPadding|(Global)?Max(imum)?Pool|"
                         r"AdaptiveMax|UpSampling")
-# Layers that compute with floating numbers alone.
+# Layers that compute only with floating numbers.
 _COMPUTES = re.compile(r"Dense|EinsumDense|.*Conv|.*Normalization|LSTM|GRU|SimpleRNN|RNN|Bidirectional|.*Dropout|Gaussian|"
                        r".*ReLU|ELU|Softmax|(Global|Adaptive)?(Average|Avg)")
 
 
 def _first_layers(model):
-    """The layers of a Sequential, those of a Sequential within in its place."""
+    """The layers of a Sequential, with the layers of a nested Sequential in its place."""
     arguments, options = getattr(model, "_made_with", ((), {}))
     for layer in arguments[0] if arguments else options.get("layers", ()):
         if type(layer) is nn.Sequential:
@@ -157,8 +158,8 @@ _FLOATING = (_native.float16, _native.bfloat16, _native.float32, _native.float64
 
 
 def in_dtypes_of(model, data):
-    """The data set whose x is in the dtype of the model's Variables: floating numbers are cast, and integers where the first
-    layer of a Sequential computes with floating numbers alone. Before a model is built float64 becomes float32."""
+    """The data set with x in the dtype of the model's Variables: floating numbers are cast, and integers, too, if the first
+    layer of a Sequential computes only with floating numbers. Before a model is built, float64 becomes float32."""
     built = next((v.dtype for v in model.variables if v.dtype in _FLOATING), None)
     takes_integers = _takes_integers(model)
 

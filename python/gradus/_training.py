@@ -1,4 +1,4 @@
-"""compile, fit, evaluate and predict of gradus.nn: what the engine is told of a training."""
+"""compile, fit, evaluate and predict of gradus.nn: they describe a training to the engine."""
 import os
 
 import numpy as np
@@ -23,13 +23,13 @@ def _count(structure):
 
 
 def _arguments(structure, tensors):
-    """The arguments of a model: the parts of a tuple are several."""
+    """The arguments of a model: the parts of a tuple are separate arguments."""
     nested = tensors[0] if not nest.is_nested(structure) else nest.pack_sequence_as(structure, tensors)
     return nested if isinstance(nested, tuple) else (nested,)
 
 
 def _remember_inputs(model, structure):
-    """The nest of its inputs, for a model that is built before it is called."""
+    """Stores the nest of the inputs, for a model that is built before it is called."""
     if isinstance(model, Model):
         nested = nest.map_structure(lambda _: _PLACE, structure)
         model._inputs = nested if isinstance(nested, tuple) else (nested,)
@@ -46,7 +46,7 @@ def _output_names(outputs):
 
 
 def _by_output(given, names):
-    """Losses or weights by the names of outputs: those of a dict, or of a list in their order."""
+    """Losses or weights by the names of outputs: from a dict, from a list in their order, or one for all."""
     if isinstance(given, dict):
         return dict(given)
     if isinstance(given, (list, tuple)):
@@ -57,7 +57,8 @@ def _by_output(given, names):
 
 
 def _steps_of(model, settings):
-    """The steps of the model's own by the names of the plan. Without a test_step the compiled loss is the test, as in Keras."""
+    """The steps that the model defines, by the names of the plan. Without a test_step, the compiled loss is the test, as in
+    Keras."""
     found = {name: getattr(model, f"{name}_step") for name in ("train", "test") if hasattr(model, f"{name}_step")}
     if found and "test" not in found and settings.loss is not None:
         found["test"] = lambda data: {"loss": model.compute_loss(*_unpacked(model, data))}
@@ -133,8 +134,8 @@ def _settings(model, what):
 
 
 class _OfTraining:
-    """An attribute that compile() sets: None before. An attribute of the model's own by this name has precedence; an optimizer
-    that is set after compile() trains."""
+    """An attribute that compile() sets; None before. An attribute of this name that the model itself sets has precedence. An
+    optimizer that is set after compile() is used for training."""
 
     def __init__(self, name, doc):
         self._name, self.__doc__ = name, doc
@@ -162,7 +163,8 @@ class _OfTraining:
 # ---- methods of models
 
 def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
-    """The compiled loss of a prediction, with the losses that layers add: for a train_step of the model's own."""
+    """The compiled Loss of a prediction, plus the losses that layers add, for a model's train_step. `x` is not used.
+    RuntimeError before compile(); ValueError without a loss, and for several outputs."""
     settings = _settings(self, "compute_loss")
     if settings.loss is None:
         raise ValueError("compute_loss: the model has no loss: model.compile(optimizer, loss)")
@@ -177,27 +179,36 @@ def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
 
 
 def compile_(self, optimizer="rmsprop", loss=None, metrics=None, loss_weights=None, weighted_metrics=None, strategy=None):
-    """Sets how the model is trained. optimizer, loss and metrics are objects of gradus.nn, or their names ("adam",
-    "mean_squared_error", "accuracy"); a loss may be a function of (y, prediction), and a name means predictions that are
-    probabilities. A model of several outputs has a dict or list of losses. Steps run on the devices of `strategy`."""
+    """Sets the training of the model. optimizer, loss and metrics are objects of gradus.nn, or their names ("adam",
+    "mean_squared_error", "accuracy"). A loss may be a function of (y, prediction); a loss given by name takes predictions as
+    probabilities. A model with several outputs has a dict or list of losses, and factors in loss_weights. weighted_metrics
+    count class weights, too. Steps run on the devices of `strategy`. ValueError for an unknown name, TypeError for other
+    objects."""
     self._training = _Settings(optimizer, loss, metrics, loss_weights, weighted_metrics, strategy)
 
 
 def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose=True, callbacks=None, validation_split=0.0,
         validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0, steps_per_epoch=None,
         validation_freq=1, micro_batch=0, checkpoints=None, fast_dev_run=0, unbatched=False):
-    """Trains the model, and gives its History.
+    """Trains the model, and returns its History. RuntimeError before compile().
 
     Args:
-        x: arrays with y and sample_weight beside them, a Dataset of batches (x, y) or (x, y, sample_weight), or an
-            iterator of those. x may be a tuple, whose parts are the model's arguments, or a dict.
-        callbacks: nn.Callback objects, those of the library (nn.early_stopping(...)) and of one's own.
+        x: arrays, with y and sample_weight as further arguments; a Dataset of batches (x, y) or (x, y, sample_weight); or an
+            iterator of such batches. x may be a tuple, whose parts are the model's arguments, or a dict.
+        batch_size: rows of a batch for arrays; 32 by default. A Dataset has batches of its own.
+        epochs: number of the last epoch plus 1; initial_epoch is the number of the first.
+        steps_per_epoch: steps of an epoch; None: a pass over the data.
+        shuffle: True puts the rows of arrays into a new order in each epoch.
+        class_weight: a dict from classes to factors on the losses of their examples.
+        validation_split: share of the examples, the last ones, for validation; they are not trained on.
+        validation_freq: epochs from one validation to the next, or a list of epochs counted from 1.
+        callbacks: nn.Callback objects: those of the library (nn.early_stopping(...)) and of subclasses.
         validation_data: (x, y), (x, y, sample_weight) or a Dataset.
-        micro_batch: rows at a time, whose gradients add up to those of the batch.
-        checkpoints: a directory: a training that was ended goes on from there, with the same bits. Or a dict of directory,
-            max_to_keep, every_steps.
-        fast_dev_run: a trial of so many steps.
-        unbatched: elements are meant as they are, though no batch() made them.
+        micro_batch: rows at a time, whose gradients add up to those of the batch; 0: the whole batch.
+        checkpoints: a directory, from which an interrupted training resumes with the same bits; or a dict of directory,
+            max_to_keep and every_steps.
+        fast_dev_run: number of steps of a trial, which writes no files; 0: a whole training.
+        unbatched: True uses elements as they are, although no batch() made them.
     """
     settings = _settings(self, "fit")
     if not isinstance(validation_split, (int, float, np.number)):
@@ -249,8 +260,9 @@ def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose=True, callbacks
 
 def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, unbatched=False, verbose="auto", steps=None,
              callbacks=None):
-    """The loss and the metrics of the data, by name, in inference mode. Data as for fit; `steps` batches at most. It prints
-    nothing and calls no callbacks: verbose is there for programs of Keras, callbacks are a ValueError."""
+    """The loss and the metrics of the data, a dict by name, in inference mode. Data as for fit; at most `steps` batches. It
+    prints nothing and calls no callbacks: `verbose` is accepted for programs of Keras, callbacks are a ValueError.
+    RuntimeError before compile(), DataLossError for empty data."""
     settings = _settings(self, "evaluate")
     _require_test(self, settings, "evaluate")
     if callbacks:
@@ -265,8 +277,9 @@ def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, unbatche
 
 def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None, unbatched=False):
     """The model's results for all rows of arrays, of a Dataset's elements or of an iterator's batches, x or (x, ...), in
-    inference mode: an array of NumPy, or a nest of them. `steps` batches at most. It prints nothing and calls no callbacks:
-    verbose is there for programs of Keras, callbacks are a ValueError."""
+    inference mode: an array of NumPy, or a nest of them. batch_size is for arrays, 256 by default; at most `steps` batches. It
+    prints nothing and calls no callbacks: `verbose` is accepted for programs of Keras, callbacks are a ValueError.
+    DataLossError for empty data."""
     if callbacks:
         raise ValueError("predict: there are no callbacks here: loop over the batches, and call the model")
     is_data = isinstance(x, Dataset) or is_read_once(x)
@@ -295,29 +308,32 @@ def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None
 
 
 def save_weights(self, file):
-    """Writes all variables by name: as an archive of NumPy if the name ends in .npz, as Keras does if it ends in
+    """Writes all variables by name: as an archive of NumPy if `file` ends in .npz, in Keras's format if it ends in
     .weights.h5, else as safetensors. The file appears whole or not at all."""
     _native._save_weights(self, os.fspath(file))
 
 
 def load_weights(self, file, strict=True):
-    """Reads the variables of a file of save_weights, or of a .keras, into the model, which is built. Names and shapes must match, unless
-    strict is False; gives the report."""
+    """Reads the variables of a file of save_weights, or of a .keras file, into the built model. Names and shapes must match,
+    unless strict is False. Returns the report."""
     return _native._load_weights(self, os.fspath(file), strict)
 
 
 def save(self, file):
-    """Writes a Sequential with its layers, options and weights as Keras does; the name ends in .keras."""
+    """Writes a built Sequential with its layers, options and weights in Keras's format; `file` ends in .keras.
+    InvalidArgumentError lists layers and options that Keras does not have."""
     _native._save_model(self, os.fspath(file))
 
 
 def load_model(file, inference_only=False):
-    """The Sequential of a .keras file. inference_only accepts unknown parts that matter in training alone."""
+    """The Sequential of a .keras file. inference_only accepts unknown parts that matter only in training. DataLossError lists
+    layers and options that this library does not have."""
     return _native._load_model(os.fspath(file), inference_only)
 
 
 def load_functional(file, inference_only=False):
-    """The graph of layers of a .keras file: `model([words, numbers])` gives the outputs in the order of output_names."""
+    """The graph of layers of a .keras file: `model([words, numbers])` gives the outputs in the order of output_names. Errors
+    as load_model()."""
     return _native._load_functional(os.fspath(file), inference_only)
 
 
@@ -327,7 +343,7 @@ _add, _make_sequential = nn.Sequential.add, nn.Sequential.__init__
 
 
 def _as_layer(layer, place=""):
-    """A layer, or that of a function, which has no Variables."""
+    """A layer as it is, a function as a Lambda layer without Variables; else TypeError."""
     if isinstance(layer, nn.Module):
         return layer
     if isinstance(layer, type) or not callable(layer):
@@ -375,7 +391,7 @@ def _no_attribute(module):
 
 
 def extend():
-    """Adds what stands here, and in the files for optimizers and metrics, to gradus.nn."""
+    """Adds the classes and functions of this file, and of those for optimizers and metrics, to gradus.nn."""
     nn.Model, nn.History = Model, History
     nn.Callback.model, nn.Callback.optimizer, nn.Callback.stop_training = None, None, False
     compile_.__name__ = compile_.__qualname__ = "compile"

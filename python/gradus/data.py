@@ -9,6 +9,6 @@ zip = Dataset.zip
 
 
 def from_generator(generator, output_signature, args=()):
-    """The elements of the iterable that generator(*args) gives, for each pass anew: nests as `output_signature`, of
-    TensorSpecs."""
+    """The elements of the iterable that generator(*args) gives, which each pass calls again. `output_signature`: the nest of
+    TensorSpecs of an element."""
     return Dataset.from_generator(generator, args=args, output_signature=output_signature)

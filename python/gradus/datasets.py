@@ -1,5 +1,5 @@
 """Data sets over the engine's pipelines, with the methods of tf.data. Functions are traced once and run compiled; one that
-cannot be traced runs in Python for each element, which a warning says once."""
+cannot be traced runs in Python for each element, with a warning the first time."""
 import contextlib
 import functools
 import itertools
@@ -23,7 +23,7 @@ _LONGEST_RANGE = 1 << 20  # of those whose numbers are in memory
 
 
 class CallsPython(UnknownValueError):
-    """A function that is traced calls Python on purpose, by py_function."""
+    """The error of a traced function that calls Python on purpose, by py_function."""
 
 
 def _packing(structure):
@@ -35,14 +35,14 @@ def _packing(structure):
     return functools.partial(nest.pack_sequence_as, structure)
 
 
-# Contexts in which functions are traced, one after the other until a trace succeeds, before they are traced as they are. The
-# backend of Keras has some: its layers keep sizes open, and draw for each element.
+# Contexts in which functions are traced, in this order until a trace succeeds, before they are traced without one. The backend
+# of Keras adds some: its layers keep sizes open, and draw for each element.
 traced_first = []
 _told = set()
 
 
 def _tell_of_python(stage, f, error):
-    """Says, once for a function of the program's own, that it runs in Python."""
+    """Warns, once for each function of the program, that it runs in Python."""
     code = getattr(f, "__code__", f)
     if isinstance(error, CallsPython) or code in _told or f"{getattr(f, '__module__', '')}".startswith("keras."):
         return
@@ -53,8 +53,8 @@ def _tell_of_python(stage, f, error):
 
 @methods_know_keywords
 class Dataset:
-    """Elements, nests of tensors, that a chain of stages makes: lazy, restartable, in one order for a seed whatever the
-    number of threads. Tuples and dicts are nests; a list is a tensor."""
+    """Elements, nests of tensors, made by a chain of stages: lazy, restartable, in an order that the seed alone determines,
+    for any number of threads. Tuples and dicts are nests; a list is a tensor."""
 
     _spec = TensorSpec  # the class of element_spec
     _of_texts = _of_text = _zipped = _of_generator = _of_map = _of_ragged = staticmethod(lambda *given: None)  # data sets of strings, where there are
@@ -64,7 +64,7 @@ class Dataset:
 
     @classmethod
     def _deferred(cls, later):
-        """A data set whose stages later() makes when they are asked for."""
+        """A data set whose stages later() makes when they are first needed."""
         made = cls.__new__(cls)
         made._known, made._later = None, later
         return made
@@ -78,12 +78,12 @@ class Dataset:
     _structure = property(lambda self: self._made()[1])
 
     def _then(self, make):
-        """The data set of make(stages), with elements of the same structure; made later where this one is."""
+        """The data set of make(stages), with elements of the same structure; deferred if this one is."""
         return self._through(lambda: (make(self._stages), self._structure))
 
     def _through(self, make, calls_first=False):
-        """The data set of the stages and the structure that make() gives. calls_first: it calls a function of the first
-        element, so that it is made later."""
+        """The data set of the stages and the structure that make() gives. calls_first: make() calls a function of the first
+        element, so it is deferred."""
         return Dataset._deferred(make) if calls_first or self._known is None else Dataset(*make())
 
     # ---- sources
@@ -108,7 +108,7 @@ class Dataset:
 
     @staticmethod
     def range(*args, output_type=int64, name=None):
-        """Numbers, as Python's range."""
+        """The numbers of Python's range(*args), as scalars of output_type."""
         numbers = range(*map(int, args))
         if len(numbers) <= _LONGEST_RANGE:
             return Dataset.from_tensor_slices(constant(np.arange(*map(int, args), dtype=np.int64), output_type))
@@ -116,7 +116,7 @@ class Dataset:
 
     @staticmethod
     def _counted(count, start, step, output_type):
-        """`count` numbers, or numbers without end, which are not in memory."""
+        """`count` numbers that are not in memory; None: without end."""
         one = Dataset.from_tensor_slices(constant([0], int64)).repeat(count).enumerate(0)
         return one.map(lambda i, _: _native.ops.cast(i * step + start, output_type))
 
@@ -142,14 +142,14 @@ class Dataset:
 
     @staticmethod
     def load(path, element_spec=None, compression=None, reader_func=None):
-        """The data set that save() has written, whose files are read as elements are asked for. UnavailableError where there
-        is none, DataLossError for files that are not whole. A named tuple comes back as a tuple."""
+        """The data set that save() has written; its files are read when elements are needed. UnavailableError if there is
+        none, DataLossError for damaged files. A named tuple comes back as a tuple."""
         return saved.load(Dataset, path, element_spec, compression, reader_func)
 
     @staticmethod
     def from_generator(generator, output_types=None, output_shapes=None, args=None, output_signature=None, name=None):
-        """The elements that generator(*args) yields, anew in each pass, as `output_signature`, a nest of TensorSpecs,
-        describes them."""
+        """The elements that generator(*args) yields; each pass calls it again. `output_signature`: the nest of TensorSpecs of
+        an element."""
         if not callable(generator):
             raise TypeError("from_generator: a function that makes the iterator is needed, such as lambda: iterator")
         signature = output_signature
@@ -167,7 +167,7 @@ class Dataset:
 
     @staticmethod
     def zip(*args, datasets=None, name=None):
-        """The elements of several data sets, side by side, as long as the shortest."""
+        """Elements that are nests of the elements of several data sets, as many as the shortest has."""
         parts = args[0] if len(args) == 1 else args or datasets
         leaves = nest.flatten(parts)
         if not leaves or not all(isinstance(each, Dataset) for each in leaves):
@@ -184,7 +184,7 @@ class Dataset:
     @staticmethod
     def sample_from_datasets(datasets, weights=None, seed=None, stop_on_empty_dataset=False,
                              rerandomize_each_iteration=None):
-        """The next element of one of the data sets, drawn at random, until all have ended."""
+        """Draws each element from one of the data sets at random, until all have ended. No weights: all are equally likely."""
         shares = [] if weights is None else [float(w) for w in weights]
         stages = _native._Pipeline.sample([each._stages for each in datasets], shares, seed, stop_on_empty_dataset,
                                           bool(rerandomize_each_iteration))
@@ -192,7 +192,7 @@ class Dataset:
 
     @staticmethod
     def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
-        """The next element of the data set whose number the next element of choice_dataset is."""
+        """Takes each element from the data set whose number is the next element of choice_dataset."""
         stages = _native._Pipeline.choose([each._stages for each in datasets], choice_dataset._stages,
                                           stop_on_empty_dataset)
         return Dataset(stages, datasets[0]._structure)
@@ -203,7 +203,7 @@ class Dataset:
         return _Function(f, self._structure, context=context)
 
     def _traced(self, stage, f, make):
-        """make(function, in_python) of f as a function of fields: traced if that can be, else in Python."""
+        """make(function, in_python) of f as a function of fields: traced if possible, else in Python."""
         for context in traced_first:
             try:
                 return make(self._call(f, context), False)
@@ -211,7 +211,7 @@ class Dataset:
                 raise
             except CallsPython:
                 break
-            except Exception:  # whatever it is, the last trace says it, or goes without
+            except Exception:  # the last trace reports it, or succeeds
                 pass
         try:
             return make(self._call(f), False)
@@ -221,7 +221,7 @@ class Dataset:
             return made
 
     def map(self, map_func, num_parallel_calls=None, deterministic=None, synchronous=None, name=None):
-        """map_func of each element: the parts of a tuple are its arguments."""
+        """map_func of each element; the parts of a tuple are its arguments."""
         calls = AUTOTUNE if num_parallel_calls is None else _scalar(num_parallel_calls, "num_parallel_calls")
 
         def make():
@@ -250,15 +250,15 @@ class Dataset:
 
     def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None, deterministic=None,
                    name=None):
-        """The elements of the data sets that map_func of each element gives, block_length of one after block_length of
-        another, cycle_length data sets at a time. map_func is called when elements are asked for."""
+        """The elements of the data sets that map_func of each element gives: cycle_length data sets are read alternately,
+        block_length elements per turn. map_func is called when elements are needed."""
         cycle = 4 if cycle_length in (None, AUTOTUNE) else _scalar(cycle_length, "cycle_length")
         return self._interleaved(map_func, cycle, 1 if block_length is None else _scalar(block_length, "block_length"),
                                  "interleave")
 
     def flat_map(self, map_func, name=None):
-        """The elements of the data sets that map_func of each element gives, one after the other. map_func is called when
-        elements are asked for."""
+        """The elements of the data sets that map_func of each element gives, one data set after the other. map_func is called
+        when elements are needed."""
         return self._interleaved(map_func, 1, 1, "flat_map")
 
     def _interleaved(self, map_func, cycle, block, name):
@@ -313,8 +313,8 @@ class Dataset:
         return made
 
     def group_by_window(self, key_func, reduce_func, window_size=None, window_size_func=None, name=None):
-        """Collects elements of one key until there are window_size of them; reduce_func(key, window) gives the data set of
-        the elements that come next."""
+        """Collects elements of one key, which key_func gives, until there are window_size of them; the elements of the data
+        set that reduce_func(key, window) gives come next."""
         if (window_size is None) == (window_size_func is None):
             raise ValueError("group_by_window: window_size or window_size_func is needed, one of them")
         size = window_size_func or (lambda key: window_size)
@@ -344,20 +344,20 @@ class Dataset:
             self._shapes(padded_shapes), _numbers(padding_values), drop_remainder))
 
     def rejection_resample(self, class_func, target_dist, initial_dist=None, seed=None, name=None):
-        """(class, element) of elements that are kept so that classes are distributed as target_dist says."""
+        """Elements (class, element), dropped at random so that the classes, given by class_func, follow target_dist."""
         return self._through(lambda: (self._stages.rejection_resample(
             self._call(class_func), _numbers(target_dist), _numbers(initial_dist), seed), (None, self._structure)))
 
     # ---- batches
 
     def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None, deterministic=None, name=None):
-        """batch_size elements as one, along a new axis 0."""
+        """Joins batch_size elements of equal sizes along a new axis 0."""
         made = self._then(lambda stages: stages.batch(_scalar(batch_size, "batch_size"), bool(drop_remainder)))
         made._batch_size = batch_size  # Keras's split_dataset asks for it
         return made
 
     def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
-        """Elements of several sizes as one, padded to the largest, or to padded_shapes."""
+        """Joins batch_size elements of different sizes, padded to the largest, or to padded_shapes."""
         size = _scalar(batch_size, "batch_size")
         return self._then(lambda stages: stages.padded_batch(size, self._shapes(padded_shapes), _numbers(padding_values),
                                                              bool(drop_remainder)))
@@ -375,12 +375,12 @@ class Dataset:
         return self._then(lambda stages: stages.unbatch())
 
     def rebatch(self, batch_size, drop_remainder=False, name=None):
-        """Batches of another size, or of several sizes by turns."""
+        """Batches of another size. Several sizes are used in order, and again from the first one."""
         sizes = [int(n) for n in np.atleast_1d(np.asarray(batch_size))]
         return self._then(lambda stages: stages.rebatch(sizes, bool(drop_remainder)))
 
     def ragged_batch(self, batch_size, drop_remainder=False, row_splits_dtype=int64, name=None):
-        """batch_size elements as one: RaggedTensors of gradus.tensorflow where sizes vary."""
+        """Joins batch_size elements, as RaggedTensors where sizes vary. NotImplementedError without gradus.tensorflow."""
         made = self._of_ragged(self, _scalar(batch_size, "batch_size"), bool(drop_remainder))
         if made is None:
             raise NotImplementedError("ragged_batch: ragged tensors are in gradus.tensorflow: import it, or pad by padded_batch")
@@ -395,21 +395,21 @@ class Dataset:
     # ---- order
 
     def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=None, name=None):
-        """Draws each element at random from a buffer of that many."""
+        """Draws each element at random from a buffer of buffer_size elements. No seed: one that follows from set_seed."""
         again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
         return self._then(lambda stages: stages.shuffle(_scalar(buffer_size, "buffer_size"), seed, again))
 
     def repeat(self, count=None, name=None):
-        """The data set several times; without a count without end."""
+        """The data set `count` times; None or -1: without end."""
         return self._then(lambda stages: stages.repeat(-1 if count is None else _scalar(count, "count")))
 
     def take(self, count, name=None):
-        """The first elements; all for -1."""
+        """The first `count` elements; -1: all."""
         count = _scalar(count, "count")
         return self if count == -1 else self._then(lambda stages: stages.take(count))
 
     def skip(self, count, name=None):
-        """All but the first elements; none for -1."""
+        """All but the first `count` elements; -1: none."""
         count = _scalar(count, "count")
         return self._then(lambda stages: stages.take(0) if count == -1 else self._stages.skip(count))
 
@@ -425,7 +425,7 @@ class Dataset:
         return self._then(make)
 
     def enumerate(self, start=0, name=None):
-        """(number, element)."""
+        """Elements (number, element), counted from `start`, int64."""
         first = _scalar(start, "start")
         return self._through(lambda: (self._stages.enumerate(first), (None, self._structure)))
 
@@ -434,12 +434,12 @@ class Dataset:
         return self._then(lambda stages: stages.unique())
 
     def cache(self, filename="", name=None):
-        """Keeps the elements, in memory or in a file."""
+        """Keeps the elements in memory, or in the file `filename`."""
         return self._then(lambda stages: stages.cache_in(str(filename)) if filename else self._stages.cache())
 
     def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
-        """Writes all elements into a directory, from which load() reads them; a data set that was there is replaced once the
-        new one is whole."""
+        """Writes all elements into a directory, from which load() reads them. An older data set there is replaced when the new
+        one is whole."""
         saved.save(self, path, compression, shard_func)
 
     def snapshot(self, path, compression="AUTO", reader_func=None, shard_func=None, name=None):
@@ -449,19 +449,19 @@ class Dataset:
         return self.cache(os.path.join(path, "snapshot"))
 
     def prefetch(self, buffer_size=AUTOTUNE, name=None):
-        """Makes elements ahead, on other threads."""
+        """Makes up to buffer_size elements ahead, on other threads."""
         return self._then(lambda stages: stages.prefetch(_scalar(buffer_size, "buffer_size")))
 
     def ignore_errors(self, log_warning=False, name=None):
-        """Leaves out elements that cannot be made."""
+        """Leaves out elements whose map, file or batch raises an error; log_warning prints a notice of each."""
         return self._then(lambda stages: stages.ignore_errors(log_warning))
 
     def with_options(self, options, name=None):
-        """The data set: the engine tunes itself."""
+        """The data set itself: the engine needs no options."""
         return self
 
     def options(self):
-        """Options, of which none was changed."""
+        """The default options."""
         return Options()
 
     # ---- elements
@@ -482,7 +482,7 @@ class Dataset:
             yield nest.map_structure(lambda tensor: tensor.numpy(), element)
 
     def get_single_element(self, name=None):
-        """The one element. InvalidArgumentError if there are none or several."""
+        """The only element. InvalidArgumentError if there is none or more than one."""
         return self._single(list(self.take(2)))
 
     @staticmethod
@@ -499,8 +499,8 @@ class Dataset:
         return nest.pack_sequence_as(self._structure, specs)
 
     def assert_cardinality(self, cardinality):
-        """The data set, whose number of elements this is. InvalidArgumentError if it is known to be another one, and in a
-        pass that gives more or fewer."""
+        """The data set, with this cardinality. InvalidArgumentError if it is known to be another one, and in a pass that gives
+        more or fewer elements."""
         wanted = _scalar(cardinality, "cardinality")
         if self._count() is not None:
             self._require_count(wanted, self._count())
@@ -532,7 +532,7 @@ class Dataset:
         return INFINITE_CARDINALITY if self._stages.is_endless() else self._stages.cardinality()
 
     def cardinality(self, name=None):
-        """The number of elements, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
+        """The number of elements, INFINITE_CARDINALITY (-1) or UNKNOWN_CARDINALITY (-2), as an int64 scalar."""
         count = self._count()
         return constant(UNKNOWN_CARDINALITY if count is None else count, int64)
 
@@ -547,7 +547,7 @@ class Dataset:
         return True
 
     def explain(self):
-        """The report: where the time of all passes so far went."""
+        """A report of the time of each stage in all passes so far."""
         return self._stages.explain()
 
     def __repr__(self):
@@ -576,7 +576,7 @@ class Iterator:
         return self._dataset._element(fields)
 
     def _position(self):
-        """The place in the data set, for checkpoints; empty behind its end."""
+        """The position in the data set, for checkpoints; empty after its end."""
         return [] if self._has_ended else list(self._reading.position())
 
     def _go_to(self, epoch=None, index=None):

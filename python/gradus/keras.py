@@ -1,7 +1,7 @@
 """Keras on this engine:  from gradus import keras
 
-This is the installed Keras, which the backend `gradus` runs (docs/keras.md). Importing it chooses the backend, unless Keras
-was imported before.
+This is the installed Keras on the backend `gradus` (docs/keras.md). Importing it chooses the backend. ImportError if Keras is
+not installed, or was imported before with another backend.
 """
 import importlib.util
 import os

@@ -1,4 +1,5 @@
-"""Nests: dicts, lists, tuples, named tuples and dataclasses of leaves, at any depth. Dicts are walked by sorted keys."""
+"""Nests: dicts, lists, tuples, named tuples and dataclasses of leaves, at any depth. Dicts are visited in the order of sorted
+keys."""
 import copy
 import dataclasses
 
@@ -12,7 +13,7 @@ def _is_dataclass(structure):
 
 
 def is_nested(structure):
-    """True for a container that nests walk into."""
+    """True for a container whose elements are parts of the nest."""
     return isinstance(structure, (list, tuple, dict)) or _is_dataclass(structure)
 
 
@@ -49,7 +50,7 @@ def _with_items(structure, values):
 
 
 def flatten(structure, expand_composites=False):
-    """The leaves, as a list. Of a leaf a list of itself."""
+    """The list of the leaves; for a leaf, a list of it alone."""
     if not is_nested(structure):
         return [structure]
     return [leaf for _, value in _items(structure) for leaf in flatten(value)]
@@ -62,7 +63,7 @@ def _packed(structure, leaves):
 
 
 def pack_sequence_as(structure, flat_sequence, expand_composites=False):
-    """A nest as `structure` with these leaves. ValueError if they are not as many."""
+    """A nest of the form of `structure` with these leaves. ValueError for another number of them."""
     leaves, wanted = list(flat_sequence), len(flatten(structure))
     if len(leaves) != wanted:
         raise ValueError(f"pack_sequence_as: the structure has {wanted} leaves, the sequence {len(leaves)}")
@@ -88,12 +89,12 @@ def _assert_same(a, b, check_types, path):
 
 
 def assert_same_structure(nest1, nest2, check_types=True, expand_composites=False):
-    """ValueError if two nests have other places, TypeError if they have other containers."""
+    """ValueError if two nests differ in keys or lengths, TypeError if they differ in the types of containers."""
     _assert_same(nest1, nest2, check_types, "")
 
 
 def map_structure(func, *structure, **kwargs):
-    """The nest of func(leaf of each structure)."""
+    """The nest of func(leaf of each structure). ValueError or TypeError if the structures differ."""
     if not callable(func):
         raise TypeError(f"map_structure: func is called, but a {type(func).__name__} cannot be")
     check_types = kwargs.pop("check_types", True)

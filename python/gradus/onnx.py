@@ -5,19 +5,19 @@ __all__ = ["Model", "export", "load"]
 
 
 class Model:
-    """A model of an ONNX file. Its floating initializers are Variables, so that it can be trained, and traced."""
+    """A model of an ONNX file. Its floating initializers are Variables, so it can be trained and traced."""
 
     def __init__(self, loaded):
         self._loaded = loaded
 
     @property
     def inputs(self):
-        """The inputs that a call gives: tuples of name, shape and dtype. None is an open size, and a shape of any rank."""
+        """The inputs of a call: tuples (name, shape, dtype). None stands for an open size, or for a shape of any rank."""
         return self._loaded.inputs
 
     @property
     def outputs(self):
-        """The outputs, as inputs."""
+        """The outputs, described as inputs are."""
         return self._loaded.outputs
 
     @property
@@ -27,11 +27,11 @@ class Model:
 
     @property
     def trainable_variables(self):
-        """The trained ones of variables."""
+        """The trainable ones of variables."""
         return self._loaded.trainable_variables
 
     def __call__(self, *inputs, **named):
-        """The outputs, as a list: one tensor for each input, in order, or by the inputs' names."""
+        """The list of outputs. Give one tensor for each input, in order, or all by the inputs' names (else TypeError)."""
         if not named:
             return self._loaded.run(list(inputs))
         names = [name for name, _, _ in self.inputs]
@@ -45,15 +45,15 @@ class Model:
 
 
 def load(file, *, trainable=True):
-    """The model of a file. DataLossError for one that is broken, OpError, with all their names, for ops that the library
-    lacks."""
+    """The model of a file; `trainable` is that of its Variables. UnavailableError if it cannot be read, DataLossError if it is
+    broken, OpError, with all names, for ops that the library does not have."""
     return Model(_native._load_onnx(file, trainable))
 
 
 def export(file, f, input_signature, *, input_names=(), output_names=(), one_batch=False):
-    """Writes f, a function of tensors that gives one or a list of them, for tensors of these TensorSpecs; None leaves a
-    size open, and with one_batch first sizes that are open are the same. Variables that f reads become initializers.
-    InvalidArgumentError, with its name, for an op without a form in ONNX. The file appears whole or not at all."""
+    """Writes f, a function of tensors that gives a tensor or a list of them, for tensors of these TensorSpecs. None leaves a
+    size open; one_batch makes all open first sizes equal. Variables that f reads become initializers. InvalidArgumentError,
+    with the op's name, for an op without a form in ONNX. The file appears whole or not at all."""
     def listed(*tensors):
         found = f(*tensors)
         return list(found) if isinstance(found, (list, tuple)) else [found]

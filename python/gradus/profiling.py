@@ -1,4 +1,4 @@
-"""gradus.profile: where the time of some work goes."""
+"""gradus.profile: a report of the time of some work."""
 from . import _native
 
 ProfileReport, ProfileScope = _native.ProfileReport, _native.ProfileScope
@@ -27,12 +27,12 @@ class profile:
         self.report, self._session = None, None
 
     def start(self):
-        """Begins it. InvalidArgumentError within another profile of this thread, and while a function is traced."""
+        """Begins the profile. InvalidArgumentError within another profile of this thread, and while a function is traced."""
         self._session = _native._ProfileSession()
         return self
 
     def stop(self):
-        """Ends it, and gives the report."""
+        """Ends the profile, and returns the report. InvalidArgumentError if it has not begun."""
         if self._session is None:
             raise _native.InvalidArgumentError("profile: it has not begun")
         self.report, self._session = self._session.finish(), None

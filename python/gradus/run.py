@@ -1,7 +1,7 @@
 """Runs a program of TensorFlow as it is, on gradus:  python -m gradus.run script.py arguments...
 
-Its imports of tensorflow, and of what is within, give gradus.tensorflow; Keras, if it is installed, runs on gradus.
-`-m module` runs a module.
+Its imports of tensorflow and of modules within give gradus.tensorflow; Keras, if it is installed, runs on gradus. `-m module`
+runs a module.
 """
 import importlib
 import importlib.abc
@@ -35,12 +35,12 @@ class Found(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.import_module(spec.loader_state)
 
     def exec_module(self, module):
-        # The module exists under its own name, which its attributes go on to say; import changed them.
+        # The module keeps its own name in its attributes, which the import has changed.
         module.__spec__ = importlib.util.find_spec(module.__name__) or module.__spec__
 
 
 def install():
-    """Lets imports of tensorflow give gradus' modules, and runs Keras on gradus. What was imported before stays."""
+    """Makes imports of tensorflow give gradus' modules, and runs Keras on gradus. Modules that were imported before stay."""
     os.environ["KERAS_BACKEND"] = "gradus"
     importlib.import_module("keras_gradus")
     if not any(isinstance(each, Found) for each in sys.meta_path):

@@ -66,7 +66,7 @@ def _require_plain(name, compression, function):
 
 
 def save(dataset, path, compression, shard_func):
-    """Writes all elements. A data set that the directory holds is replaced once the new one is whole."""
+    """Writes all elements. An older data set in the directory is replaced when the new one is whole."""
     _require_plain("save", compression, shard_func)
     if dataset._count() == -1:
         raise _native.InvalidArgumentError("save: the data set has no end: take(n) gives it one")
@@ -96,7 +96,7 @@ def save(dataset, path, compression, shard_func):
 
 
 def _replace(path, description):
-    """Writes the description, and removes what the one before named."""
+    """Writes the description, and removes the folder of the one before."""
     import json
     before = _description(path)["folder"] if os.path.exists(os.path.join(path, _DESCRIPTION)) else None
     new = os.path.join(path, f"{description['folder']}.json")
@@ -126,7 +126,7 @@ def _description(path):
 
 
 def load(kind, path, element_spec, compression, reader_func):
-    """The data set of a directory, of the class `kind`. Files are read as elements are asked for."""
+    """The data set of a directory, of the class `kind`. Files are read when elements are needed."""
     _require_plain("load", compression, reader_func)
     found = _description(os.path.abspath(os.fspath(path)))
     structure = _structure(found["structure"])

@@ -1,11 +1,11 @@
-"""Data sets whose elements are data sets: windows, and what is made of them."""
+"""Data sets whose elements are data sets: windows, and maps of them."""
 from . import _native, nest
 from ._elements import _Function
 from .datasets import AUTOTUNE, Dataset
 
 
 class DatasetSpec:
-    """The kind of a data set within an element: element_spec is that of its elements."""
+    """The spec of a data set within an element; `element_spec` is the spec of its elements."""
 
     def __init__(self, element_spec, dataset_shape=()):
         self.element_spec, self.dataset_shape = element_spec, tuple(dataset_shape)
@@ -30,7 +30,7 @@ def _applied(f, element):
 
 
 class _ElementFunction(_Function):
-    """A function of an element that get(fields) makes."""
+    """A function of the element get(fields) as a function of the fields."""
 
     def __init__(self, f, get):
         super().__init__(f, None)
@@ -61,8 +61,8 @@ class _Window:
 
 
 class WindowDataset(Dataset):
-    """A data set whose elements are data sets, or nests of them. flat_map and interleave make one data set of them; functions
-    of its elements run in Python, once for each."""
+    """A data set whose elements are data sets, or nests of data sets. flat_map and interleave join them to one data set;
+    functions of its elements run in Python, once for each."""
 
     def __init__(self, stages, get):
         super().__init__(stages, None)
@@ -81,8 +81,8 @@ class WindowDataset(Dataset):
         return make(self._call(f), True)
 
     def map(self, map_func, num_parallel_calls=None, deterministic=None, synchronous=None, name=None):
-        """map_func of each element: data sets again, or tensors. It is called with the first element at once, which tells
-        what it gives."""
+        """map_func of each element: data sets again, or tensors. It is called with the first element at once, to find out
+        which."""
         get = self._get
         for first in self:
             if _has_datasets(_applied(map_func, first)):
@@ -97,23 +97,23 @@ class WindowDataset(Dataset):
         return nest.map_structure(_native.constant, state)
 
     def enumerate(self, start=0, name=None):
-        """(number, element)."""
+        """Elements (number, element)."""
         get = self._get
         return WindowDataset(self._stages.enumerate(int(start)), lambda fields: (fields[0], get(fields[1:])))
 
     def concatenate(self, dataset, name=None):
-        """The elements of this data set, then those of another one that was made of the same windows."""
+        """The elements of this data set, then those of another data set of the same windows. TypeError for others."""
         if getattr(dataset, "_get", None) is not self._get:
             raise TypeError("concatenate: data sets of data sets are of the same windows, as windows.take(1) and "
                             "windows.skip(1) are")
         return self._then(lambda stages: stages.concatenate(dataset._stages))
 
     def as_numpy_iterator(self):
-        """Elements that are data sets are no arrays: TypeError."""
+        """TypeError: elements that are data sets are no arrays."""
         raise TypeError("as_numpy_iterator: the elements are data sets: flat_map makes one data set of them")
 
     def get_single_element(self, name=None):
-        """The one element. InvalidArgumentError if there are none or several."""
+        """The only element. InvalidArgumentError if there is none or more than one."""
         return self._single(list(self.take(2)))
 
     @property
@@ -150,8 +150,8 @@ def windows_of(source, size, shift, stride, drop_remainder):
 
 
 def zipped(parts, leaves):
-    """zip of data sets of which one has data sets as elements. A window has as many fields as its elements have together, so
-    that its fields come last."""
+    """zip of data sets, one of which has data sets as elements. The number of fields of a window varies with its elements, so
+    its fields come last. TypeError for several such data sets."""
     windows = [i for i, each in enumerate(leaves) if isinstance(each, WindowDataset)]
     if len(windows) > 1:
         raise TypeError("zip: one data set of data sets beside others: zip the data sets before window() makes windows of them")

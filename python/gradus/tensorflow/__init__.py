@@ -2,8 +2,8 @@
 
     import gradus.tensorflow as tf
 
-docs/python.md says what differs. A name that is not here raises AttributeError, with the nearest name and, where it was
-left out, the reason.
+docs/python.md lists the differences. A name that does not exist here raises AttributeError, with the nearest name, or with the
+reason for which it was left out.
 """
 import importlib
 import importlib.util

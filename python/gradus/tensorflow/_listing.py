@@ -1,5 +1,5 @@
-"""The public face of a module of TensorFlow's names: dir() without what the module imports for itself, and calls that name the
-nearest parameter where a keyword is unknown."""
+"""The public names of a module of TensorFlow's names: dir() without the module's own imports, and TypeErrors that name the
+nearest parameter for an unknown keyword."""
 import types
 
 from .._names import knows_keywords
@@ -26,7 +26,7 @@ TAKEN = {
 
 
 def public_names(module):
-    """The names of a module that are meant for its users."""
+    """The names of a module for its users."""
     if hasattr(module, "__all__"):
         return sorted(module.__all__)
     taken = TAKEN.get(module.__name__.rpartition(".")[2], "").split()
@@ -35,7 +35,7 @@ def public_names(module):
 
 
 def face(module):
-    """Gives a module its dir(), and its functions of Python calls that tell of unknown keywords."""
+    """Sets the dir() of a module, and knows_keywords for its functions; returns the names."""
     names = public_names(module)
     for name in names:
         value = getattr(module, name)

@@ -1,5 +1,5 @@
-"""Seeds of calls. In TensorFlow `seed=1` names a sequence: each call takes its next numbers, and tf.random.set_seed begins it
-anew. Here a call takes the key of its seed and of how often that seed was used."""
+"""Seeds of calls. In TensorFlow `seed=1` names a sequence: each call takes its next numbers, and tf.random.set_seed restarts
+it. Here a call takes a key that follows from its seed and from the number of earlier uses of that seed."""
 import threading
 
 from .. import _native
@@ -11,7 +11,7 @@ _global = [0]
 
 
 def begin(seed):
-    """Sets the global seed; the sequences of all seeds of calls begin anew."""
+    """Sets the global seed; the sequences of all seeds of calls restart."""
     with _lock:
         _native.set_seed(seed)
         _global[0] = int(seed)
@@ -19,13 +19,13 @@ def begin(seed):
 
 
 def positions():
-    """The global seed, and how often each seed was used, for checkpoints."""
+    """The global seed, and the number of uses of each seed, for checkpoints."""
     with _lock:
         return [_global[0], sorted(_counts.items())]
 
 
 def go_to(found):
-    """Goes on where positions() were taken."""
+    """Continues from the state that positions() returned."""
     with _lock:
         _global[0] = found[0]
         _counts.clear()

@@ -2,8 +2,7 @@
 
     reduce_sum(input_tensor, axis=None, keepdims=False) = reduce_sum(x, axis, keepdims)
 
-The parameters stand for each other by their places; one more, `name=None`, is taken and ignored, as is `-`. A row without
-`=` has TensorFlow's names. Where both have the same first names, nothing is looked up.
+The parameters correspond by position; a further one, `name=None`, is accepted and ignored, as is `-`. A row without `=` has the same names on both sides. Equal first names cost no look-up in a call.
 """
 import re
 
@@ -19,8 +18,8 @@ def names_of(parameters):
 
 
 def own_order(function):
-    """The names of a function's parameters that may be given by place, those before `*`. inspect.signature says the same, and
-    would take a third of the time of an import."""
+    """The names of a function's positional parameters, those before `*`. inspect.signature gives the same, but would take a
+    third of the time of an import."""
     names = []
     for part, _ in names_of(function.__text_signature__[1:-1]):
         if part == "*":

@@ -51,7 +51,8 @@ def get_visible_devices(device_type=None):
 
 
 def set_visible_devices(devices, device_type=None):
-    """All devices stay visible, which costs nothing: one is used where it is named. ValueError for an unknown device."""
+    """No effect: all devices stay visible, and a device is used only where a program names it. ValueError for an unknown
+    device."""
     known = list_physical_devices()
     for each in devices if isinstance(devices, (list, tuple)) else [devices]:
         if each not in known:
@@ -59,7 +60,7 @@ def set_visible_devices(devices, device_type=None):
 
 
 def set_soft_device_placement(enabled):
-    """Nothing: an op runs where its inputs are, or says why it cannot."""
+    """No effect: an op runs on the device of its inputs, or raises an error with the reason."""
 
 
 def get_soft_device_placement():
@@ -68,16 +69,16 @@ def get_soft_device_placement():
 
 
 def _set_memory_growth(device, enable):
-    """Nothing: memory always grows as it is needed."""
+    """No effect: memory always grows as needed."""
 
 
 def _get_memory_growth(device):
-    """True: memory always grows as it is needed."""
+    """True: memory always grows as needed."""
     return True
 
 
 def _set_jit(enabled):
-    """Nothing: functions are always compiled."""
+    """No effect: functions are always compiled."""
 
 
 def _set_intra(num_threads):
@@ -85,22 +86,22 @@ def _set_intra(num_threads):
 
 
 class LogicalDeviceConfiguration:
-    """Limits of a logical device, which the engine has no use for."""
+    """Limits of a logical device, which the engine does not use."""
 
     def __init__(self, memory_limit=None, experimental_priority=None, experimental_device_ordinal=None):
         self.memory_limit = memory_limit
 
 
 def set_logical_device_configuration(device, logical_devices):
-    """Nothing: a device is one; replicas on the processor are named cpu:0, cpu:1 ..."""
+    """No effect: a physical device is one logical device; replicas on the processor are named cpu:0, cpu:1 ..."""
 
 
 def get_logical_device_configuration(device):
-    """None: a device is one."""
+    """None: a physical device is one logical device."""
 
 
 def _enable_op_determinism():
-    """Nothing: results are the same in every run, on any number of threads."""
+    """No effect: results are the same in every run, on any number of threads."""
 
 
 experimental_run_functions_eagerly = run_functions_eagerly
@@ -119,7 +120,8 @@ threading = Names("gradus.tensorflow.config.threading",
 
 
 def device(device_name):
-    """In a `with` statement: this thread computes on that device: "/GPU:0", "cpu:1", a device of list_logical_devices."""
+    """A context in which this thread computes on a device: "/GPU:0", "cpu:1", or a device of list_logical_devices. None: no
+    change."""
     if device_name is None:
         return contextlib.nullcontext()
     return _device(_device_name(device_name))

@@ -9,8 +9,8 @@ __all__ = ["IndexedSlices", "TensorArray"]
 
 
 class TensorArray:
-    """A list of tensors that programs write by number. write() gives the array: `array = array.write(i, x)`. Within
-    tf.function a number is one of Python, or follows from constants; tf.scan and tf.map_fn stack results by themselves."""
+    """A list of tensors that programs write by index. write() returns the array: `array = array.write(i, x)`. Within
+    tf.function an index is a number of Python, or follows from constants; tf.scan and tf.map_fn stack results themselves."""
 
     def __init__(self, dtype, size=None, dynamic_size=None, clear_after_read=None, tensor_array_name=None, handle=None,
                  flow=None, infer_shape=True, element_shape=None, colocate_with_first_write_call=True, name=None):
@@ -63,7 +63,7 @@ class TensorArray:
         return ops.stack(self._all(range(len(self._parts))), 0)
 
     def gather(self, indices, name=None):
-        """The elements of these numbers along a new axis 0."""
+        """The elements of these indices along a new axis 0."""
         return ops.stack(self._all([int(i) for i in np.asarray(indices).tolist()]), 0)
 
     def concat(self, name=None):
@@ -96,16 +96,16 @@ class TensorArray:
         return self
 
     def grad(self, source, flow=None, name=None):
-        """TensorFlow's gradients of graphs; a GradientTape records what the elements are made of."""
+        """NotImplementedError: it is TensorFlow's gradient of graphs; a GradientTape records the elements of an array."""
         raise NotImplementedError("TensorArray.grad: a GradientTape records what the elements are made of")
 
     def close(self, name=None):
-        """Nothing."""
+        """No effect."""
 
 
 class IndexedSlices:
-    """Rows of a tensor: values[i] is row indices[i]; the others are 0. It stands for the whole tensor. Gradients of
-    embeddings are whole tensors here, which the engine keeps as rows by itself."""
+    """Rows of a tensor: values[i] is row indices[i]; the others are 0. It stands for the whole tensor. Gradients of embeddings
+    are whole tensors here, which the engine stores as rows."""
 
     def __init__(self, values, indices, dense_shape=None):
         self.values, self.indices = convert_to_tensor(values), convert_to_tensor(indices)
@@ -113,7 +113,7 @@ class IndexedSlices:
 
     @property
     def dtype(self):
-        """That of the values."""
+        """The dtype of the values."""
         return self.values.dtype
 
     @property
@@ -127,7 +127,7 @@ class IndexedSlices:
         return self.dense_shape.tolist()
 
     def dense(self):
-        """The whole tensor. Rows of one number are added."""
+        """The whole tensor. Rows of one index are added."""
         return ops.unsorted_segment_sum(self.values, self.indices, int(self._shape()[0]))
 
     def numpy(self):

@@ -18,7 +18,7 @@ Dataset.list_files = staticmethod(knows_keywords(list_files, "Dataset.list_files
 
 
 def _applied(name):
-    """A function for Dataset.apply, of the method of this name."""
+    """A function for Dataset.apply that calls the method of this name."""
     def function(*args, **kwargs):
         return lambda dataset: getattr(dataset, name)(*args, **kwargs)
     function.__name__ = name

@@ -1,4 +1,4 @@
-"""tf.debugging: assertions. In a traced function each decides at every call: the first call that breaks it raises."""
+"""tf.debugging: assertions. In a traced function they are checked at every call: the first call that violates one raises."""
 import ml_dtypes
 import numpy as np
 
@@ -9,7 +9,7 @@ InvalidArgumentError = _native.InvalidArgumentError
 
 
 def _require(holds, name, message, summarize, *tensors):
-    """InvalidArgumentError with the tensors unless the boolean holds."""
+    """InvalidArgumentError, with the tensors, unless the boolean is true."""
     if holds:
         return
     shown = "; ".join("a value of the function" if t.is_symbolic else np.array2string(np.asarray(t.numpy()), threshold=10) for t in tensors)
@@ -59,7 +59,8 @@ assert_non_positive = _sign("assert_non_positive", ops.less_equal, "<= 0")
 
 
 def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=None):
-    """InvalidArgumentError unless |x - y| <= atol + rtol * |y| for all elements; by default 10 times the dtype's epsilon."""
+    """InvalidArgumentError unless |x - y| <= atol + rtol * |y| for all elements; the default of both is 10 times the dtype's
+    epsilon."""
     x, y = _pair(x, y)
     epsilon = 10 * float(ml_dtypes.finfo(x.dtype.numpy).eps)
     bound = (epsilon if atol is None else atol) + (epsilon if rtol is None else rtol) * ops.abs(y)
@@ -80,14 +81,14 @@ def check_numerics(tensor, message, name=None):
 
 
 def assert_rank(x, rank, message=None, name=None):
-    """ValueError unless x has so many dimensions."""
+    """ValueError unless x has `rank` dimensions."""
     found = convert_to_tensor(x).ndim
     if found != int(rank):
         raise ValueError(f"assert_rank: {message + ': ' if message else ''}{found} dimensions, expected {int(rank)}")
 
 
 def assert_rank_at_least(x, rank, message=None, name=None):
-    """ValueError unless x has at least so many dimensions."""
+    """ValueError unless x has at least `rank` dimensions."""
     found = convert_to_tensor(x).ndim
     if found < int(rank):
         raise ValueError(f"assert_rank_at_least: {message + ': ' if message else ''}{found} dimensions, at least {int(rank)}")
@@ -135,7 +136,7 @@ def assert_integer(x, message=None, name=None):
 
 
 def assert_same_float_dtype(tensors=None, dtype=None):
-    """The dtype of the tensors; ValueError unless it is one of floats."""
+    """The common dtype of the tensors, float32 without any; ValueError unless it is one floating dtype."""
     found = {convert_to_tensor(t).dtype for t in nest.flatten(tensors or [])} | ({dtype} if dtype is not None else set())
     if len(found) > 1 or not all(each.is_floating for each in found):
         raise ValueError(f"assert_same_float_dtype: {sorted(each.name for each in found)}")
@@ -143,7 +144,7 @@ def assert_same_float_dtype(tensors=None, dtype=None):
 
 
 def Assert(condition, data, summarize=None, name=None):
-    """InvalidArgumentError with the data unless the boolean holds."""
+    """InvalidArgumentError, with the data, unless all elements of the condition are true."""
     words = " ".join(each for each in data if isinstance(each, str))
     _require(ops.reduce_all(condition) if is_tensor(condition) else condition, "Assert", words, summarize,
              *[convert_to_tensor(each) for each in data if not isinstance(each, str)])
@@ -155,11 +156,11 @@ def is_numeric_tensor(tensor):
 
 
 def set_log_device_placement(enabled):
-    """Nothing: tf.function's explain() shows where ops run."""
+    """No effect: explain() of a tf.function lists the devices of ops."""
 
 
 def disable_traceback_filtering():
-    """Nothing: tracebacks show each frame of the program."""
+    """No effect: tracebacks show each frame of the program."""
 
 
 enable_traceback_filtering = disable_traceback_filtering

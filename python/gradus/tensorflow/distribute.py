@@ -17,7 +17,7 @@ _here = threading.local()  # the strategies whose scopes this thread is in, and 
 
 
 class ReduceOp(enum.Enum):
-    """How values of replicas become one."""
+    """The combination of the values of replicas."""
     SUM, MEAN = "SUM", "MEAN"
 
 
@@ -31,7 +31,7 @@ class PerReplica:
         return f"PerReplica({', '.join(map(repr, self.values))})"
 
     def _alike(self):
-        """The value if all replicas have the same one."""
+        """The common value; ValueError unless all replicas have the same one."""
         first = self.values[0].numpy()
         if any(value.shape != self.values[0].shape or (value.numpy() != first).any() for value in self.values[1:]):
             raise ValueError("a value that differs from replica to replica: strategy.reduce or "
@@ -39,7 +39,7 @@ class PerReplica:
         return self.values[0]
 
     def numpy(self):
-        """The value as an array, if all replicas have the same one."""
+        """The value as an array; ValueError unless all replicas have the same one."""
         return self._alike().numpy()
 
     def __float__(self):
@@ -56,7 +56,7 @@ def _stack():
 
 
 class ReplicaContext:
-    """The replica, as its step sees it. The step runs once for all replicas, so that none has a number."""
+    """The replica, as its step sees it. The step runs once for all replicas, so replicas have no numbers in it."""
 
     def __init__(self, strategy):
         self.strategy = strategy
@@ -73,7 +73,7 @@ class ReplicaContext:
         return nest.map_structure(reduce, value)
 
     def all_gather(self, value, axis, options=None):
-        """The replicas' values, side by side."""
+        """The replicas' values, concatenated along `axis`."""
         return nest.map_structure(lambda x: ops.all_gather(x, axis=axis), value)
 
 
@@ -82,8 +82,8 @@ def _named(reduce_op):
 
 
 class _Steps:
-    """The handles of compiled functions, and of those of an object, as long as they live. Other functions have none: what
-    they read may have changed, so that they are traced anew. Within a compiled function all have one."""
+    """The handles of compiled functions and of compiled methods of objects, as long as these live. Other functions have none:
+    the state that they read may have changed, so they are traced again. Within a compiled function all have one."""
 
     def __init__(self):
         self._known = {}
@@ -119,12 +119,13 @@ class Strategy:
 
     @property
     def num_replicas_in_sync(self):
-        """The replicas that compute a step together."""
+        """The number of replicas that compute a step together."""
         return self._strategy.num_replicas_in_sync
 
     @contextlib.contextmanager
     def scope(self):
-        """Models and optimizers may be made anywhere; within, this is tf.distribute.get_strategy()."""
+        """A context in which tf.distribute.get_strategy() is this strategy. Models and optimizers may be made inside or
+        outside."""
         _stack().append(self)
         try:
             yield self
@@ -132,16 +133,16 @@ class Strategy:
             _stack().pop()
 
     def run(self, fn, args=(), kwargs=None, options=None):
-        """fn of the arguments, with the rows of their tensors divided among the replicas. A Loss of it and gradients are
-        those of the whole batch; other tensors that it gives are PerReplica where there are several. A tf.function is
-        traced once, and so is a function that a tf.function gives to run(); any other at each call, as Python runs it."""
+        """fn(*args, **kwargs), with the rows of the tensors divided among the replicas. Losses and gradients are those of the
+        whole batch; other tensors in the result become PerReplica if there are several replicas. A tf.function is traced once,
+        and so is a function that a tf.function passes to run(); any other function is traced at each call."""
         if _native._is_traced():
             raise _native._StepsWithin("strategy.run within a traced function")  # which runs in Python from now on
         args = args if isinstance(args, (tuple, list)) else (args,)
         return self._run(_steps.of(fn), fn, args, kwargs or {}, PerReplica)
 
     def _run(self, handle, fn, args, kwargs, per_replica):
-        """run(), traced once for a handle. per_replica(list) makes a result of the values of replicas that differ."""
+        """run(), traced once for a handle. per_replica(list) combines values that differ between replicas into a result."""
         def step(*args, **kwargs):
             _stack().append(self)
             before, _here.replica = _here.replica, ReplicaContext(self)
@@ -154,7 +155,7 @@ class Strategy:
         return self._strategy.run(handle, step, per_replica, args, kwargs)
 
     def reduce(self, reduce_op, value, axis=None):
-        """The sum or the mean over replicas, with an axis over that one, too."""
+        """The sum or the mean over replicas, and over `axis` if it is given."""
         mean = ReduceOp(_named(reduce_op)) is ReduceOp.MEAN
 
         def one(x):
@@ -167,7 +168,7 @@ class Strategy:
         return nest.map_structure(one, value)
 
     def gather(self, value, axis):
-        """The values of all replicas, side by side."""
+        """The values of all replicas, concatenated along `axis`."""
         return nest.map_structure(lambda x: ops.concat(list(x.values), axis) if isinstance(x, PerReplica) else x, value)
 
     def experimental_local_results(self, value):
@@ -175,11 +176,12 @@ class Strategy:
         return value.values if isinstance(value, PerReplica) else (value,)
 
     def experimental_distribute_dataset(self, dataset, options=None):
-        """The data set, whose elements are batches of all replicas: run() divides them. A process reads its rows alone."""
+        """The data set for run(), which divides its elements, batches for all replicas. Each process reads only its own
+        rows."""
         return dataset._then(self._strategy.distribute)
 
     def distribute_datasets_from_function(self, dataset_fn, options=None):
-        """The data set of dataset_fn(context), whose batches are those of a replica."""
+        """The data set of dataset_fn(context), which gives batches for one replica, joined to batches for all."""
         made = dataset_fn(InputContext(self))
         count = self.num_replicas_in_sync
         return made if count == 1 else made._then(lambda stages: _joined(stages, count))
@@ -187,7 +189,7 @@ class Strategy:
     experimental_distribute_datasets_from_function = distribute_datasets_from_function
 
     def experimental_distribute_values_from_function(self, value_fn):
-        """value_fn(context) for each replica."""
+        """The PerReplica of value_fn(context) for each replica."""
         return PerReplica([value_fn(types.SimpleNamespace(replica_id_in_sync_group=i,
                                                           num_replicas_in_sync=self.num_replicas_in_sync))
                            for i in range(self.num_replicas_in_sync)])
@@ -214,22 +216,22 @@ class InputContext:
         self.num_input_pipelines, self.input_pipeline_id = 1, 0
 
     def get_per_replica_batch_size(self, global_batch_size):
-        """The rows of a replica. ValueError unless they are equally many."""
+        """The rows of a replica. ValueError unless the batch divides evenly."""
         if global_batch_size % self.num_replicas_in_sync:
             raise ValueError(f"a batch of {global_batch_size} rows for {self.num_replicas_in_sync} replicas")
         return global_batch_size // self.num_replicas_in_sync
 
 
 class InputOptions:
-    """Options of distributed data sets, of which none changes a result."""
+    """Options of distributed data sets. None of them changes a result."""
 
     def __init__(self, **options):
         self.__dict__.update(options)
 
 
 class MirroredStrategy(Strategy):
-    """One replica on each of these devices; without a list on all GPUs, or without any on the processor. micro_shards: in
-    how many shards a batch is divided, on which alone the bits of results depend; 0 is one for each replica."""
+    """One replica on each of these devices; without a list on all GPUs, or on the processor if there is none. micro_shards:
+    the number of shards of a batch, which alone determines the bits of results; 0: one for each replica."""
 
     def __init__(self, devices=None, cross_device_ops=None, *, micro_shards=0):
         super().__init__(_native._Strategy.mirrored([_device_name(each) for each in devices or ()], micro_shards, False, False))
@@ -237,7 +239,7 @@ class MirroredStrategy(Strategy):
 
 class MultiWorkerMirroredStrategy(Strategy):
     """Replicas in several processes, which `gradus launch` or TF_CONFIG describe: each runs the same program with the same
-    batches. micro_shards as of MirroredStrategy."""
+    batches. micro_shards as in MirroredStrategy."""
 
     def __init__(self, cluster_resolver=None, communication_options=None, *, micro_shards=0):
         super().__init__(_native._Strategy.multi_worker(micro_shards, False, False))
@@ -256,8 +258,8 @@ class ParameterServerStrategy(Strategy):
     schedules. Every process that `gradus launch --servers`, or TF_CONFIG, describes runs the same program with the same
     batches; one that is a parameter server serves here until the training ends, and then ends by SystemExit.
 
-    max_staleness: how many updates a worker's values may lack; the results are the same whichever workers are slow.
-    checkpoints: a directory from which a server that is started again goes on; checkpoint_steps: how often it writes all.
+    max_staleness: number of updates that a worker's values may lack; results do not depend on the speed of workers.
+        checkpoints: a directory from which a restarted server continues; checkpoint_steps: steps between its full snapshots.
     """
 
     def __init__(self, cluster_resolver=None, variable_partitioner=None, *, max_staleness=0, checkpoints="",
@@ -272,10 +274,10 @@ class ParameterServerStrategy(Strategy):
 
 
 class RemoteValue:
-    """The result of a step that some worker computes."""
+    """The result of a scheduled step."""
 
     def fetch(self):
-        """Results of single steps stay where they are computed: UnimplementedError."""
+        """UnimplementedError: results of single steps stay at their workers."""
         from .errors import UnimplementedError
         raise UnimplementedError("RemoteValue.fetch: results of single steps stay at their workers; coordinator.join() gives "
                                  "the loss of all steps since the last join")
@@ -284,7 +286,7 @@ class RemoteValue:
 
 
 class ClusterCoordinator:
-    """Hands out steps to the workers of a ParameterServerStrategy."""
+    """Distributes steps among the workers of a ParameterServerStrategy."""
 
     def __init__(self, strategy):
         if not isinstance(strategy, ParameterServerStrategy):
@@ -292,9 +294,9 @@ class ClusterCoordinator:
         self.strategy = strategy
 
     def schedule(self, fn, args=None, kwargs=None):
-        """Some worker will run fn of these tensors, which are not divided, once; in the place of an iterator it receives one
-        with the next element alone. A tf.function is traced once for each size of batches, any other function at each
-        call."""
+        """Schedules fn(*args, **kwargs), with tensors that are not divided, on a free worker. In place of an iterator, fn
+        receives an iterator over the next element alone. A tf.function is traced once for each size of batches, any other
+        function at each call."""
         args = tuple(args or ())
         iterators = [isinstance(each, Iterator) for each in args]
         given = tuple(next(each) if taken else each for each, taken in zip(args, iterators))
@@ -317,11 +319,12 @@ class ClusterCoordinator:
         return self.strategy._strategy.join()
 
     def done(self):
-        """False: join() waits."""
+        """False: use join(), which waits."""
         return False
 
     def create_per_worker_dataset(self, dataset):
-        """The data set, or that of a function: all processes read the same one, and schedule() takes its elements in turn."""
+        """The data set, or the one that a function gives: all processes read the same one, and schedule() takes its elements
+        in order."""
         return dataset(InputContext(self.strategy)) if callable(dataset) else dataset
 
 
@@ -338,12 +341,13 @@ class TFConfigClusterResolver:
         self.task_type, self.task_id = task.get("type", "worker"), int(task.get("index", 0))
 
     def cluster_spec(self):
-        """The addresses by the kinds of tasks."""
+        """The addresses by task type, a dict."""
         return dict(self._config.get("cluster", {}))
 
 
 class HierarchicalCopyAllReduce:
-    """A way to add up that TensorFlow has; here sums follow one tree, whose bits depend on no device."""
+    """TensorFlow's choice of an all-reduce, without effect: here sums follow one fixed tree, whose bits depend on no
+    device."""
 
     def __init__(self, num_packs=1):
         pass
@@ -354,7 +358,7 @@ _default = []
 
 
 def get_strategy():
-    """The strategy whose scope or step this is; else one with one replica."""
+    """The strategy of the surrounding scope or step; else one with a single replica."""
     if _stack():
         return _stack()[-1]
     if not _default:
@@ -368,7 +372,7 @@ def has_strategy():
 
 
 def get_replica_context():
-    """Within a step, and without any strategy, the replica's context; None in a strategy's scope."""
+    """The replica's context within a step and outside of all strategies; None in a strategy's scope."""
     if _stack() and _here.replica is None:
         return None
     return _here.replica or ReplicaContext(get_strategy())

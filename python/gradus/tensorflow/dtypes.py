@@ -1,4 +1,4 @@
-"""tf.dtypes: the types of elements. They are those of gradus; this adds what TensorFlow's programs ask of them."""
+"""tf.dtypes: the types of elements. They are those of gradus, with the attributes that TensorFlow's programs use."""
 import ml_dtypes
 import numpy as np
 
@@ -13,7 +13,7 @@ ALL = (bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, ui
 
 
 def as_dtype(type_value):
-    """The dtype of this name, of this type of NumPy, or of float, int, bool or str."""
+    """The dtype for a name, a type of NumPy, or float, int, bool or str."""
     if isinstance(type_value, DType):
         return type_value
     if isinstance(type_value, str) and type_value != "string":

@@ -1,5 +1,5 @@
-"""tf.errors: the library's errors, and TensorFlow's names for them. Errors that the library does not tell apart are one
-class under both names."""
+"""tf.errors: the library's errors, and TensorFlow's names for them. Errors that the library does not distinguish are one class
+under both names."""
 from ..errors import (DataLossError, DivergedError, InternalError, InvalidArgumentError, OpError, OutOfRangeError,
                       ResourceExhaustedError, UnavailableError, UnimplementedError)
 
@@ -7,7 +7,7 @@ NotFoundError = UnavailableError
 
 
 class MissingFileError(NotFoundError, FileNotFoundError):
-    """A file or folder does not exist: a NotFoundError, which is Python's FileNotFoundError, too."""
+    """A file or folder does not exist: a NotFoundError that is also Python's FileNotFoundError."""
 
 
 MissingFileError.__name__ = MissingFileError.__qualname__ = "NotFoundError"
@@ -22,35 +22,35 @@ def opened(path, mode="rb", **options):
 
 
 class AlreadyExistsError(OpError, FileExistsError):
-    """A file exists that was not to be overwritten."""
+    """A file exists and must not be overwritten."""
 
 
 class AbortedError(OpError):
-    """An operation was given up: nothing of the library raises it."""
+    """An operation was aborted. The library never raises it."""
 
 
 class CancelledError(OpError):
-    """An operation was cancelled: nothing of the library raises it."""
+    """An operation was cancelled. The library never raises it."""
 
 
 class DeadlineExceededError(OpError, TimeoutError):
-    """A time is over: nothing of the library raises it."""
+    """A deadline has passed. The library never raises it."""
 
 
 class FailedPreconditionError(OpError):
-    """Something is not in the state that an operation needs: nothing of the library raises it; InvalidArgumentError says so."""
+    """An object is not in the state that an operation needs. The library raises InvalidArgumentError instead."""
 
 
 class PermissionDeniedError(OpError, PermissionError):
-    """Something may not be used: nothing of the library raises it; UnavailableError says so."""
+    """A file or device may not be used. The library raises UnavailableError instead."""
 
 
 class UnauthenticatedError(OpError):
-    """The caller is not known: nothing of the library raises it."""
+    """The caller is not authenticated. The library never raises it."""
 
 
 class UnknownError(OpError):
-    """Nothing is known of the mistake: nothing of the library raises it."""
+    """An error without a known cause. The library never raises it."""
 
 
 OK, CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = range(8)

@@ -131,11 +131,11 @@ class Feature:
             setattr(self, name, kind() if given[number] is None else given[number])
 
     def WhichOneof(self, name="kind"):
-        """The name of the list that it has."""
+        """The name of the list that is set, or None."""
         return None if self._kind is None else self._KINDS[self._kind][0]
 
     def list(self):
-        """The list that it has, or None."""
+        """The list that is set, or None."""
         return None if self._kind is None else getattr(self, self._KINDS[self._kind][0])
 
     def _content(self):
@@ -180,7 +180,7 @@ class Example:
         return _field(1, self.features._content())
 
     def ParseFromString(self, serialized):
-        """Reads a record; ValueError for bytes that are none. Gives the number of bytes."""
+        """Reads a record; ValueError for other bytes. Returns the number of bytes."""
         data = bytes(serialized.numpy() if hasattr(serialized, "numpy") else serialized)
         self.features = Features()
         for number, value in _fields(data):

@@ -41,7 +41,7 @@ class _Method(functools.partial):
 
 
 def _with_name(f, partial):
-    """The partial, called as f is in messages."""
+    """The partial with the name and docstring of f."""
     partial.__name__, partial.__doc__ = getattr(f, "__name__", "function"), f.__doc__
     return partial
 
@@ -54,8 +54,8 @@ Function.__get__ = _as_method
 
 
 class _WithSignature:
-    """A function that is compiled for one signature: what is no tensor in the place of a spec becomes one. As a method it
-    leaves out the object that it belongs to."""
+    """A function that is compiled for one signature: arguments in place of a spec become tensors. The signature of a method
+    does not contain its object."""
 
     def __init__(self, f, input_signature):
         functools.update_wrapper(self, f)
@@ -80,7 +80,7 @@ class _WithSignature:
         return self._compiled(*given, **bound.kwargs)
 
     def _are_tensors(self, args):
-        """True if all arguments are tensors, but for the object of a method: then nothing is left to be done with them."""
+        """True if all arguments, apart from the object of a method, are tensors, so that none has to be converted."""
         first = len(args) - len(self.input_signature)
         return first in (0, 1) and all(type(arg) is _native.Tensor for arg in args[first:])
 
@@ -114,7 +114,7 @@ class ConcreteFunction:
 
 
 def _concrete(f, args, kwargs):
-    """A function for the specs of its arguments; tensors stand for their specs, other values are as they are."""
+    """A function for the specs of its arguments; tensors stand for their specs, other values stay as they are."""
     def spec_of(arg):
         if isinstance(arg, _native.TensorSpec):
             return arg
@@ -151,11 +151,11 @@ def _as_spec(spec, value):
 def function(func=None, input_signature=None, autograph=True, jit_compile=None, reduce_retracing=False,
              experimental_implements=None, experimental_autograph_options=None, experimental_attributes=None,
              experimental_relax_shapes=None, experimental_compile=None, experimental_follow_type_hints=None):
-    """A function, compiled: traced once for each kind of call. A decorator, with and without options.
+    """func as a compiled function, traced once for each signature of a call. A decorator, with and without options.
 
-    `if`, `while` and `and` on tensors work without AutoGraph, and every function is compiled, so that autograph,
-    jit_compile and reduce_retracing change nothing. Python's numbers are structure: each value has a program, of which
-    a warning tells after eight.
+    `if`, `while` and `and` on tensors work without AutoGraph, and every function is compiled, so autograph, jit_compile and
+    reduce_retracing change nothing. Python's numbers are structure: each value has a program; after eight of them there is a
+    warning.
     """
     def compiled(f):
         return _function(f) if input_signature is None else _WithSignature(f, input_signature)
@@ -167,7 +167,7 @@ _eager = [False]
 
 
 def run_functions_eagerly(run_eagerly):
-    """True: functions run in Python, op by op, for a debugger; False: compiled."""
+    """Sets whether functions run in Python, op by op, for a debugger, instead of compiled."""
     _eager[0] = bool(run_eagerly)
     Function.__call__ = (lambda self, *args, **kwargs: self.python_function(*args, **kwargs)) if run_eagerly else _call
 
@@ -188,16 +188,16 @@ inside_function = _native._is_traced
 # ---- branches and loops
 
 def cond(pred, true_fn=None, false_fn=None, name=None):
-    """true_fn() if the boolean holds, else false_fn(). While a function is traced both are traced, and one is computed
-    in each call."""
+    """true_fn() if the boolean is true, else false_fn(). While a function is traced, both are traced, and each call computes
+    one."""
     if is_tensor(pred) and convert_to_tensor(pred).is_symbolic:
         return _cond(pred, true_fn, false_fn)
     return true_fn() if pred else false_fn()
 
 
 def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"):
-    """The result of the function of the first boolean that holds, or of default. InvalidArgumentError if none holds and
-    there is no default, and for two that hold if exclusive says that there is one."""
+    """The result of the function of the first true boolean, or of default. InvalidArgumentError if none is true and there is
+    no default, and with `exclusive` if two are true."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if not pairs:
         raise ValueError("case: there is no pair of a boolean and a function")
@@ -214,7 +214,7 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
 
 
 def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
-    """The result of the function of this number; of default, or the last one, for a number without function."""
+    """The result of the function of this number; for a number without a function, that of default or of the last function."""
     numbered = list(branch_fns.items() if isinstance(branch_fns, dict) else
                     branch_fns if isinstance(branch_fns[0], tuple) else enumerate(branch_fns))
     numbered = sorted(numbered, key=lambda pair: pair[0])
@@ -259,8 +259,8 @@ def _is_one_tensor(*nests):
 
 def map_fn(fn, elems, dtype=None, parallel_iterations=None, back_prop=True, swap_memory=False, infer_shape=True, name=None,
            fn_output_signature=None):
-    """The stacked results of fn of each row; those of rows of a RaggedTensor are rows again, of any length. vectorized_map
-    computes all rows at once."""
+    """The stacked results of fn(row) for each row; for a RaggedTensor they are rows of any length. vectorized_map computes all
+    rows at once. ValueError without rows."""
     spec = dtype if fn_output_signature is None else fn_output_signature
     if isinstance(elems, RaggedTensor) and (spec is None or isinstance(spec, RaggedTensorSpec)):
         return stack([fn(row) for row in elems])
@@ -271,11 +271,11 @@ def map_fn(fn, elems, dtype=None, parallel_iterations=None, back_prop=True, swap
 
 
 class _IsNested(Exception):
-    """A function of one tensor gave several."""
+    """The error of a function that gave several tensors instead of one."""
 
 
 def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
-    """fn of each row, as one batched program where one tensor goes in and one comes out."""
+    """The stacked results of fn(row) for each row: one batched program if fn takes and gives one tensor, else map_fn."""
     if not _is_one_tensor(elems):
         return map_fn(fn, elems)
 
@@ -292,7 +292,7 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
 
 def scan(fn, elems, initializer=None, parallel_iterations=10, back_prop=True, swap_memory=False, infer_shape=True,
          reverse=False, name=None):
-    """The stacked states of fn(state, row), from the initializer, or from row 0, on."""
+    """The stacked states of state = fn(state, row); the first state is the initializer, or row 0."""
     if reverse:
         elems = nest.map_structure(lambda t: _native.ops.reverse(t, [0]), elems)
     found = _states(fn, elems, initializer)
@@ -314,7 +314,7 @@ def _states(fn, elems, initializer):
 
 
 def foldl(fn, elems, initializer=None, parallel_iterations=10, back_prop=True, swap_memory=False, name=None):
-    """The last state of fn(state, row)."""
+    """The last state of state = fn(state, row); the first state is the initializer, or row 0."""
     rows = _rows(elems)
     return functools.reduce(fn, rows) if initializer is None else functools.reduce(fn, rows, initializer)
 
@@ -328,8 +328,8 @@ def foldr(fn, elems, initializer=None, parallel_iterations=10, back_prop=True, s
 # ---- Python within programs
 
 def py_function(func=None, inp=None, Tout=None, name=None):
-    """func(*inp) in Python, as tensors of these dtypes. It has no place in a traced function; in the functions of
-    tf.data it has: they then run in Python for each element."""
+    """func(*inp) in Python, as tensors of the dtypes Tout. UnknownValueError in a traced function; a function of tf.data that
+    calls it runs in Python for each element."""
     if _native._is_traced():
         raise CallsPython("py_function: Python does not run in a compiled function; call it outside of it")
     found = func(*[convert_to_tensor(x) for x in inp or ()])
@@ -345,7 +345,7 @@ def _as_output(value, spec):
 
 
 def numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None):
-    """As py_function; func gets arrays of NumPy."""
+    """As py_function; func receives arrays of NumPy."""
     return py_function(lambda *tensors: func(*[t.numpy() for t in tensors]), inp, Tout)
 
 
@@ -359,30 +359,31 @@ def _tell_once(place, message):
 
 
 def print_(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=None):
-    """Writes to standard error, as TensorFlow does. In a traced function it writes while that is traced, without values."""
+    """Writes to standard error, as TensorFlow does. In a traced function it writes only while the function is traced, without
+    values."""
     if _native._is_traced():
         _tell_once("print", "tf.print in a traced function writes once, while it is traced: return what is to be printed")
     builtins.print(*inputs, sep=sep, end=end, file=output_stream or sys.stderr)
 
 
 def group(*inputs, **kwargs):
-    """Nothing: ops run in order."""
+    """No effect: ops run in order."""
 
 
 @contextlib.contextmanager
 def control_dependencies(control_inputs):
-    """A `with` block of no effect: what changes state happens in the order in which it is written."""
+    """A context without effect: changes of state happen in the order of the program."""
     yield
 
 
 @contextlib.contextmanager
 def init_scope():
-    """A `with` block of no effect: there are no graphs to leave. Variables and tables are made before a function is traced."""
+    """A context without effect: there are no graphs. Make Variables and tables before a function is traced."""
     yield
 
 
 def timestamp(name=None):
-    """Seconds since 1970, float64. In a traced function it is that of the trace."""
+    """Seconds since 1970, a float64 scalar. In a traced function it is the time of the trace."""
     if _native._is_traced():
         _tell_once("timestamp", "tf.timestamp in a traced function is the time when it is traced: call it outside")
     return convert_to_tensor(time.time(), _native.float64)

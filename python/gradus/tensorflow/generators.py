@@ -1,4 +1,4 @@
-"""tf.random.Generator: random numbers by a state of one's own, a Variable, which programs advance, too."""
+"""tf.random.Generator: random numbers with a state of their own, a Variable, which compiled functions advance, too."""
 import os
 import threading
 
@@ -9,7 +9,7 @@ _lock = threading.Lock()
 
 
 class Generator:
-    """Random numbers by a key and a counter. The same seed gives the same numbers in the same order."""
+    """Random numbers from a key and a counter. The same seed gives the same numbers in the same order."""
 
     def __init__(self, copy_from=None, state=None, alg=None):
         if copy_from is not None:
@@ -20,12 +20,12 @@ class Generator:
 
     @classmethod
     def from_seed(cls, seed, alg=None):
-        """A generator that follows from one number."""
+        """A generator whose numbers follow from one integer."""
         return cls(state=[int(seed), 0])
 
     @classmethod
     def from_state(cls, state, alg=None):
-        """A generator that goes on from `generator.state`."""
+        """A generator that continues from `generator.state`."""
         return cls(state=state.value() if isinstance(state, Variable) else state)
 
     @classmethod
@@ -34,38 +34,38 @@ class Generator:
         return cls.from_seed(int.from_bytes(os.urandom(4), "little") >> 1)
 
     def reset_from_seed(self, seed):
-        """Begins again, from this seed."""
+        """Restarts from this seed."""
         self.state.assign([int(seed), 0])
 
     def reset(self, state):
-        """Goes on from another state."""
+        """Continues from another state."""
         self.state.assign(state.value() if isinstance(state, Variable) else state)
 
     def _seed(self):
-        with _lock:  # two threads draw other numbers
+        with _lock:  # two threads draw different numbers
             seed = self.state.value()
             self.state.assign_add([0, 1])
         return seed
 
     def make_seeds(self, count=1):
-        """[2, count] numbers, each column the seed of a stateless op."""
+        """int64 [2, count], each column the seed of a stateless op."""
         return _random.stateless_integers([2, count], self._seed(), low=0, high=2**31 - 1, dtype=int64)
 
     def split(self, count=1):
-        """New generators, whose numbers have nothing to do with each other's."""
+        """`count` new generators with independent numbers."""
         seeds = self.make_seeds(count)
         return [Generator(state=[seeds[0, i], 0]) for i in range(count)]
 
     def normal(self, shape, mean=0.0, stddev=1.0, dtype="float32", name=None):
-        """Numbers of the normal distribution."""
+        """Normally distributed numbers of this shape."""
         return _random.stateless_normal(shape, self._seed(), mean=mean, stddev=stddev, dtype=dtype)
 
     def truncated_normal(self, shape, mean=0.0, stddev=1.0, dtype="float32", name=None):
-        """Numbers of the normal distribution within two deviations."""
+        """Normally distributed numbers within two standard deviations of the mean."""
         return _random.stateless_truncated_normal(shape, self._seed(), mean=mean, stddev=stddev, dtype=dtype)
 
     def uniform(self, shape, minval=0, maxval=None, dtype="float32", name=None):
-        """Numbers of [minval, maxval), uniform. Integers need maxval."""
+        """Uniform numbers in [minval, maxval); maxval is 1 by default. ValueError for integers without maxval."""
         if "int" in str(dtype):
             if maxval is None:
                 raise ValueError("uniform: integers need maxval")

@@ -1,4 +1,4 @@
-"""GradientTape, gradients of one's own, clipping of several gradients."""
+"""GradientTape, custom gradients, clipping of several gradients."""
 import enum
 import inspect
 
@@ -20,8 +20,8 @@ class UnconnectedGradients(str, enum.Enum):
 
 
 class Gradients(list):
-    """The gradients of a list of Variables, in their order. `whole` is the engine's value of them, with its weight, as
-    long as the list is as it was made."""
+    """The gradients of a list of Variables, in their order. `whole` is the engine's Gradients with their weight, until an
+    element is replaced."""
 
     def __init__(self, whole):
         super().__init__(whole)
@@ -35,28 +35,28 @@ class Gradients(list):
 
 
 def _of_replica(target):
-    """A tensor as the loss of a replica: the gradients of all are added, as TensorFlow does. A Loss is of the batch."""
+    """A tensor as the loss of a replica: the gradients of all replicas are added, as in TensorFlow. A Loss is of the batch."""
     if isinstance(target, Loss) or not is_tensor(target):
         return target
     tensor = convert_to_tensor(target)
     is_plain = tensor.ndim == 0 and tensor.dtype in (float32, float64)
-    return Loss.total(tensor) if is_plain else Loss._of_replica(tensor)  # ops of now would not be on the tape
+    return Loss.total(tensor) if is_plain else Loss._of_replica(tensor)  # further ops would not be on the tape
 
 
 def _or_zeros(found, unconnected, shape, source):
-    """A matrix of derivatives; zeros in place of None if they are asked for."""
+    """A matrix of derivatives; zeros in place of None if `unconnected` is zero."""
     if found is not None or str(unconnected) == "none":
         return found
     return ops.zeros(shape, source.dtype)
 
 
 class GradientTape(_Tape):
-    """Records what this thread computes within `with`, for gradients, which may be asked afterwards."""
+    """Records the computations of this thread within `with`; gradients may be computed afterwards."""
 
     def gradient(self, target, sources, output_gradients=None, unconnected_gradients=UnconnectedGradients.NONE):
-        """The gradients of the target, a tensor or a nest of them, by the sources, in their nest. None for a source that
-        the target does not depend on, or zeros if unconnected_gradients says so. Targets that are no scalars, and
-        several ones, are summed."""
+        """The gradients of the target, a tensor or a nest of them, by the sources, in their nest. None for a source that the
+        target does not depend on, or zeros with UnconnectedGradients.ZERO. Elements of the target, and several targets, are
+        summed."""
         if distribute.is_within_step() and output_gradients is None:
             target = nest.map_structure(_of_replica, target)
         found = super().gradient(target, sources, output_gradients, str(unconnected_gradients))
@@ -73,7 +73,7 @@ class GradientTape(_Tape):
 
     def batch_jacobian(self, target, source, unconnected_gradients=UnconnectedGradients.NONE, parallel_iterations=None,
                        experimental_use_pfor=True):
-        """The Jacobian example by example, as [n, target..., source...]."""
+        """The Jacobian of each example, as [n, target..., source...]."""
         found = super().batch_jacobian(target, source, False, True)
         return _or_zeros(found, unconnected_gradients, (*target.shape, *source.shape[1:]), source)
 
@@ -87,9 +87,9 @@ def _takes_variables(grad):
 
 
 def custom_gradient(f=None):
-    """f with a gradient of its own: f(*tensors) gives its value, a tensor, and a function that takes the gradient by that
-    value to the gradients by the tensors: one, or a sequence with None where there is none. Arguments that are no
-    tensors are as they are."""
+    """A function with the gradient that f defines. f(*tensors) returns (value, pullback). pullback(gradient by the value)
+    returns the gradient by each tensor: one, or a sequence, with None for tensors without one. Arguments that are no tensors
+    are passed on unchanged."""
     def with_gradient(*args, **kwargs):
         places = [i for i, arg in enumerate(args) if is_tensor(arg)]
 
@@ -110,7 +110,7 @@ def custom_gradient(f=None):
 
 
 def _at(given, places, count):
-    """The gradients of the tensors, among gradients for all arguments or for the tensors alone."""
+    """The gradients of the tensors, from gradients for all arguments or only for the tensors."""
     if not isinstance(given, (list, tuple)):
         return given
     return [given[place] for place in places] if len(given) == count else list(given)
@@ -122,7 +122,7 @@ def grad_pass_through(f):
 
 
 def global_norm(t_list, name=None):
-    """The root of the sum of squares of all elements. None counts nothing."""
+    """The root of the sum of squares of all elements. None is skipped; ValueError if nothing else is in the list."""
     squares = [ops.reduce_sum(ops.square(t)) for t in t_list if t is not None]
     if not squares:
         raise ValueError("global_norm: there is no tensor in the list")
@@ -130,15 +130,16 @@ def global_norm(t_list, name=None):
 
 
 def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
-    """The tensors by one factor, so that their joint norm is at most clip_norm, and the norm before."""
+    """The tensors times one factor, so that their joint norm is at most clip_norm, and the norm before. If the norm is not
+    finite, all become NaN."""
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     factor = ops.divide(clip_norm, ops.maximum(norm, clip_norm))
-    factor = ops.where(ops.is_finite(norm), factor, float("nan"))  # as TensorFlow: a fault of one shows in all
+    factor = ops.where(ops.is_finite(norm), factor, float("nan"))  # as in TensorFlow: one bad gradient shows in all
     return [None if t is None else ops.multiply(t, ops.cast(factor, t.dtype)) for t in t_list], norm
 
 
 def gradients(*args, **kwargs):
-    """TensorFlow's function of graphs, which there are none of: a GradientTape records."""
+    """RuntimeError: TensorFlow's function of graphs; use a GradientTape."""
     raise RuntimeError("tf.gradients: there are no graphs to ask: record with tf.GradientTape")
 
 

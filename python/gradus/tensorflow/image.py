@@ -36,34 +36,35 @@ fill(globals(), TABLE)
 
 
 def image_gradients(image):
-    """Differences of neighbouring rows, and of neighbouring columns."""
+    """(dy, dx): differences of neighbouring rows and of neighbouring columns, in the shape of image [n, h, w, c]."""
     return tuple(ops.image_gradients(image))
 
 
 def resize(images, size, method="bilinear", preserve_aspect_ratio=False, antialias=False, name=None):
-    """Images of another size."""
-    antialias = antialias and method not in ("nearest", "area")  # which look at no wider window
+    """Images [..., h, w, c] resized to `size`, (height, width). Integers give float32, except with "nearest"."""
+    antialias = antialias and method not in ("nearest", "area")  # which have no wider window
     return ops.resize(images, size, method=method, preserve_aspect_ratio=preserve_aspect_ratio, antialias=antialias)
 
 
 def resize_with_pad(image, target_height, target_width, method="bilinear", antialias=False):
-    """Images of another size, whose sides keep their ratio, with zeros around them."""
+    """Images resized to fit into the size with their aspect ratio kept, and padded with zeros."""
     antialias = antialias and method not in ("nearest", "area")
     return ops.resize_with_pad(image, target_height, target_width, method=method, antialias=antialias)
 
 
 def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", extrapolation_value=0.0, name=None):
-    """Boxes of images, resized to one size."""
+    """Boxes [n, 4] (y1, x1, y2, x2), in shares of the image, cut out of images [b, h, w, c] and resized: [n, *crop_size,
+    c]."""
     return ops.crop_and_resize(image, boxes, box_indices, crop_size, method=method, extrapolation_value=extrapolation_value)
 
 
 def ssim(img1, img2, max_val, filter_size=11, filter_sigma=1.5, k1=0.01, k2=0.03):
-    """The index of structural similarity."""
+    """The structural similarity of each pair of images, [...]."""
     return ops.ssim(img1, img2, max_val, filter_size=filter_size, filter_sigma=filter_sigma, k1=k1, k2=k2)
 
 
 class ResizeMethod:
-    """Ways to resize."""
+    """Methods of resize()."""
     BILINEAR, NEAREST_NEIGHBOR, BICUBIC, AREA = "bilinear", "nearest", "bicubic", "area"
     LANCZOS3, LANCZOS5, GAUSSIAN, MITCHELLCUBIC = "lanczos3", "lanczos5", "gaussian", "mitchellcubic"
 
@@ -73,17 +74,17 @@ def extract_patches(images, sizes, strides, rates, padding, name=None):
     return ops.extract_patches(images, list(sizes)[1:3], strides=list(strides)[1:3], rates=list(rates)[1:3], padding=padding)
 
 
-# ---- drawn at random: by the global seed, or by a seed of two numbers
+# ---- at random: by the global seed, or by a seed of two numbers
 
 def _number(low, high, seed, stateless):
-    """One number of [low, high)."""
+    """One number in [low, high)."""
     if stateless is not None:
         return _random.stateless_uniform([], stateless, low=low, high=high)
     return drawn("uniform", seed, [], low=low, high=high)
 
 
 def _flipped(image, axis, seed, stateless):
-    """Each image flipped with a chance of one half: of a batch each by itself."""
+    """Each image flipped with probability 1/2, each image of a batch independently."""
     image = _tensor(image)
     shape = [] if image.ndim == 3 else [image.shape[0], 1, 1, 1]
     draws = drawn("uniform", seed, shape) if stateless is None else _random.stateless_uniform(shape, stateless)
@@ -91,12 +92,12 @@ def _flipped(image, axis, seed, stateless):
 
 
 def random_flip_left_right(image, seed=None):
-    """The image, or its mirror image, each with a chance of one half."""
+    """The image, or its mirror image, each with probability 1/2."""
     return _flipped(image, -2, seed, None)
 
 
 def random_flip_up_down(image, seed=None):
-    """The image, or upside down, each with a chance of one half."""
+    """The image, or the image upside down, each with probability 1/2."""
     return _flipped(image, -3, seed, None)
 
 
@@ -117,7 +118,7 @@ def _bound(name, value):
 
 
 def _brighter(image, delta):
-    """adjust_brightness by a tensor: integers as numbers of [0, 1], and back."""
+    """adjust_brightness by a tensor: integers are converted to [0, 1], and back."""
     image = _tensor(image)
     if "int" not in image.dtype.name:
         return ops.add(image, ops.cast(delta, image.dtype))
@@ -125,7 +126,7 @@ def _brighter(image, delta):
 
 
 def random_brightness(image, max_delta, seed=None):
-    """adjust_brightness by a number of [-max_delta, max_delta)."""
+    """adjust_brightness by a random number in [-max_delta, max_delta). ValueError for a negative max_delta."""
     return _brighter(image, _number(-_bound("max_delta", max_delta), max_delta, seed, None))
 
 
@@ -141,7 +142,7 @@ def _contrast(images, factor):
 
 
 def random_contrast(image, lower, upper, seed=None):
-    """Contrast by a factor of [lower, upper)."""
+    """adjust_contrast by a random factor in [lower, upper). ValueError for a negative bound."""
     return _contrast(image, _number(_bound("lower", lower), upper, seed, None))
 
 
@@ -151,12 +152,12 @@ def stateless_random_contrast(image, lower, upper, seed):
 
 
 def _offsets(image, size, seed, stateless):
-    """The places of a crop of this size, one for each axis."""
+    """The offsets of a crop of this size, one for each axis."""
     shape = tuple(image.shape)
     size = [int(n) for n in size]
     if len(size) != len(shape) or any(n > m for n, m in zip(size, shape)):
         raise ValueError(f"random_crop: a crop of {size} of an image of {list(shape)}")
-    # One key for the crop, of which each axis has a part: equal numbers for all axes would draw places of a diagonal.
+    # One key for the crop, with a part for each axis: equal numbers for all axes would draw offsets on a diagonal.
     base = stateless if stateless is not None else None if seed is None else key(seed)
     offsets = []
     for axis, (n, m) in enumerate(zip(size, shape)):
@@ -180,7 +181,7 @@ def _cropped(value, size, seed, stateless):
 
 
 def random_crop(value, size, seed=None, name=None):
-    """A part of this size, at a place that is drawn."""
+    """A part of this size at a random position. ValueError if it is larger than `value`."""
     return _cropped(value, size, seed, None)
 
 

@@ -24,7 +24,7 @@ class ones_initializer:
 
 
 class constant_initializer:
-    """One number, or numbers in the shape that is asked for."""
+    """One number, or numbers in the requested shape."""
 
     def __init__(self, value=0, support_partition=False):
         self.value = value
@@ -36,7 +36,7 @@ class constant_initializer:
 
 
 class random_uniform_initializer:
-    """Numbers of [minval, maxval), uniform."""
+    """Uniform numbers in [minval, maxval)."""
 
     def __init__(self, minval=-0.05, maxval=0.05, seed=None):
         self.minval, self.maxval, self.seed = minval, maxval, seed
@@ -46,7 +46,7 @@ class random_uniform_initializer:
 
 
 class random_normal_initializer:
-    """Numbers of the normal distribution."""
+    """Normally distributed numbers."""
 
     def __init__(self, mean=0.0, stddev=0.05, seed=None):
         self.mean, self.stddev, self.seed = mean, stddev, seed

@@ -22,7 +22,7 @@ def _bytes(value):
 # ---- files
 
 def read_file(filename, name=None):
-    """The contents of a file, a scalar of strings. NotFoundError if there is none."""
+    """The contents of a file, a scalar of strings. NotFoundError if there is none, UnavailableError if it cannot be read."""
     path = text_of(filename)
     try:
         with opened(path) as file:
@@ -34,7 +34,7 @@ def read_file(filename, name=None):
 
 
 def write_file(filename, contents, name=None):
-    """Writes a file, whose folder is made if it does not exist."""
+    """Writes a file; its folder is created if it does not exist."""
     path = text_of(filename)
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with opened(path, "wb") as file:
@@ -53,7 +53,7 @@ def _open(name, mode="r"):
 
 
 def _not_found(call):
-    """call(path ...) of Python, whose missing file is a NotFoundError and whose existing one an AlreadyExistsError."""
+    """call(path, ...) of Python, with NotFoundError for a missing file and AlreadyExistsError for an existing one."""
     def called(*args, **kwargs):
         try:
             return call(*args, **kwargs)
@@ -65,7 +65,7 @@ def _not_found(call):
 
 
 def _free(path, overwrite):
-    """The path; AlreadyExistsError if there is a file that may not be overwritten."""
+    """The path; AlreadyExistsError if the file exists and must not be overwritten."""
     if not overwrite and os.path.exists(text_of(path)):
         raise AlreadyExistsError(f"there is a file {text_of(path)} already; overwrite=True replaces it")
     return text_of(path)
@@ -104,8 +104,8 @@ gfile = Names(
 # ---- images and sound
 
 def decode_image(contents, channels=None, dtype="uint8", name=None, expand_animations=True):
-    """The image of a JPEG or PNG file's contents: [height, width, channels], with as many channels as the file has unless
-    `channels` says 1, 3 or 4."""
+    """The image of a JPEG or PNG file's contents: [height, width, channels], with the file's channels unless `channels` is 1,
+    3 or 4. DataLossError for damaged contents."""
     image = _native._decode_image(_bytes(contents), channels or 0)
     if as_dtype(dtype) == image.dtype:
         return image
@@ -133,8 +133,8 @@ def encode_png(image, compression=-1, name=None):
 
 
 def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None):
-    """The elements that bytes hold, as a vector. fixed_length is the number of bytes that are read; zeros stand for those
-    that are missing."""
+    """The elements in bytes, a vector of out_type. fixed_length is the number of bytes that are read; missing ones are zeros.
+    InvalidArgumentError unless the number of bytes is a multiple of the element's."""
     dtype = np.dtype(as_dtype(out_type).numpy)
     data = _bytes(input_bytes)
     if fixed_length is not None:
@@ -156,7 +156,8 @@ def serialize_tensor(tensor, name=None):
 
 
 def parse_tensor(serialized, out_type, name=None):
-    """The tensor of serialize_tensor's bytes."""
+    """The tensor of serialize_tensor's bytes. DataLossError for other bytes, InvalidArgumentError for another dtype than
+    out_type."""
     try:
         array = np.load(_io.BytesIO(_bytes(serialized)), allow_pickle=False)
         if array.dtype.kind == "V" and as_dtype(out_type) == bfloat16:  # NumPy's format has no name for it
@@ -172,7 +173,7 @@ def parse_tensor(serialized, out_type, name=None):
 # ---- records
 
 class TFRecordOptions:
-    """How records are packed: as they are."""
+    """Options of records, which are written without compression. ValueError for a compression_type."""
 
     def __init__(self, compression_type=None, **kwargs):
         if compression_type not in (None, ""):
@@ -192,7 +193,7 @@ class TFRecordWriter:
         self._records.append(_bytes(record))
 
     def flush(self):
-        """Nothing: the file appears whole."""
+        """No effect: the file appears whole."""
 
     def close(self):
         """Writes the file."""
@@ -215,7 +216,7 @@ class FixedLenFeature:
 
 
 class FixedLenSequenceFeature:
-    """A feature of rows of one shape, as many as there are."""
+    """A feature of any number of rows of one shape."""
 
     def __init__(self, shape, dtype, allow_missing=False, default_value=None):
         self.shape, self.dtype, self.allow_missing = tuple(TensorShape(shape)), dtype, allow_missing
@@ -254,7 +255,8 @@ def _tensor(array):
 
 
 def parse_single_example(serialized, features, example_names=None, name=None):
-    """The features of one record, by name, as FixedLenFeature and FixedLenSequenceFeature describe them."""
+    """The features of one record, by name, as FixedLenFeature and FixedLenSequenceFeature describe them. InvalidArgumentError
+    for bytes that are no record, and for features that are missing or different."""
     try:
         found = Example.FromString(_bytes(serialized)).features.feature
     except (ValueError, UnicodeDecodeError) as error:
@@ -269,8 +271,8 @@ def parse_example(serialized, features, example_names=None, name=None):
 
 
 def decode_csv(records, record_defaults, field_delim=",", use_quote_delim=True, na_value="", select_cols=None, name=None):
-    """The columns of one line, or of a vector of lines: a tensor each, in the dtypes of the defaults, which stand for empty
-    fields."""
+    """The columns of one line, or of a vector of lines: a tensor each, in the dtypes of the defaults, which replace empty
+    fields. InvalidArgumentError for fields that do not fit."""
     import csv
     lines = StringTensor(records)
     if lines.ndim:

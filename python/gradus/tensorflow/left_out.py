@@ -52,7 +52,7 @@ REASONS = {
 
 
 def _elsewhere(module, name):
-    """Where TensorFlow's names have this one, if another module does."""
+    """The module of TensorFlow's names that has this one, as a sentence; None if there is none."""
     top = __name__.rpartition(".")[0]
     for whole, other in list(sys.modules.items()):
         if whole.startswith(top + ".") and whole != module and other is not None and name in dir(other) and "_" != name[0]:

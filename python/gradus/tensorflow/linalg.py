@@ -34,22 +34,22 @@ fill(globals(), TABLE)
 
 
 def matvec(a, b, transpose_a=False, adjoint_a=False):
-    """The product of matrices and vectors."""
+    """The product of matrices [..., m, k] and vectors [..., k]."""
     return ops.matvec(ops.matrix_transpose(a) if transpose_a or adjoint_a else a, b)
 
 
 def diag(diagonal, name="diag", k=0):
-    """Matrices with this diagonal, k places above the main one."""
+    """Matrices with this diagonal, k above the main one, and zeros elsewhere."""
     return ops.diag(diagonal, k=k)
 
 
 def diag_part(input, name="diag_part", k=0):
-    """The diagonal of matrices, k places above the main one."""
+    """The diagonal of matrices, k above the main one."""
     return ops.diag_part(input, k=k)
 
 
 def set_diag(input, diagonal, name="set_diag", k=0):
-    """Matrices with another diagonal."""
+    """Matrices with diagonal k replaced."""
     return ops.set_diag(input, diagonal, k=k)
 
 
@@ -69,24 +69,24 @@ def qr(input, full_matrices=False, name=None):
 
 
 def lu(input, output_idx_type="int32", name=None):
-    """Triangular factors in one matrix, and the permutation."""
+    """Triangular factors in one matrix, and the permutation of the rows."""
     return tuple(ops.lu(input, output_idx_type))
 
 
 def svd(tensor, full_matrices=False, compute_uv=True, name=None):
-    """Singular values, and both bases of singular vectors."""
+    """Singular values, descending, and the left and right singular vectors (s, u, v); only s without compute_uv."""
     found = ops.svd(tensor, full_matrices=full_matrices, compute_uv=compute_uv)
     return (found.s, found.u, found.v) if compute_uv else found.s
 
 
 def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
-    """The solution of least squares."""
+    """The x that minimizes |matrix x - rhs|^2 + l2_regularizer |x|^2."""
     return ops.lstsq(matrix, rhs, l2_regularizer=l2_regularizer, fast=fast)
 
 
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
-    """The norm of all elements, of vectors along an axis, or, where axis is a pair, of matrices: "euclidean" or "fro", 1 and
-    inf, the largest sum of a column and of a row, or 2, the largest singular value."""
+    """The norm of all elements, of vectors along an axis, or, if axis is a pair, of matrices: "euclidean" or "fro"; 1, the
+    largest sum of a column; inf, the largest sum of a row; 2, the largest singular value. ValueError for another ord."""
     tensor = convert_to_tensor(tensor)
     keepdims = bool(keepdims)
     is_matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
@@ -119,5 +119,5 @@ def normalize(tensor, ord="euclidean", axis=None, name=None):
 
 
 def tensordot(a, b, axes, name=None):
-    """Sums of products over axes: a number of them, or two lists."""
+    """Sums of products over axes: the last ones of a and first ones of b by their number, or two lists."""
     return ops.tensordot(a, b, axes) if isinstance(axes, int) else ops.tensordot(a, b, *axes)

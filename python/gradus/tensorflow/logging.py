@@ -2,6 +2,6 @@
 
 
 def get_logger():
-    """The logger of this name of Python's."""
-    import logging  # when it is asked for, since the import of the package is short
+    """Python's logger "tensorflow"."""
+    import logging  # here, to keep the import of the package short
     return logging.getLogger("tensorflow")

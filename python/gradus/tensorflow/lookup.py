@@ -1,5 +1,5 @@
-"""tf.lookup: tables from strings or whole numbers to values, on the host. From whole numbers to numbers a table that does not
-change is also an op of traced functions."""
+"""tf.lookup: tables from strings or integers to values, on the host. A static table from integers to numbers is also an op of
+traced functions."""
 import numpy as np
 
 from .. import _native, constant, int64, ops
@@ -62,13 +62,13 @@ class TextFileInitializer(KeyValueTensorInitializer):
 
 
 class _Table:
-    """A table; keys that are not in it, a vector, have the values that _missing() gives."""
+    """A table. _missing(keys) gives the values of a vector of keys that are not in it."""
     _as_ops = None
 
     def _fill(self, initializer):
         self.key_dtype, self.value_dtype = as_dtype(initializer.key_dtype), as_dtype(initializer.value_dtype)
         self._values = {}
-        # An initializer of a program's own may describe dtypes alone: its table is empty.
+        # A user's initializer may have only dtypes: its table is empty.
         for key, value in zip(getattr(initializer, "keys", ()), getattr(initializer, "values", ())):
             if self._values.setdefault(key, value) != value:
                 raise InvalidArgumentError(f"lookup: two values for the key {key!r}")
@@ -78,7 +78,7 @@ class _Table:
         return constant(len(self._values), int64)
 
     def _keys(self, keys):
-        """The keys as a tensor. TypeError for those of another dtype."""
+        """The keys as a tensor. TypeError for another dtype than the table's."""
         is_text = is_string_like(keys) or isinstance(keys, StringTensor)
         if is_text != (self.key_dtype == string) or getattr(keys, "dtype", self.key_dtype) != self.key_dtype and not is_text:
             raise TypeError(f"lookup: keys of {'string' if is_text else convert_to_tensor(keys).dtype.name}, the table has keys "
@@ -86,7 +86,7 @@ class _Table:
         return StringTensor(keys) if is_text else convert_to_tensor(keys, self.key_dtype)
 
     def lookup(self, keys, name=None):
-        """The values of the keys, in their shape."""
+        """The values of the keys, in their shape. TypeError for keys of another dtype."""
         if isinstance(keys, RaggedTensor):
             return map_flat_values(self.lookup, keys)
         keys = self._keys(keys)
@@ -106,14 +106,13 @@ class _Table:
     __getitem__ = lookup
 
     def _traced(self, keys):
-        """The values of keys that are not known yet, by ops. In the functions of tf.data CallsPython sends the function to
-        Python."""
+        """The values of keys that are symbols, by ops. Else CallsPython, after which functions of tf.data run in Python."""
         raise CallsPython(f"{type(self).__name__}: in a traced function tables take whole numbers to numbers, and do not change: "
                           "look up before, in the map of a data set")
 
 
 def _by_ops(table, keys, default):
-    """The values of whole numbers, or the default, as ops: by a search in the sorted keys."""
+    """The values of integers, or the default, as ops: by a search in the sorted keys."""
     if table._as_ops is None:
         order = sorted(table._values)
         table._as_ops = (np.array(order, table.key_dtype.numpy),
@@ -129,7 +128,7 @@ def _by_ops(table, keys, default):
 
 
 class StaticHashTable(_Table):
-    """A table that stays, with one value for all other keys."""
+    """A table that does not change, with one value for all other keys."""
 
     def __init__(self, initializer, default_value, name=None, experimental_is_anonymous=False):
         self._fill(initializer)
@@ -149,7 +148,7 @@ class StaticHashTable(_Table):
 
 
 class StaticVocabularyTable(_Table):
-    """A table to numbers; other keys are spread by FarmHash over num_oov_buckets numbers behind them, as in TensorFlow."""
+    """A table from keys to ids; FarmHash maps other keys to num_oov_buckets further ids, as in TensorFlow."""
 
     def __init__(self, initializer, num_oov_buckets, lookup_key_dtype=None, name=None):
         if num_oov_buckets <= 0:
@@ -166,12 +165,12 @@ class StaticVocabularyTable(_Table):
         return len(self._values) + to_hash_bucket_fast(strings, self._buckets).numpy()
 
     def size(self, name=None):
-        """The number of entries, with those for other keys."""
+        """The number of ids, with those for other keys."""
         return constant(len(self._values) + self._buckets, int64)
 
 
 class MutableHashTable(_Table):
-    """A table that changes, with one value for keys that are not in it. Values are numbers or strings."""
+    """A table that can be changed, with one value for keys that are not in it. Values are numbers or strings."""
 
     def __init__(self, key_dtype, value_dtype, default_value, name="MutableHashTable", checkpoint=True,
                  experimental_is_anonymous=False):
@@ -186,7 +185,7 @@ class MutableHashTable(_Table):
         self._values.update(zip(found, values))
 
     def remove(self, keys, name=None):
-        """Takes keys out; those that are not in the table are left alone."""
+        """Removes keys; keys that are not in the table are ignored."""
         for key in self._listed(keys):
             self._values.pop(key, None)
 

@@ -1,4 +1,4 @@
-"""tf.math: elementwise functions, reductions, segments. docs/python.md says what differs."""
+"""tf.math: elementwise functions, reductions, segments. docs/python.md lists the differences."""
 import numpy as np
 
 from .. import ops
@@ -146,7 +146,7 @@ truediv = divide
 
 
 def reduce_mean(input_tensor, axis=None, keepdims=False, name=None):
-    """The mean; of integers an integer, rounded towards zero, as TensorFlow has it."""
+    """The mean; of integers an integer, rounded towards zero, as in TensorFlow."""
     if isinstance(axis, (list, tuple)) and not axis:
         return convert_to_tensor(input_tensor)
     if not _is_integer(input_tensor):
@@ -157,12 +157,12 @@ def reduce_mean(input_tensor, axis=None, keepdims=False, name=None):
 
 
 def argmax(input, axis=None, output_type=int64, name=None):
-    """The place of the largest element along an axis, by default the first one."""
+    """The index of the largest element along an axis, by default axis 0; the first of equal ones."""
     return ops.argmax(input, axis=0 if axis is None else axis, output_type=output_type)
 
 
 def argmin(input, axis=None, output_type=int64, name=None):
-    """The place of the smallest element along an axis, by default the first one."""
+    """The index of the smallest element along an axis, by default axis 0; the first of equal ones."""
     return ops.argmin(input, axis=0 if axis is None else axis, output_type=output_type)
 
 
@@ -174,11 +174,9 @@ def count_nonzero(input, axis=None, keepdims=False, dtype=int64, name=None):
 
 
 def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", name=None, axis=None, binary_output=False):
-    """How often each whole number occurs, from 0 to the largest one, or the sum of the weights of its places.
+    """The number of occurrences of each integer from 0 to the largest one, or the sum of the weights of its occurrences.
 
-    There are at least `minlength` and at most `maxlength` numbers; larger ones are left out. With axis=-1 the numbers of
-    each row, also of a RaggedTensor, are counted by themselves. binary_output tells by 1 that a number occurs. In a traced function the largest
-    number is not known: there are `minlength` numbers there, and a larger one is an OutOfRangeError unless maxlength drops it.
+    The result has at least `minlength` and at most `maxlength` numbers; larger integers are left out. With axis=-1 each row, also of a RaggedTensor, is counted separately. With binary_output the result is 1 for integers that occur. In a traced function the largest integer is not known: the result has `minlength` numbers there, and a larger integer is an OutOfRangeError unless maxlength leaves it out. ValueError for negative integers.
     """
     ragged = arr if hasattr(arr, "ragged_rank") else None
     arr = convert_to_tensor(arr) if ragged is None else ragged.flat_values
@@ -203,7 +201,7 @@ def bincount(arr, weights=None, minlength=None, maxlength=None, dtype="int32", n
 
 
 def _bins(arr, least, most):
-    """The number of bins for these whole numbers."""
+    """The number of bins for these integers."""
     if least == most or (least and arr.is_symbolic):
         return least if most is None else min(least, most)
     if arr.size == 0:
@@ -218,13 +216,13 @@ def _product(sizes):
 
 
 def round(x, name=None):
-    """The nearest whole numbers; halves go to the even one. Integers are as they are."""
+    """The nearest whole numbers, half to even. Integers stay as they are."""
     return convert_to_tensor(x) if _is_integer(x) else ops.round(x)
 
 
 def confusion_matrix(labels, predictions, num_classes=None, weights=None, dtype="int32", name=None):
-    """How often each class, a row, was predicted as each, a column. Without num_classes there are as many as the largest label
-    says, which a traced function does not know."""
+    """The numbers of examples with label i, a row, and prediction j, a column. The default num_classes is the largest class
+    plus 1, which a traced function does not know."""
     if num_classes is None:
         num_classes = 1 + max(int(ops.reduce_max(labels)), int(ops.reduce_max(predictions)))
     return ops.cast(ops.confusion_matrix(labels, predictions, num_classes, weights), dtype)
@@ -236,6 +234,6 @@ def scalar_mul(scalar, x, name=None):
 
 
 def top_k(input, k=1, sorted=True, index_type="int32", name=None):
-    """The k largest elements of the last axis, in order whatever `sorted` says, and their places."""
+    """The k largest elements of the last axis, always in descending order, and their indices."""
     found = ops.top_k(input, int(k))
     return found._replace(indices=ops.cast(found.indices, index_type))

@@ -11,13 +11,13 @@ _Layer = nn.Module
 
 
 def _contents(value):
-    """Leaves of an attribute: of containers those within."""
+    """The leaves of an attribute; of a container, those within."""
     return nest.flatten(value) if isinstance(value, (list, tuple, dict)) else [value]
 
 
 class Module:
-    """The base of objects that have Variables, as attributes, in lists and dicts of them, in Modules and in layers of
-    gradus.nn of theirs."""
+    """The base of objects with Variables: as attributes, in lists and dicts, and in Modules and layers of gradus.nn among
+    their attributes."""
 
     def __init__(self, name=None):
         if name is not None and not re.fullmatch(r"[A-Za-z_]\w*", name):
@@ -26,7 +26,7 @@ class Module:
 
     @property
     def name(self):
-        """The name: that of the class in small letters unless one was given."""
+        """The name; by default that of the class in lower case."""
         return self.__dict__.get("_name") or type(self).__name__.lower()
 
     @property
@@ -44,8 +44,8 @@ class Module:
         return within
 
     def _found(self, wanted):
-        """What is wanted of all that this module holds, in TensorFlow's order: what the attributes are, sorted by their
-        names, then what is within the modules among them. Each object once."""
+        """The objects of this module for which `wanted` is true, each once, in TensorFlow's order: attributes sorted by their
+        names, then the contents of modules among them."""
         return tuple(self._walk(wanted, {id(self): self}))
 
     def _walk(self, wanted, seen):
@@ -64,17 +64,17 @@ class Module:
 
     @property
     def variables(self):
-        """The Variables of this module and of those within, layers of gradus.nn among them."""
+        """The Variables of this module and of the modules and layers of gradus.nn within."""
         return self._found(lambda leaf: isinstance(leaf, _Variable))
 
     @property
     def trainable_variables(self):
-        """Those that are trainable."""
+        """The trainable ones of variables."""
         return tuple(v for v in self.variables if v.trainable)
 
     @property
     def non_trainable_variables(self):
-        """Those that are not trainable."""
+        """The ones of variables that are not trainable."""
         return tuple(v for v in self.variables if not v.trainable)
 
     @property
@@ -99,7 +99,7 @@ def _of_layer(layer, wanted, seen):
 
 @contextlib.contextmanager
 def name_scope(name):
-    """A `with` block whose ops belong to a layer of this name: a row of profiles, and a place in messages. Variables have the
-    names that they are given."""
+    """A context whose ops belong to a layer of this name, which profiles and messages show. The names of Variables do not
+    change."""
     with _native._NameScope(str(name)):
         yield str(name)

@@ -36,7 +36,7 @@ fill(globals(), TABLE)
 
 
 def _inner(sizes, data_format, rank):
-    """Sizes of the spatial axes: TensorFlow takes them alone, as one number, or with 1 for batch and channels."""
+    """Sizes of the spatial axes, which TensorFlow takes alone, as one number, or with 1 for batch and channels."""
     if isinstance(sizes, int):
         return [sizes] * rank
     sizes = list(sizes)
@@ -123,7 +123,7 @@ def ctc_loss(labels, logits, label_length, logit_length, logits_time_major=True,
 
 
 def depthwise_conv2d(input, filter, strides, padding, data_format=None, dilations=None, name=None):
-    """Convolution of each channel by itself."""
+    """Convolution of each channel separately, with filter [rows, columns, channels, multiplier]."""
     _channels_last(data_format, "depthwise_conv2d")
     return ops.depthwise_conv2d(input, filter, strides=_inner(strides, data_format, 2), **_pad(padding),
                                 dilations=None if dilations is None else _inner(dilations, data_format, 2))
@@ -143,12 +143,13 @@ avg_pool1d, avg_pool2d, avg_pool3d = (_pool(f"avg_pool{n}d", getattr(ops, f"avg_
 
 
 def gelu(features, approximate=False, name=None):
-    """x times the normal distribution's share below x."""
+    """x times the normal distribution function at x; with `approximate`, by tanh."""
     return ops.gelu(features, approximate=approximate)
 
 
 def dropout(x, rate, noise_shape=None, seed=None, name=None):
-    """Zeros at random places, as many as the share `rate`; the others are divided by 1 - rate."""
+    """Each element becomes 0 with probability `rate`, else it is divided by 1 - rate. noise_shape: the shape of the draws,
+    which broadcasts to x."""
     if noise_shape is not None or seed is not None:
         keep = ops.cast(ops.greater_equal(_uniform(_sizes(x if noise_shape is None else noise_shape, noise_shape is None), seed), rate), ops.add(x, 0).dtype)
         return ops.multiply(ops.divide(x, 1 - rate), keep)
@@ -188,7 +189,7 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name
 
 
 def local_response_normalization(input, depth_radius=5, bias=1, alpha=1, beta=0.5, name=None):
-    """Division by sums of squares of neighbouring channels."""
+    """x / (bias + alpha * sum of the squares of neighbouring channels)^beta."""
     return ops.local_response_normalization(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
 
 
@@ -196,26 +197,26 @@ lrn = local_response_normalization
 
 
 def top_k(input, k=1, sorted=True, index_type="int32", name=None):
-    """The k largest elements of the last axis and their places."""
+    """The k largest elements of the last axis, in descending order, and their indices."""
     from .math import top_k as found
     return found(input, k, sorted, index_type)
 
 
 def max_pool(input, ksize, strides, padding, data_format=None, name=None):
-    """The largest elements of windows, of one to three spatial axes."""
+    """The largest element of each window, for one to three spatial axes."""
     rank = ops.shape(input).shape[0] - 2
     return (max_pool1d, max_pool2d, max_pool3d)[rank - 1](input, ksize, strides, padding, data_format)
 
 
 def avg_pool(input, ksize, strides, padding, data_format=None, name=None):
-    """The means of windows, of one to three spatial axes."""
+    """The mean of each window, for one to three spatial axes."""
     rank = ops.shape(input).shape[0] - 2
     return (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input, ksize, strides, padding, data_format)
 
 
 def max_pool_with_argmax(input, ksize, strides, padding, data_format="NHWC", output_dtype="int64", include_batch_in_index=False,
                          name=None):
-    """The largest elements of windows, and their places among the elements of an image."""
+    """The largest element of each window, and its flat index within its image."""
     _channels_last(data_format, "max_pool_with_argmax")
     found = ops.max_pool_with_argmax(input, _inner(ksize, data_format, 2), strides=_inner(strides, data_format, 2), **_pad(padding))
     return found[0], ops.cast(found[1], output_dtype)
@@ -223,7 +224,7 @@ def max_pool_with_argmax(input, ksize, strides, padding, data_format="NHWC", out
 
 def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):
     """The sum of the examples' losses, divided by the number of examples of the whole batch: in a step of a strategy the
-    shares of the replicas add up to the mean."""
+    results of the replicas add up to the mean."""
     from .distribute import get_strategy
     loss = ops.add(per_example_loss, 0)
     if sample_weight is not None:
@@ -234,6 +235,6 @@ def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size
 
 
 def scale_regularization_loss(regularization_loss):
-    """The sum of penalties, as a share of one replica."""
+    """The sum of penalties, divided by the number of replicas."""
     from .distribute import get_strategy
     return ops.divide(ops.reduce_sum(regularization_loss), get_strategy().num_replicas_in_sync)

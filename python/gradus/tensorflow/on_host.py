@@ -235,22 +235,22 @@ reshape reverse shape size slice split squeeze stack tile transpose unique uniqu
 
 
 def is_on_host(value):
-    """True for strings, ragged rows and for lists in which they are."""
+    """True for strings, ragged rows and lists that contain them."""
     if isinstance(value, (StringTensor, RaggedTensor)):
         return True
     return any(is_on_host(each) for each in value) if isinstance(value, (list, tuple)) else is_string_like(value)
 
 
 def taking_strings(name, function):
-    """The function of this name, which also takes what is on the host. The engine's own is called first, so that tensors of
-    numbers take the way that they took."""
+    """The function of this name, extended to values on the host. The engine's function is called first, so calls with tensors
+    of numbers do not change."""
     on_host = globals()[f"_{name}"]
 
     def otherwise(*args, **kwargs):
         given = [*args, *kwargs.values()]
         is_cast = name == "cast" and len(given) > 1 and given[1] == string and is_string_like(given[0])
         return on_host(*args, **kwargs) if is_cast or any(is_on_host(each) for each in given[:3]) else NotImplemented
-    if not isinstance(function, types.FunctionType):  # a renamed one, which calls it by itself
+    if not isinstance(function, types.FunctionType):  # a renamed op, which calls `otherwise` itself
         _native._otherwise(function, otherwise)
         return function
 

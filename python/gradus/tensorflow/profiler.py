@@ -10,7 +10,7 @@ _running = []
 
 
 class ProfilerOptions(types.SimpleNamespace):
-    """Options that TensorFlow has; the engine's profiler has no levels."""
+    """TensorFlow's options, without effect: the engine's profiler has no levels."""
 
 
 def start(logdir, options=None):
@@ -22,11 +22,12 @@ def start(logdir, options=None):
 
 
 def stop(save=True):
-    """Ends it, and writes what TensorBoard's profile plugin reads into its directory. UnavailableError if none runs."""
+    """Ends the profile, and with `save` writes it into its directory for TensorBoard's profile plugin. UnavailableError if
+    none runs."""
     if not _running:
         raise _native.UnavailableError("profiler.stop: no profile runs: profiler.start(logdir) begins one")
     taken, directory = _running[-1]
-    report = taken.stop()  # or an error on another thread: then it runs on
+    report = taken.stop()  # or an error on another thread; the profile then continues
     _running.pop()
     if save:
         report.save_xplane(directory)
@@ -46,7 +47,8 @@ class Profile:
 
 
 class Trace:
-    """`with Trace("step", step_num=i, _r=1):` a row of the profile for the block; keywords besides the name say nothing here."""
+    """`with Trace("step", step_num=i, _r=1):` a row of the profile for the block; other keywords than the name have no
+    effect."""
 
     def __init__(self, name, **kwargs):
         self._scope = ProfileScope(name)
@@ -59,7 +61,7 @@ class Trace:
         self._scope.__exit__(kind, error, traceback)
 
     def set_metadata(self, **kwargs):
-        """Nothing: rows have a name alone."""
+        """No effect: rows have only a name."""
 
 
 experimental = Names("gradus.tensorflow.profiler.experimental", start=start, stop=stop, Profile=Profile, Trace=Trace,

@@ -1,5 +1,6 @@
-"""tf.ragged: rows of different lengths, on the host. A RaggedTensor holds the values of all rows, one behind the other, and the
-places where rows begin. Functions of tf.strings give it and take it; other ops take its flat_values, or to_tensor()."""
+"""tf.ragged: rows of different lengths, on the host. A RaggedTensor holds the values of all rows, one row after the other, and
+the index at which each row begins. Functions of tf.strings give it and take it; other ops take its flat_values, or
+to_tensor()."""
 import numpy as np
 
 from .. import Tensor, constant as _constant, int64
@@ -13,7 +14,7 @@ _NO_HASH = None
 
 
 def _array(value):
-    """The elements of a tensor, or of what one is made of, in an array of NumPy."""
+    """The elements of a tensor, or of a value that becomes one, in an array of NumPy."""
     return value._array if isinstance(value, StringTensor) else np.asarray(value)
 
 
@@ -29,7 +30,8 @@ def _whole(values, name):
 
 
 class RaggedTensor:
-    """Rows values[row_splits[i]:row_splits[i + 1]], on the host. Values are numbers, strings or rows again."""
+    """Rows values[row_splits[i]:row_splits[i + 1]], on the host. Values are numbers, strings, or rows themselves.
+    InvalidArgumentError for row_splits that do not begin with 0, fall, or do not end with the number of values."""
     is_symbolic = False
 
     def __init__(self, values, row_splits):
@@ -45,7 +47,7 @@ class RaggedTensor:
 
     @classmethod
     def from_row_splits(cls, values, row_splits, name=None, validate=True):
-        """Rows that begin and end at row_splits, one number more than rows."""
+        """Rows that begin and end at row_splits, a vector with one number more than there are rows."""
         return cls(values, row_splits)
 
     @classmethod
@@ -56,13 +58,13 @@ class RaggedTensor:
 
     @classmethod
     def from_row_starts(cls, values, row_starts, name=None, validate=True):
-        """Rows that begin at these places, the first at 0."""
+        """Rows that begin at these indices, the first at 0."""
         values = values if isinstance(values, RaggedTensor) else convert_to_tensor(values)
         return cls(values, np.append(_whole(row_starts, "row_starts"), len(values)))
 
     @classmethod
     def from_value_rowids(cls, values, value_rowids, nrows=None, name=None, validate=True):
-        """Rows by the number of the row that each value belongs to; they never fall."""
+        """Rows by the row number of each value; the numbers never fall."""
         rows = _whole(value_rowids, "value_rowids")
         count = int(nrows) if nrows is not None else int(rows[-1]) + 1 if rows.size else 0
         if rows.size and (np.any(np.diff(rows) < 0) or rows[0] < 0 or rows[-1] >= count):
@@ -71,7 +73,8 @@ class RaggedTensor:
 
     @classmethod
     def from_tensor(cls, tensor, lengths=None, padding=None, ragged_rank=1, name=None, row_splits_dtype=int64):
-        """The rows of a tensor: of these lengths, or without the padding at their ends, or whole."""
+        """The rows of a tensor, cut to these lengths, without the padding at their ends, or whole. ValueError for lengths with
+        padding."""
         if lengths is not None and padding is not None:
             raise ValueError("RaggedTensor.from_tensor: lengths or padding, not both")
         array = _array(convert_to_tensor(tensor))
@@ -117,7 +120,7 @@ class RaggedTensor:
 
     @property
     def shape(self):
-        """The sizes; None for those that differ from row to row."""
+        """The sizes; None for sizes that differ between rows."""
         return TensorShape([len(self), None, *self._values.shape[1:]])
 
     def get_shape(self):
@@ -137,15 +140,15 @@ class RaggedTensor:
         return _constant(np.diff(self._splits))
 
     def row_starts(self, name=None):
-        """Where each row begins."""
+        """The index of the first value of each row."""
         return _constant(self._splits[:-1])
 
     def row_limits(self, name=None):
-        """Where each row ends."""
+        """The index after the last value of each row."""
         return _constant(self._splits[1:])
 
     def value_rowids(self, name=None):
-        """The row of each value."""
+        """The row number of each value."""
         return _constant(np.repeat(np.arange(len(self)), np.diff(self._splits)))
 
     def bounding_shape(self, axis=None, name=None, out_type=int64):
@@ -170,8 +173,8 @@ class RaggedTensor:
     # ---- as others
 
     def to_tensor(self, default_value=None, name=None, shape=None):
-        """A tensor with default_value, 0 or the empty string, behind the ends of rows; cut or filled to `shape`, in which None
-        is the longest."""
+        """A tensor with default_value (0 or the empty string) after the ends of rows, cut or filled to `shape`, in which None
+        stands for the longest row."""
         sizes = self._bounds()
         if shape is not None:
             given = list(TensorShape(shape))
@@ -207,7 +210,7 @@ class RaggedTensor:
         return [values[a:b] for a, b in zip(self._splits, self._splits[1:])]
 
     def numpy(self):
-        """An array of the rows as arrays; one of all elements where rows are of one length."""
+        """An array of the rows as arrays; one array of all elements if all rows have one length."""
         rows = [row.numpy() for row in self]
         if rows and all(row.shape == rows[0].shape and row.dtype == rows[0].dtype for row in rows) and (
                 self.ragged_rank == 1 or rows[0].dtype != object or self.dtype == string):
@@ -281,7 +284,7 @@ def _depth(value):
 
 
 def _from_lists(rows, depth, dtype):
-    """Nested lists of this depth: all levels but the last are rows."""
+    """A RaggedTensor of nested lists of this depth: all levels except the last are rows."""
     if depth > 2:
         return RaggedTensor.from_row_lengths(_from_lists([each for row in rows for each in row], depth - 1, dtype), _lengths(rows))
     values = [each for row in rows for each in row]
@@ -297,7 +300,7 @@ def _lengths(rows):
 
 
 def constant(pylist, dtype=None, ragged_rank=None, inner_shape=None, name=None, row_splits_dtype=int64):
-    """A RaggedTensor of nested lists of numbers or strings."""
+    """A RaggedTensor of nested lists of numbers or strings. ValueError for lists of one level, and for another ragged_rank."""
     if inner_shape is not None:
         raise ValueError("ragged.constant: the innermost lists are rows; RaggedTensor.from_row_lengths takes rows of tensors")
     pylist = pylist.tolist() if isinstance(pylist, np.ndarray) else list(pylist)
@@ -308,7 +311,7 @@ def constant(pylist, dtype=None, ragged_rank=None, inner_shape=None, name=None, 
 
 
 def map_flat_values(op, *args, **kwargs):
-    """op of the innermost values, with the same rows."""
+    """op of the innermost values of RaggedTensors, in the rows of the first of them; without one, op(*args, **kwargs)."""
     given = [each for each in (*args, *kwargs.values()) if isinstance(each, RaggedTensor)]
     if not given:
         return op(*args, **kwargs)
@@ -319,7 +322,7 @@ def map_flat_values(op, *args, **kwargs):
 
 
 def stack(values, axis=0, name=None):
-    """Tensors of different first sizes, or RaggedTensors, as rows."""
+    """Tensors of different first sizes, or RaggedTensors, as rows. ValueError without any."""
     if axis != 0:
         raise ValueError("ragged.stack: the axis is 0")
     parts = [each if isinstance(each, (RaggedTensor, StringTensor, Tensor)) else convert_to_tensor(each) for each in values]

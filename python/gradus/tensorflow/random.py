@@ -1,4 +1,4 @@
-"""tf.random: random numbers by the global seed, by seeds of a call, and by the stateless functions."""
+"""tf.random: random numbers by the global seed, by the seed of a call, and by stateless functions."""
 from .. import _native
 from .._native import random as _random
 from ._seeds import begin, drawn, key
@@ -20,27 +20,27 @@ def set_seed(seed):
 
 
 def normal(shape, mean=0.0, stddev=1.0, dtype="float32", seed=None, name=None):
-    """Numbers of the normal distribution; with a seed the next ones of its sequence."""
+    """Normally distributed numbers; with a seed, the next ones of its sequence."""
     return drawn("normal", seed, shape, mean=mean, stddev=stddev, dtype=dtype)
 
 
 def truncated_normal(shape, mean=0.0, stddev=1.0, dtype="float32", seed=None, name=None):
-    """Numbers of the normal distribution within two deviations; with a seed the next ones of its sequence."""
+    """Normally distributed numbers within two standard deviations of the mean; with a seed, the next ones of its sequence."""
     return drawn("truncated_normal", seed, shape, mean=mean, stddev=stddev, dtype=dtype)
 
 
 def categorical(logits, num_samples, dtype=None, seed=None, name=None):
-    """Classes by the logits of each row, [rows, num_samples]; with a seed the next ones of its sequence."""
+    """Classes drawn by the logits of each row, int64 [rows, num_samples]; with a seed, the next ones of its sequence."""
     return drawn("categorical", seed, logits, num_samples, dtype="int64" if dtype is None else dtype)
 
 
 def shuffle(value, seed=None, name=None):
-    """The rows in an order that is drawn; with a seed by the next numbers of its sequence."""
+    """The rows in a random order; with a seed, by the next numbers of its sequence."""
     return drawn("shuffle", seed, value)
 
 
 def _bounds(name, dtype, maxval):
-    """True for integers, which need a bound."""
+    """True for an integer dtype; ValueError if it has no maxval."""
     is_integer = "int" in str(dtype)
     if is_integer and maxval is None:
         raise ValueError(f"{name}: integers need maxval")
@@ -48,7 +48,7 @@ def _bounds(name, dtype, maxval):
 
 
 def uniform(shape, minval=0, maxval=None, dtype="float32", seed=None, name=None):
-    """Numbers of [minval, maxval), uniform. Integers need maxval."""
+    """Uniform numbers in [minval, maxval); maxval is 1 by default. ValueError for integers without maxval."""
     if _bounds("uniform", dtype, maxval):
         return drawn("integers", seed, shape, low=minval, high=maxval, dtype=dtype)
     return drawn("uniform", seed, shape, low=minval, high=1 if maxval is None else maxval, dtype=dtype)

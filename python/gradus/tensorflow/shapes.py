@@ -4,8 +4,8 @@ from .dtypes import as_dtype
 
 
 class TensorShape(tuple):
-    """The sizes of a tensor, as a tuple; None for a size that varies. While a function is traced an open size is an
-    Extent, with which it may be computed as with a number."""
+    """The sizes of a tensor, as a tuple; None for a size that varies. While a function is traced, an open size is an Extent,
+    which supports arithmetic like a number."""
     __slots__ = ()
 
     def __new__(cls, dims):
@@ -37,17 +37,17 @@ class TensorShape(tuple):
         return count
 
     def is_compatible_with(self, other):
-        """True if one tensor may have both shapes."""
+        """True if a tensor can have both shapes."""
         other = TensorShape(other)
         return len(self) == len(other) and all(a is None or b is None or a == b for a, b in zip(self, other))
 
     def assert_is_compatible_with(self, other):
-        """ValueError unless one tensor may have both shapes."""
+        """ValueError unless a tensor can have both shapes."""
         if not self.is_compatible_with(other):
             raise ValueError(f"the shapes {self} and {TensorShape(other)} are not compatible")
 
     def assert_has_rank(self, rank):
-        """ValueError unless there are so many dimensions."""
+        """ValueError unless there are `rank` dimensions."""
         if len(self) != rank:
             raise ValueError(f"the shape {self} has {len(self)} dimensions, not {rank}")
 
@@ -58,7 +58,7 @@ class TensorShape(tuple):
         return self
 
     def concatenate(self, other):
-        """The sizes of both."""
+        """The sizes of this shape, then those of the other one."""
         return TensorShape((*self, *TensorShape(other)))
 
     __add__ = concatenate
@@ -86,7 +86,7 @@ class TensorShape(tuple):
 
 
 class TensorSpec(_Spec):
-    """The dtype and shape of tensors; None is a size that varies."""
+    """The dtype and shape of tensors; None stands for a size that varies."""
 
     def __new__(cls, shape=None, dtype=float32, name=None):
         if getattr(dtype, "name", dtype) == "string":
@@ -110,7 +110,7 @@ class TensorSpec(_Spec):
     from_spec = from_tensor
 
     def is_compatible_with(self, spec_or_tensor):
-        """True if the tensor, or one of that spec, fits."""
+        """True if the tensor, or tensors of that spec, fit this spec."""
         return self.dtype == spec_or_tensor.dtype and self.shape.is_compatible_with(spec_or_tensor.shape)
 
     def __reduce__(self):
@@ -139,7 +139,7 @@ for _type in (Tensor, Variable, Loss):
 
 
 def type_spec_from_value(value):
-    """The spec of a tensor, also of one on the host."""
+    """The spec of a tensor, also of strings and ragged rows on the host."""
     if value.dtype.name == "string" or hasattr(value, "ragged_rank"):
         from .text_datasets import spec_of
         return spec_of(value)

@@ -17,7 +17,8 @@ fill(globals(), TABLE)
 
 
 def dct(input, type=2, n=None, axis=-1, norm=None, name=None):
-    """The cosine transform of the last axis."""
+    """The cosine transform of the last axis, of type 1 to 4. n cuts or zero-pads it; norm "ortho" scales to an orthogonal
+    transform."""
     if axis != -1:
         raise ValueError(f"dct: axis is -1, as in TensorFlow, not {axis}")
     return ops.dct(input, type=type, n=n, norm=norm)
@@ -36,12 +37,13 @@ def fftshift(x, axes=None, name=None):
 
 
 def ifftshift(x, axes=None, name=None):
-    """Moves the frequency 0 back to the begin."""
+    """Moves the frequency 0 back to the beginning."""
     return ops.ifftshift(x, axis=axes)
 
 
 def _length(fft_length, axes=1):
-    """The lengths of a transform, as TensorFlow takes them: an int or one number for each axis; 0 for all of the input."""
+    """The lengths of a transform from TensorFlow's forms: an int, or one number for each axis; 0 stands for the input's
+    length."""
     if fft_length is None:
         return [0] * axes
     return [int(n) for n in (fft_length if hasattr(fft_length, "__len__") else [fft_length])]
@@ -85,7 +87,7 @@ def ifft2d(input, name=None):
 
 
 def _rows_of_length(x, axis, length):
-    """The first `length` elements along an axis, with zeros behind those that there are."""
+    """The first `length` elements along an axis, with zeros after the existing ones; all for 0."""
     if length == 0:
         return x
     size = ops.add(x, 0).shape[axis]
@@ -109,8 +111,8 @@ def irfft2d(input_tensor, fft_length=None, name=None):
 
 
 def stft(signals, frame_length, frame_step, fft_length=None, window_fn=hann_window, pad_end=False, name=None):
-    """The Fourier transforms of frames, times a window: real signals [..., samples] give pairs
-    [..., frames, fft_length / 2 + 1, 2]. fft_length is the next power of two unless it is given."""
+    """The Fourier transforms of frames times a window: real signals [..., samples] give pairs [..., frames, fft_length / 2 +
+    1, 2]. The default fft_length is the next power of two from frame_length on."""
     frame_length, frame_step = int(frame_length), int(frame_step)
     frames = frame(signals, frame_length, frame_step, pad_end=pad_end)
     if window_fn is not None:
@@ -123,8 +125,8 @@ def _power_of_two(least):
 
 
 def inverse_stft(stfts, frame_length, frame_step, fft_length=None, window_fn=hann_window, name=None):
-    """The signals whose frames have these transforms: pairs [..., frames, fft_length / 2 + 1, 2] give [..., samples]. The
-    result is the signal that stft() had where window_fn is inverse_stft_window_fn(frame_step)."""
+    """The signals whose frames have these transforms: pairs [..., frames, fft_length / 2 + 1, 2] give [..., samples]. It
+    inverts stft() if window_fn is inverse_stft_window_fn(frame_step)."""
     frame_length, frame_step = int(frame_length), int(frame_step)
     frames = ops.irfft(stfts, _power_of_two(frame_length) if fft_length is None else int(fft_length))
     frames = _rows_of_length(frames, -1, frame_length)
@@ -134,7 +136,8 @@ def inverse_stft(stfts, frame_length, frame_step, fft_length=None, window_fn=han
 
 
 def inverse_stft_window_fn(frame_step, forward_window_fn=hann_window, name=None):
-    """The window by which inverse_stft() undoes stft() with forward_window_fn: a function of the frame's length and the dtype."""
+    """The window with which inverse_stft() inverts stft() with forward_window_fn: a function of the frame's length and the
+    dtype."""
     frame_step = int(frame_step)
 
     def inverse(frame_length, dtype="float32"):

@@ -16,7 +16,7 @@ def _strings(value):
 
 
 def _each(function, value, otype=object):
-    """function of each string: strings again, or an array. Rows of a RaggedTensor stay rows."""
+    """function(each string), as strings, or as an array of otype. Rows of a RaggedTensor stay rows."""
     if isinstance(value, RaggedTensor):
         return value.with_flat_values(_each(function, value.flat_values, otype))
     array = _strings(value)._array
@@ -29,29 +29,29 @@ def _of_text(function):
 
 
 def lower(input, encoding="", name=None):
-    """Small letters; of ASCII alone unless encoding is "utf-8"."""
+    """The strings in lower case; only ASCII letters change unless encoding is "utf-8"."""
     return _each(_of_text(str.lower) if encoding else bytes.lower, input)
 
 
 def upper(input, encoding="", name=None):
-    """Capital letters; of ASCII alone unless encoding is "utf-8"."""
+    """The strings in upper case; only ASCII letters change unless encoding is "utf-8"."""
     return _each(_of_text(str.upper) if encoding else bytes.upper, input)
 
 
 def strip(input, name=None):
-    """Without white space at both ends."""
+    """The strings without white space at both ends."""
     return _each(bytes.strip, input)
 
 
 def length(input, unit="BYTE", name=None):
-    """The number of bytes, or of characters for unit="UTF8_CHAR"."""
+    """The number of bytes, or of characters for unit="UTF8_CHAR", int32."""
     count = (lambda each: len(each.decode("utf-8", "replace"))) if unit == "UTF8_CHAR" else len
     return _each(count, input, np.int32)
 
 
 def substr(input, pos, len, unit="BYTE", name=None):
-    """len bytes, or characters, from pos on; a pos below 0 counts from the end, and of a len below 0 all are taken.
-    InvalidArgumentError for a pos beyond the end."""
+    """`len` bytes, or characters, from `pos` on; a negative pos counts from the end, a negative len takes all.
+    InvalidArgumentError for a pos beyond the ends."""
     array = _strings(input)._array
     starts, counts = (np.broadcast_to(np.asarray(n), array.shape) for n in (pos, len))
     made = np.empty(array.shape, object)
@@ -69,7 +69,7 @@ def substr(input, pos, len, unit="BYTE", name=None):
 
 
 def _parts(value, parts_of, join):
-    """parts_of, a list, of each string: of one string join(parts), of a tensor a RaggedTensor with one more dimension."""
+    """join(parts_of(string)) for one string; for a tensor of strings a RaggedTensor with one more dimension."""
     if isinstance(value, RaggedTensor):
         return value.with_flat_values(_parts(value.flat_values, parts_of, join))
     array = _strings(value)._array
@@ -87,7 +87,7 @@ def _texts(parts):
 
 
 def join(inputs, separator="", name=None):
-    """The strings of several tensors, one behind the other."""
+    """The strings of several tensors, joined elementwise with the separator."""
     ragged = [each for each in inputs if isinstance(each, RaggedTensor)]
     if ragged:
         return ragged[0].with_flat_values(join([getattr(each, "flat_values", each) for each in inputs], separator))
@@ -99,7 +99,7 @@ def join(inputs, separator="", name=None):
 
 
 def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
-    """The strings along an axis, or all, one behind the other."""
+    """The strings along an axis, or all, joined with the separator."""
     if isinstance(inputs, RaggedTensor):
         if axis not in (1, -1) or inputs.ragged_rank != 1 or keepdims:
             raise ValueError("reduce_join: of a RaggedTensor of two dimensions the axis is 1, without keepdims")
@@ -116,7 +116,8 @@ def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
 
 
 def split(input, sep=None, maxsplit=-1, name=None):
-    """The parts of one string, [n]; those of a tensor's strings are rows of a RaggedTensor."""
+    """The parts of one string between `sep`, by default white space, [n]; those of a tensor's strings are rows of a
+    RaggedTensor."""
     sep = None if sep in (None, "") else StringTensor(sep).item()
     return _parts(input, lambda each: each.split(sep, maxsplit), _texts)
 
@@ -139,7 +140,7 @@ def unicode_decode(input, input_encoding="UTF-8", errors="replace", replacement_
 
 
 def unicode_encode(input, output_encoding="UTF-8", errors="replace", replacement_char=65533, name=None):
-    """The string of code points, of the last axis."""
+    """The strings of the code points along the last axis."""
     points = np.asarray(convert_to_tensor(input))
     made = np.empty(points.shape[:-1], object)
     for place in np.ndindex(made.shape):
@@ -148,7 +149,7 @@ def unicode_encode(input, output_encoding="UTF-8", errors="replace", replacement
 
 
 def _pattern(pattern):
-    """A pattern of RE2 as Python's, which reads the same but for names of classes such as [:punct:]."""
+    """A pattern of RE2 as one of Python, which differs in names of classes such as [:punct:]."""
     text = text_of(pattern)
     for name, content in (("punct", r"!-/:-@\[-`{-~"), ("alpha", "A-Za-z"), ("digit", "0-9"), ("alnum", "0-9A-Za-z"),
                           ("space", r"\s"), ("upper", "A-Z"), ("lower", "a-z")):
@@ -158,25 +159,25 @@ def _pattern(pattern):
 
 
 def _read(each):
-    """Bytes as a text, in which a character of UTF-8 is one, as patterns of RE2 count; other bytes stay what they are."""
+    """Bytes as a text, so that patterns count characters of UTF-8, as RE2 does; other bytes are kept."""
     return each.decode("utf-8", "surrogateescape")
 
 
 def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
-    """The strings with `rewrite` in place of what the pattern matches; \\1 in it is the first group."""
+    """The strings with `rewrite` in place of the matches of the pattern, or of the first one; \\1 in it is the first group."""
     compiled, by = _pattern(pattern), text_of(rewrite).replace("\\0", "\\g<0>")
     count = 0 if replace_global else 1
     return _each(lambda each: compiled.sub(by, _read(each), count=count).encode("utf-8", "surrogateescape"), input)
 
 
 def regex_full_match(input, pattern, name=None):
-    """True for strings that the pattern matches as a whole."""
+    """True for strings that match the pattern as a whole."""
     compiled = _pattern(pattern)
     return _each(lambda each: compiled.fullmatch(_read(each)) is not None, input, bool)
 
 
 def to_number(input, out_type="float32", name=None):
-    """The numbers that the strings write. InvalidArgumentError for one that is none."""
+    """The numbers that the strings contain. InvalidArgumentError for a string that is no number of out_type."""
     from .errors import InvalidArgumentError
     dtype = as_dtype(out_type)
     def number(each):
@@ -194,7 +195,7 @@ def to_number(input, out_type="float32", name=None):
 
 
 def as_string(input, precision=-1, scientific=False, shortest=False, width=-1, fill="", name=None):
-    """The numbers as texts: floats with six digits behind the point unless precision says otherwise."""
+    """The numbers as texts: floats with six digits after the point by default."""
     if is_string_like(input):
         return _strings(input)
     if getattr(input, "is_symbolic", False):
@@ -215,7 +216,7 @@ def as_string(input, precision=-1, scientific=False, shortest=False, width=-1, f
 
 
 def format(template, inputs, placeholder="{}", summarize=3, name=None):
-    """The template with the inputs in the places of {}."""
+    """The template with the inputs in place of {}. ValueError for another number of inputs."""
     given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     parts = text_of(template).split(placeholder)
     if len(parts) != len(given) + 1:
@@ -228,7 +229,7 @@ def format(template, inputs, placeholder="{}", summarize=3, name=None):
 # ---- hashes, with TensorFlow's bits
 
 def _hashes(strings, key=None):
-    """The 64 bits of each string: FarmHash's, or SipHash's with a key."""
+    """The 64-bit hash of each string: FarmHash, or SipHash with a key."""
     return np.frombuffer(_native._string_hashes(strings._array.ravel().tolist(), key), np.uint64)
 
 
@@ -243,12 +244,12 @@ def _buckets(input, num_buckets, hashes_of):
 
 
 def to_hash_bucket_fast(input, num_buckets, name=None):
-    """The bucket, from 0 to num_buckets - 1, that FarmHash of the bytes gives, as in TensorFlow."""
+    """The bucket, from 0 to num_buckets - 1, by FarmHash of the bytes, as in TensorFlow. int64."""
     return _buckets(input, num_buckets, _hashes)
 
 
 def to_hash_bucket_strong(input, num_buckets, key, name=None):
-    """The bucket that SipHash with a key of two whole numbers gives, as in TensorFlow."""
+    """The bucket by SipHash with a key of two integers, as in TensorFlow. int64."""
     pair = tuple(int(n) % 2**64 for n in key)
     if len(pair) != 2:
         raise ValueError(f"to_hash_bucket_strong: the key has two numbers, not {len(pair)}")
@@ -270,13 +271,13 @@ def _murmur(text):
 
 
 def to_hash_bucket(input, num_buckets, name=None):
-    """The bucket that the older hash of TensorFlow gives."""
+    """The bucket by TensorFlow's older hash. int64."""
     return _buckets(input, num_buckets, lambda strings: np.array([_murmur(each) for each in strings._array.ravel()], np.uint64))
 
 
 def _crossed(columns, num_buckets, key=0xDECAFCAFFE):
-    """The bucket of what the columns have at the same places, as tf.sparse.cross_hashed gives it: strings by FarmHash, whole
-    numbers as they are."""
+    """The bucket of the combination of the columns' values at each index, as in tf.sparse.cross_hashed: strings by FarmHash,
+    integers as they are."""
     factor = np.uint64(0xc6a4a7935bd1e995)
 
     def mixed(bits):
@@ -294,8 +295,8 @@ def _crossed(columns, num_buckets, key=0xDECAFCAFFE):
 # ---- neighbours
 
 def ngrams(data, ngram_width, separator=" ", pad_values=None, padding_width=None, preserve_short_sequences=False, name=None):
-    """Neighbouring strings, ngram_width of them joined, of a vector or of each row. pad_values, a string or one for the begin
-    and one for the end, stand padding_width times, by default ngram_width - 1, at both ends."""
+    """ngram_width neighbouring strings, joined, of a vector or of each row. pad_values, one string or one for each end, are
+    repeated padding_width times, by default ngram_width - 1, at both ends."""
     widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
     if not widths or min(widths) < 1:
         raise ValueError(f"ngrams: ngram_width is at least 1, not {ngram_width}")

@@ -19,14 +19,14 @@ def _state():
 
 
 class SummaryWriter:
-    """A writer of one event file, as `with writer.as_default():` or set_as_default()."""
+    """A writer of one event file, used by `with writer.as_default():` or set_as_default()."""
 
     def __init__(self, logdir):
         self._native = _native._SummaryWriter(str(logdir))
 
     @contextlib.contextmanager
     def as_default(self, step=None):
-        """Within, records go to this file."""
+        """A context whose records go to this file."""
         state = _state()
         before, records = state.step, len(state.writers)
         state.writers.append(self)
@@ -45,7 +45,7 @@ class SummaryWriter:
             _state().step = step
 
     def init(self):
-        """Nothing: the file is made with the writer."""
+        """No effect: the file is created with the writer."""
 
     def flush(self):
         """Nothing: each record is written at once."""
@@ -56,7 +56,7 @@ class SummaryWriter:
 
 
 def create_file_writer(logdir, max_queue=None, flush_millis=None, filename_suffix=None, name=None, experimental_trackable=False):
-    """A writer of an event file in a folder, which is made if it does not exist."""
+    """A writer of an event file in a folder, which is created if it does not exist."""
     return SummaryWriter(logdir)
 
 
@@ -71,7 +71,7 @@ def create_noop_writer():
 
 
 def _target(name, step):
-    """The writer and the step, or None where nothing is written."""
+    """The writer and the step, or None if nothing is to be written. ValueError without a step."""
     state = _state()
     records = state.records() if callable(state.records) else state.records
     if not state.writers or not bool(records) or state.writers[-1]._native is None:
@@ -86,7 +86,7 @@ def _target(name, step):
 
 
 def scalar(name, data, step=None, description=None):
-    """Writes a number. True if it was written."""
+    """Writes a number. Returns True if it was written."""
     target = _target(name, step)
     if target:
         target[0].scalar(name, target[1], float(data))
@@ -94,7 +94,7 @@ def scalar(name, data, step=None, description=None):
 
 
 def histogram(name, data, step=None, buckets=None, description=None):
-    """Writes a histogram of 30 classes."""
+    """Writes a histogram of 30 classes of equal width. Returns True if it was written."""
     target = _target(name, step)
     if target:
         target[0].histogram(name, target[1], convert_to_tensor(data))
@@ -102,7 +102,8 @@ def histogram(name, data, step=None, buckets=None, description=None):
 
 
 def image(name, data, step=None, max_outputs=3, description=None):
-    """Writes images [k, height, width, channels], bytes or floats from 0 to 1, at most max_outputs."""
+    """Writes at most max_outputs of the images [k, height, width, channels], uint8 or floats from 0 to 1. Returns True if they
+    were written."""
     target = _target(name, step)
     if target:
         images = convert_to_tensor(data).numpy()
@@ -122,14 +123,14 @@ def _text(name, data, step, plugin, content):
 
 
 def text(name, data, step=None, description=None):
-    """Writes a text, in Markdown, or those of a tensor, a paragraph each."""
+    """Writes a text in Markdown, or the texts of a tensor as paragraphs. Returns True if it was written."""
     texts = [each.decode("utf-8", "replace") for each in StringTensor(data)._array.ravel().tolist()]
     return _text(name, "\n\n".join(texts), step, "text", "")
 
 
 @contextlib.contextmanager
 def record_if(condition):
-    """Within, what is written is written if the condition, a boolean or a function, holds."""
+    """A context in which records are written only if the condition, a boolean or a function, is true."""
     state = _state()
     before, state.records = state.records, condition
     try:
@@ -139,7 +140,7 @@ def record_if(condition):
 
 
 def should_record_summaries():
-    """True if what is written now goes to a file."""
+    """True if records are written now."""
     state = _state()
     return bool(state.writers) and bool(state.records() if callable(state.records) else state.records)
 

@@ -1,4 +1,4 @@
-"""Tensors and Variables: how they are made, joined, cut and written."""
+"""Functions that make, join, cut and write tensors and Variables."""
 import builtins
 import collections
 import enum
@@ -53,12 +53,12 @@ fill(globals(), TABLE)
 
 
 class VariableSynchronization(enum.Enum):
-    """How replicas read a Variable. The engine keeps the copies of all replicas equal."""
+    """TensorFlow's synchronization of a Variable, without effect: the engine keeps the copies of all replicas equal."""
     AUTO, NONE, ON_WRITE, ON_READ = range(4)
 
 
 class VariableAggregation(enum.Enum):
-    """How the values that replicas assign become one."""
+    """The combination of the values that replicas assign."""
     NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
 
 
@@ -105,14 +105,15 @@ def is_tensor(x):
 
 
 def constant(value, dtype=None, shape=None, name="Const"):
-    """A tensor with a copy of numbers, lists or an array, or of strings. One number fills the shape."""
+    """A tensor with a copy of numbers, lists, an array, or strings. One number fills `shape`."""
     if dtype == string or (dtype is None and is_string_like(value)):
         return StringTensor(value)
     return _constant(value, dtype, None if shape is None else TensorShape(shape))
 
 
 def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
-    """The tensor that a value stands for. ValueError for a tensor of another dtype: tf.cast changes it."""
+    """A tensor as it is, a Variable's value, or a tensor of numbers, lists, an array or strings. ValueError for a tensor of
+    another dtype: tf.cast changes it."""
     if dtype == string or (dtype is None and is_string_like(value)):
         return StringTensor(value)
     if is_tensor(value):
@@ -125,12 +126,12 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
         try:
             return _constant(value, dtype_hint)
         except (TypeError, ValueError):
-            pass  # a hint binds nothing
+            pass  # a hint does not bind
     return _constant(value, dtype)
 
 
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
-    """The slices of `params` at the indices along an axis, by default the first one behind the batch dimensions."""
+    """The slices of `params` at the indices along an axis, by default the first one after the batch dimensions."""
     batch_dims = batch_dims if batch_dims >= 0 else batch_dims + len(convert_to_tensor(indices).shape)
     return ops.gather(params, indices, axis=batch_dims if axis is None else axis, batch_dims=batch_dims)
 
@@ -141,7 +142,7 @@ def identity(input, name=None):
 
 
 def fill_(dims, value, name=None):
-    """A tensor of one number."""
+    """A tensor of shape `dims` with `value` everywhere."""
     return ops.broadcast_to(value, dims)
 
 
@@ -158,7 +159,7 @@ def zeros_like(input, dtype=None, name=None):
 
 
 def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32", name=None):
-    """The identity, [batch_shape..., num_rows, num_columns]."""
+    """Identity matrices, [batch_shape..., num_rows, num_columns]."""
     columns = num_rows if num_columns is None else num_columns
     matrix = ops.eye(num_rows, columns, dtype)
     return matrix if batch_shape is None else ops.broadcast_to(matrix, (*_native._sizes(batch_shape), num_rows, columns))
@@ -180,7 +181,7 @@ def _is_whole(number):
 
 
 def range_(start, limit=None, delta=1, dtype=None, name=None):
-    """start, start + delta ... before the limit. With one number 0, 1 ... before it."""
+    """start, start + delta ... before the limit; with one argument, 0, 1 ... before it."""
     start, limit = (0, start) if limit is None else (start, limit)
     if type(start) is int and start == 0 and type(delta) is int and delta == 1 and _is_whole(limit):
         size = _native._size(limit)  # which may be open while a function is traced
@@ -194,7 +195,7 @@ def range_(start, limit=None, delta=1, dtype=None, name=None):
 
 
 def linspace(start, stop, num, name=None, axis=0):
-    """num numbers from start to stop, both among them."""
+    """`num` numbers in equal steps from start to stop, both included."""
     if not is_tensor(start) and not is_tensor(stop):
         return ops.linspace(float(start), float(stop), num)
     start, stop, num = convert_to_tensor(start), convert_to_tensor(stop), int(num)
@@ -205,12 +206,13 @@ def linspace(start, stop, num, name=None, axis=0):
 
 
 def meshgrid(*args, indexing="xy", name=None):
-    """Grids of coordinates."""
+    """Grids of the coordinates of vectors, one tensor for each."""
     return list(ops.meshgrid(list(args), indexing))
 
 
 def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
-    """More elements before and after, along each axis."""
+    """The tensor with paddings[i] = (before, after) more elements along axis i: constant_values, or by the mode "REFLECT" or
+    "SYMMETRIC"."""
     pairs = [tuple(_native._sizes(pair)) for pair in (ops.unstack(paddings) if is_tensor(paddings) else paddings)]
     if mode.upper() == "CONSTANT":
         return ops.pad(tensor, pairs, constant_values)
@@ -218,7 +220,7 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
 
 
 def repeat(input, repeats, axis=None, name=None):
-    """Each element, or each slice along the axis, several times."""
+    """Each element of the flat tensor, or each slice along the axis, `repeats` times: one number, or one for each."""
     if axis is None:
         input, axis = ops.reshape(input, [-1]), 0
     if isinstance(repeats, Tensor) and repeats.ndim == 0:
@@ -229,7 +231,7 @@ def repeat(input, repeats, axis=None, name=None):
 
 
 def split(value, num_or_size_splits, axis=0, num=None, name="split"):
-    """Parts of equal size, or of these sizes, as a list."""
+    """A list of parts along the axis: of equal size, or of these sizes."""
     if is_tensor(num_or_size_splits):
         num_or_size_splits = num_or_size_splits.numpy()
     parts = np.asarray(num_or_size_splits)
@@ -239,39 +241,39 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
 
 
 def sequence_mask(lengths, maxlen=None, dtype="bool", name=None):
-    """True at the first places of each row, as many as its length."""
+    """[..., maxlen]: True where the position is before the length."""
     longest = int(np.max(convert_to_tensor(lengths).numpy())) if maxlen is None else _native._size(maxlen)
     mask = ops.sequence_mask(lengths, longest)
     return mask if as_dtype(dtype) == mask.dtype else ops.cast(mask, dtype)
 
 
 def shape_(input, out_type=int32, name=None):
-    """The sizes, as a tensor."""
+    """The sizes, as a vector."""
     return ops.shape(input, out_type)
 
 
 def size(input, out_type=int32, name=None):
-    """The number of elements, as a tensor."""
+    """The number of elements, as a scalar."""
     return ops.size(input, out_type)
 
 
 def rank(input, name=None):
-    """The number of dimensions, as a tensor."""
+    """The number of dimensions, as an int32 scalar."""
     return constant(convert_to_tensor(input).ndim, int32)
 
 
 def broadcast_static_shape(shape_x, shape_y):
-    """The shape of what ops make of two tensors."""
+    """The shape to which two shapes broadcast. ValueError if they do not."""
     return TensorShape(np.broadcast_shapes(tuple(shape_x), tuple(shape_y)))
 
 
 def clip_by_value(t, clip_value_min, clip_value_max, name=None):
-    """Numbers within bounds, which may be tensors."""
+    """The tensor with its elements clipped to the bounds, which may be tensors."""
     return ops.minimum(ops.maximum(t, clip_value_min), clip_value_max)
 
 
 def clip_by_norm(t, clip_norm, axes=None, name=None):
-    """A tensor whose norm, over all axes or these, is at most clip_norm."""
+    """The tensor scaled down so that its norm, over all axes or these, is at most clip_norm."""
     if axes is None and not is_tensor(clip_norm):
         return ops.clip_by_norm(t, float(clip_norm))
     norms = ops.norm(t, axis=axes, keepdims=True)
@@ -299,24 +301,24 @@ UniqueWithCounts = collections.namedtuple("UniqueWithCounts", "y idx count")
 
 
 def unique(x, out_idx=int32, name=None):
-    """The elements of a vector, each once, where it comes first, and the place of each element among them: y and idx."""
+    """y, the distinct elements of a vector in the order of their first occurrence, and idx, the index of each element in y."""
     return Unique(*ops.unique(x, out_idx=out_idx)[:2])
 
 
 def unique_with_counts(x, out_idx=int32, name=None):
-    """unique(), and how often each comes: y, idx and count."""
+    """unique(), and the number of occurrences of each element: y, idx and count."""
     found = ops.unique_with_counts(x)
     return UniqueWithCounts(found[0], ops.cast(found[1], out_idx), ops.cast(found[2], out_idx))
 
 
 def ensure_shape(x, shape, name=None):
-    """The tensor; ValueError unless its shape fits."""
+    """The tensor; ValueError unless its shape is compatible with `shape`."""
     x.shape.assert_is_compatible_with(shape)
     return x
 
 
 def histogram_fixed_width(values, value_range, nbins=100, dtype=int32, name=None):
-    """The number of values in each of nbins parts of the range."""
+    """The number of values in each of nbins equal parts of the range; values outside count in the first and last part."""
     low, high = (float(n) for n in value_range)
     return ops.histogram_fixed_width(values, low, high, bins=nbins, dtype=dtype)
 

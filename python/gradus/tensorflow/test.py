@@ -95,7 +95,7 @@ def is_gpu_available(cuda_only=False, min_cuda_compute_capability=None):
 
 
 def gpu_device_name():
-    """The name of a GPU, or an empty text."""
+    """The name of a GPU, or an empty string."""
     return "/device:GPU:0" if devices("gpu") else ""
 
 

@@ -1,5 +1,5 @@
-"""Data sets whose elements hold strings or ragged rows. The engine keeps the order of the elements, by their numbers; an element is
-made of its number in Python, by the functions of the maps. Batches without strings are the engine's again."""
+"""Data sets whose elements hold strings or ragged rows. The engine determines the order of the elements by their numbers; the
+functions of the maps make an element from its number, in Python. Batches without strings are elements of the engine again."""
 import builtins
 import glob
 import pickle
@@ -23,7 +23,7 @@ def _tensors(value):
 
 
 def _has_strings(element):
-    """True for what the engine does not carry: strings, and ragged rows."""
+    """True if an element has strings or ragged rows, which the engine does not take."""
     return any(isinstance(leaf, (StringTensor, RaggedTensor)) for leaf in nest.flatten(element))
 
 
@@ -60,7 +60,7 @@ def _padded(elements):
 
 
 class TextDataset(Dataset):
-    """Elements get(number) for the numbers, or nests of them, of another data set."""
+    """Elements get(number), for the numbers, or nests of numbers, of another data set."""
 
     def __init__(self, numbers, get):
         self._numbers, self._get, self._kept_first = numbers, get, None
@@ -73,7 +73,7 @@ class TextDataset(Dataset):
         return self._numbers._stages.map(f, -1, True), f.structure
 
     def _has_texts(self):
-        """True if elements hold strings, or if there are none, so that nothing has to know what they would be."""
+        """True if elements hold strings, and for an empty data set, whose elements are not known."""
         try:
             return _has_strings(self._first())
         except _native.DataLossError:
@@ -93,7 +93,7 @@ class TextDataset(Dataset):
         return self._kept_first[0]
 
     def _in_order(self, name):
-        """A method that changes the order alone."""
+        """A method that changes only the order."""
         method = getattr(Dataset, name)
 
         def changed(*args, **kwargs):
@@ -137,7 +137,7 @@ class TextDataset(Dataset):
         return self._of_datasets(map_func, 1, 1)
 
     def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None, deterministic=None, name=None):
-        """As flat_map, block_length elements of one after block_length of another, cycle_length data sets at a time."""
+        """As flat_map, but cycle_length data sets are read alternately, block_length elements per turn."""
         return self._of_datasets(map_func, 4 if cycle_length in (None, -1) else cycle_length, block_length or 1)
 
     def _of_datasets(self, map_func, cycle, block):
@@ -175,7 +175,7 @@ class TextDataset(Dataset):
     # ---- elements together
 
     def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None, deterministic=None, name=None):
-        """batch_size elements as one, along a new axis 0."""
+        """Joins batch_size elements of equal sizes along a new axis 0."""
         if not self._has_texts():
             return Dataset.batch(self, batch_size, drop_remainder)
         made = self._batched(_scalar(batch_size, "batch_size"), drop_remainder, _stacked)
@@ -183,7 +183,8 @@ class TextDataset(Dataset):
         return made
 
     def padded_batch(self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None):
-        """batch_size elements as one, whose tensors are filled up to the largest of each size: strings with empty ones."""
+        """Joins batch_size elements of different sizes, filled to the largest: strings with empty ones, numbers with 0.
+        ValueError for padded_shapes or padding_values if elements hold strings."""
         if padded_shapes is not None or padding_values is not None:
             if not self._has_texts():
                 return Dataset.padded_batch(self, batch_size, padded_shapes, padding_values, drop_remainder)
@@ -198,7 +199,7 @@ class TextDataset(Dataset):
             leaves = nest.flatten(numbers)
             rows = builtins.range(int(leaves[0].shape[0]))
             return join([self._get(nest.pack_sequence_as(structure, [leaf[i] for leaf in leaves])) for i in rows])
-        # Elements as bytes differ in length; what fills them up is not read.
+        # Elements as bytes differ in length; their padding is not read.
         return TextDataset(self._numbers.padded_batch(batch_size, drop_remainder=drop_remainder), get)
 
     def unique(self, name=None):
@@ -213,7 +214,7 @@ class TextDataset(Dataset):
         return of_elements(elements)
 
     def cache(self, filename="", name=None):
-        """Keeps the elements, in memory."""
+        """Keeps the elements in memory. ValueError for a file."""
         if filename:
             raise ValueError("cache: elements that are made in Python are kept in memory, not in a file")
         kept = {}
@@ -226,7 +227,7 @@ class TextDataset(Dataset):
         return TextDataset(self._numbers, get)
 
     def enumerate(self, start=0, name=None):
-        """(number, element)."""
+        """Elements (number, element)."""
         return TextDataset(self._numbers.enumerate(start), lambda pair: (pair[0], self._get(pair[1])))
 
     def concatenate(self, dataset, name=None):
@@ -251,14 +252,14 @@ class TextDataset(Dataset):
 
     @property
     def element_spec(self):
-        """The nest of specs of an element; those of strings are their dtype and shape."""
+        """The nest of specs of the first element."""
         return nest.map_structure(spec_of, self._first())
 
     def _count(self):
         return self.__dict__.get("_asserted") or self._numbers._count()
 
     def explain(self):
-        """The report on the order of the elements."""
+        """A report of the time of the stages that determine the order of the elements."""
         return self._numbers.explain()
 
     def __repr__(self):
@@ -303,7 +304,7 @@ class StringSpec:
 
 
 def spec_of(leaf):
-    """The spec of a tensor, of strings or ragged too."""
+    """The spec of a tensor, also of strings and ragged rows."""
     if isinstance(leaf, RaggedTensor):
         return RaggedTensorSpec(leaf.shape, leaf.dtype, leaf.ragged_rank)
     return StringSpec(leaf.shape) if isinstance(leaf, StringTensor) else TensorSpec(leaf.shape, leaf.dtype)
@@ -312,7 +313,7 @@ def spec_of(leaf):
 # ---- sources
 
 def _packed(element):
-    """An element as bytes, which the engine carries as it does any tensor."""
+    """An element as bytes, a tensor for the engine."""
     def part(leaf):
         if isinstance(leaf, RaggedTensor):
             return leaf, 0
@@ -322,7 +323,7 @@ def _packed(element):
 
 
 def _unpacked(packed):
-    """The element of such bytes; those behind their end, which fill a batch, change nothing."""
+    """The element of such bytes; padding after their end has no effect."""
     structure, parts = pickle.loads(packed.numpy().tobytes())
     leaves = [kind if isinstance(kind, RaggedTensor) else StringTensor(value) if kind else constant(value)
               for kind, value in zip(parts[::2], parts[1::2])]
@@ -330,7 +331,7 @@ def _unpacked(packed):
 
 
 def of_elements(make):
-    """A data set of the elements that make() yields, in each pass anew, one after the other as they are asked for."""
+    """A data set of the elements that make() yields, which each pass calls again; elements are made when they are needed."""
     def packed():
         for each in make():
             yield _packed(_tensors(each))
@@ -338,13 +339,13 @@ def of_elements(make):
 
 
 def of_text(tensors):
-    """One element in which texts are; None if there are none."""
+    """A data set of one element that has texts; None if it has none."""
     element = _tensors(tensors)
     return of_elements(lambda: [element]) if _has_strings(element) else None
 
 
 def of_texts(tensors):
-    """The rows of a nest in which texts or ragged rows are; None if there are none."""
+    """A data set of the rows of a nest that has texts or ragged rows; None if it has none."""
     def is_text(value):
         return isinstance(value, RaggedTensor) or is_string_like(value) and not isinstance(value, (str, bytes))
 
@@ -363,14 +364,14 @@ def of_texts(tensors):
 
 
 def of_map(dataset, map_func):
-    """The map of a data set without strings, by a function that makes strings or ragged rows."""
+    """The map of a data set without strings by a function whose results have strings or ragged rows."""
     def get(element):
         return _tensors(map_func(*element) if isinstance(element, tuple) else map_func(element))
     return TextDataset(dataset, get)
 
 
 def of_ragged(dataset, batch_size, drop_remainder):
-    """Batches of elements whose sizes may vary, as ragged rows. Sizes that are known stay those of tensors."""
+    """Batches of elements whose sizes may vary, as ragged rows; elements of known sizes become tensors."""
     if not isinstance(dataset, TextDataset):
         if all(spec.shape.is_fully_defined() for spec in nest.flatten(dataset.element_spec)):
             return dataset.batch(batch_size, drop_remainder)
@@ -382,7 +383,7 @@ def of_ragged(dataset, batch_size, drop_remainder):
 
 
 def zipped(parts):
-    """zip of data sets of which one holds strings."""
+    """zip of data sets, at least one of which holds strings."""
     leaves = nest.flatten(parts)
     numbers = Dataset.zip(tuple(each._numbers if isinstance(each, TextDataset) else each for each in leaves))
 
@@ -393,7 +394,8 @@ def zipped(parts):
 
 
 def list_files(file_pattern, shuffle=None, seed=None, name=None):
-    """The names of the files that patterns match: in their order if shuffle is False, else in an order that is drawn."""
+    """A data set of the names of the files that match patterns: sorted if shuffle is False, else in random order.
+    InvalidArgumentError if there is none."""
     patterns = [text_of(each) for each in StringTensor(file_pattern)._array.ravel()]
     found = sorted(name for pattern in patterns for name in glob.glob(pattern))
     if not found:
@@ -408,7 +410,7 @@ def _names(filenames):
 
 
 def TextLineDataset(filenames, compression_type=None, buffer_size=None, num_parallel_reads=None, name=None):
-    """The lines of files, without their ends."""
+    """A data set of the lines of files, without their ends. NotFoundError for a missing file."""
     if compression_type not in (None, ""):
         raise ValueError("TextLineDataset: files are read as they are")
 
@@ -421,12 +423,12 @@ def TextLineDataset(filenames, compression_type=None, buffer_size=None, num_para
 
 
 def TFRecordDataset(filenames, compression_type=None, buffer_size=None, num_parallel_reads=None, name=None):
-    """The records of files, as strings; packed files are known by their bytes."""
+    """A data set of the records of files, as strings; gzip is recognised. DataLossError for a damaged file."""
     return of_elements(lambda: (record for path in _names(filenames) for record in _native._records(path)))
 
 
 def of_generator(generator, signature, arguments):
-    """The elements of a generator in whose signature strings are, in each pass anew; None if there are none."""
+    """A data set of the elements of a generator, which each pass calls again; None if its signature has no strings."""
     if not any(isinstance(spec, StringSpec) for spec in nest.flatten(signature)):
         return None
     return of_elements(lambda: generator(*arguments))

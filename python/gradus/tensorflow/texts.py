@@ -1,5 +1,5 @@
-"""Tensors of strings: bytes in NumPy's arrays, on the host. They have no gradient and no place in a traced function; numbers
-are made of them before a model sees them."""
+"""Tensors of strings: bytes in NumPy's arrays, on the host. They have no gradient, and cannot be used in a traced function;
+models take numbers, which a lookup makes from them."""
 import numpy as np
 
 from .. import _native, constant
@@ -38,7 +38,7 @@ string = _String()
 
 
 def is_string_like(value):
-    """True for texts, for arrays of them and for nested lists of nothing else."""
+    """True for texts, for arrays of texts, and for nested lists that contain only texts."""
     if isinstance(value, (str, bytes, StringTensor)):
         return True
     if isinstance(value, np.ndarray):
@@ -64,7 +64,7 @@ def _bare(values):
 
 
 class StringTensor:
-    """A tensor of strings. numpy() gives bytes, of a scalar one bytes object."""
+    """A tensor of strings, as bytes. TypeError for values that are no texts or bytes, ValueError for a ragged list."""
     dtype = string
     is_symbolic = False
 
@@ -84,7 +84,7 @@ class StringTensor:
 
     @classmethod
     def _of_bytes(cls, values, shape):
-        """The tensor of a list of bytes, which are not looked at."""
+        """The tensor of a list of bytes, without checks."""
         made = cls.__new__(cls)
         made._array = np.empty(len(values), object)
         made._array[:] = values
@@ -103,7 +103,7 @@ class StringTensor:
         self.shape.assert_is_compatible_with(shape)
 
     def numpy(self):
-        """The bytes, in an array; of a scalar themselves."""
+        """An array of bytes objects; for a scalar, its bytes."""
         return self._array.item() if self._array.ndim == 0 else self._array.copy()
 
     def __array__(self, dtype=None, copy=None):
@@ -114,11 +114,11 @@ class StringTensor:
         return seen
 
     def item(self):
-        """The bytes of a tensor of one string."""
+        """The bytes of the only string. ValueError if there is another number of them."""
         return self._array.item()
 
     def tolist(self):
-        """The bytes, in lists."""
+        """The bytes, in nested lists."""
         return self._array.tolist()
 
     def _compared(self, other, operation):
@@ -166,6 +166,6 @@ class StringTensor:
 
 
 def text_of(value):
-    """The str of a scalar: of a text, bytes or a tensor of one string."""
+    """A str for a text, bytes or a tensor of one string."""
     value = value.item() if isinstance(value, (StringTensor, np.ndarray, np.generic)) else value
     return value.decode() if isinstance(value, bytes) else str(value)

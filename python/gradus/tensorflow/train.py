@@ -1,7 +1,7 @@
 """tf.train: checkpoints of Variables, and records of examples.
 
 A checkpoint is one file of NumPy's arrays, <prefix>-<number>.npz, which appears whole or not at all, with the state of random
-numbers, so that a program goes on with the same bits.
+numbers, so that a program continues with the same bits.
 """
 import os
 import re
@@ -24,13 +24,14 @@ _STATE = "gradus/state"
 _INDEX = "checkpoint"
 
 
-# ---- what a checkpoint holds
+# ---- the contents of a checkpoint
 
 _OF_MODEL = ("_inputs", "_options", "_training", "_made_with")
 
 
 def _is_trackable(value):
-    """True for what a checkpoint may hold: an object with attributes that is no function, class or tensor."""
+    """True for values that a checkpoint can hold: Variables, iterators, containers, and objects with attributes that are no
+    functions, classes, data sets or tensors."""
     if isinstance(value, (Variable, Iterator, list, tuple, dict)):
         return True
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.MethodType, types.GeneratorType, str, bytes,
@@ -40,13 +41,13 @@ def _is_trackable(value):
 
 
 class _Contents:
-    """What objects hold, by the paths of attributes that lead to it: Variables, iterators, optimizers."""
+    """The Variables, iterators and optimizers of objects, by their paths of attributes."""
 
     def __init__(self):
         self.variables, self.iterators, self.optimizers, self._seen = {}, {}, {}, set()
 
     def add(self, name, value):
-        """Adds a value, and what its attributes or elements are; what cannot be tracked is left out."""
+        """Adds a value with its attributes or elements; values that cannot be tracked are left out."""
         if isinstance(value, Variable):
             if value.ref() not in self._seen:
                 self._seen.add(value.ref())
@@ -87,7 +88,7 @@ class _Contents:
             self.add(f"{name}/state", value.state)
 
     def trained(self):
-        """The names of the Variables that each optimizer updates, in its order, where the checkpoint has them."""
+        """The names of the Variables that each optimizer updates, in its order, if the checkpoint has all of them."""
         names = {variable.ref(): name for name, variable in self.variables.items()}
         found = {}
         for name, optimizer in self.optimizers.items():
@@ -100,7 +101,7 @@ class _Contents:
 # ---- files
 
 def _as_array(variable):
-    """The elements in a dtype that NumPy writes, and the name of their own."""
+    """The elements in a dtype that NumPy can write, and the name of the Variable's dtype."""
     array = np.asarray(variable.value().numpy())
     return (array.view(np.uint16) if variable.dtype.name == "bfloat16" else array), variable.dtype.name
 
@@ -153,7 +154,7 @@ def _note_latest(folder, paths):
 
 
 def _noted(folder):
-    """The prefixes of the checkpoints that a folder's index names and that exist."""
+    """The prefixes of the existing checkpoints in a folder's index."""
     import json
     try:
         with open(os.path.join(folder, _INDEX), encoding="utf-8") as file:
@@ -170,12 +171,12 @@ def latest_checkpoint(checkpoint_dir, latest_filename=None):
 
 
 def list_variables(ckpt_dir_or_file):
-    """(name, shape) of everything in a checkpoint."""
+    """The list of (name, shape) of all arrays in a checkpoint."""
     return [(name, list(array.shape)) for name, array in sorted(_read(_prefix_of(ckpt_dir_or_file))[0].items())]
 
 
 def load_variable(ckpt_dir_or_file, name):
-    """One array of a checkpoint."""
+    """One array of a checkpoint. KeyError for another name."""
     arrays, _ = _read(_prefix_of(ckpt_dir_or_file))
     if name not in arrays:
         raise KeyError(f"{name!r} is not in the checkpoint: {sorted(arrays)}")
@@ -189,20 +190,20 @@ class CheckpointReader:
         self._arrays, _ = _read(_prefix_of(ckpt_dir_or_file))
 
     def get_tensor(self, tensor_str):
-        """One array; KeyError for a name that is not there."""
+        """One array. KeyError for another name."""
         return self._arrays[tensor_str]
 
     def has_tensor(self, tensor_str):
-        """True if the checkpoint has it."""
+        """True if the checkpoint has this array."""
         return tensor_str in self._arrays
 
     def get_variable_to_shape_map(self):
-        """The shapes by name."""
+        """A dict from names to shapes."""
         return {name: list(array.shape) for name, array in self._arrays.items()}
 
 
 def load_checkpoint(ckpt_dir_or_file):
-    """A CheckpointReader."""
+    """The CheckpointReader of a file, or of the newest checkpoint in a folder."""
     return CheckpointReader(ckpt_dir_or_file)
 
 
@@ -213,20 +214,20 @@ def _prefix_of(given):
 # ---- Checkpoint
 
 class _Status:
-    """The result of restoring: what the file and the program did not share."""
+    """The result of restoring: the names that only the file or only the program has."""
 
     def __init__(self, unused=(), missing=()):
         self._unused, self._missing = sorted(unused), sorted(missing)
 
     def assert_consumed(self):
-        """AssertionError unless everything of the file was restored, into everything of the program."""
+        """AssertionError unless file and program have the same contents."""
         if self._unused or self._missing:
             raise AssertionError(f"Checkpoint: of the file {self._unused} was not used, of the program {self._missing} was not "
                                  "restored")
         return self
 
     def assert_existing_objects_matched(self):
-        """AssertionError unless everything of the program was restored."""
+        """AssertionError unless all contents of the program were restored."""
         if self._missing:
             raise AssertionError(f"Checkpoint: not restored: {self._missing}")
         return self
@@ -234,15 +235,15 @@ class _Status:
     assert_nontrivial_match = assert_existing_objects_matched
 
     def expect_partial(self):
-        """Parts of the file may be left unused."""
+        """No effect: parts of the file may be unused."""
         return self
 
 
 class Checkpoint:
-    """Saves and restores Variables, models, optimizers, iterators of data sets, random generators and what holds them, by
-    the attributes that lead to them: Checkpoint(model=model, optimizer=optimizer, step=step), or checkpoint.model = model.
-    Models are built before they are restored: the first call builds them. Optimizers are made for the Variables that they
-    had. ValueError for a value that holds nothing, such as a number or a tensor."""
+    """Saves and restores Variables, models, optimizers, iterators of data sets, random generators and objects that hold them,
+    by their paths of attributes: Checkpoint(model=model, optimizer=optimizer, step=step), or checkpoint.model = model. Models
+    must be built before they are restored; the first call builds them. Optimizers without state get it for the Variables that
+    they had. ValueError for a value that cannot be saved, such as a number or a tensor."""
 
     def __init__(self, root=None, **kwargs):
         self.__dict__["_tracked"] = {}
@@ -279,7 +280,7 @@ class Checkpoint:
         return contents
 
     def _with_optimizers(self, notes):
-        """The contents, after optimizers without state are made for the Variables that those of the file had."""
+        """The contents, after optimizers without state have built it for the Variables that those of the file had."""
         contents = self._contents()
         named = {name: names for name, names in notes.get("optimizers", {}).items()
                  if name in contents.optimizers and not trained_by(contents.optimizers[name])}
@@ -289,7 +290,7 @@ class Checkpoint:
         return self._contents() if named else contents
 
     def write(self, file_prefix, options=None):
-        """Writes <prefix>.npz; gives the prefix."""
+        """Writes <prefix>.npz; returns the prefix."""
         import json
         contents = self._contents()
         arrays, dtypes = {}, {}
@@ -303,7 +304,7 @@ class Checkpoint:
         return str(file_prefix)
 
     def save(self, file_prefix, options=None):
-        """Writes <prefix>-<number>.npz and notes it as the newest; gives the prefix with the number."""
+        """Writes <prefix>-<number>.npz and notes it as the newest; returns the prefix with the number."""
         self.save_counter.assign_add(1)
         prefix = self.write(f"{file_prefix}-{self.save_counter.item()}")
         folder = os.path.dirname(os.path.abspath(prefix))
@@ -317,8 +318,9 @@ class Checkpoint:
             raise ValueError(f"Checkpoint: {unbuilt} has no Variables yet: build the model or call it once before restore")
 
     def read(self, save_path, options=None):
-        """Restores what the file and the program have in common; ValueError if shapes or dtypes differ, and nothing
-        changes. Gives a status. Without a path nothing is restored."""
+        """Restores the contents that the file and the program have in common; returns a status. ValueError if shapes or dtypes
+        differ, or a model is not built, and nothing changes. NotFoundError without a file, DataLossError for a damaged one.
+        None as the path restores nothing."""
         if save_path is None:
             return _Status()
         arrays, notes = _read(save_path)
@@ -347,7 +349,7 @@ class Checkpoint:
 
 
 class CheckpointManager:
-    """Numbered checkpoints in a folder, of which the newest are kept."""
+    """Numbered checkpoints in a folder; the newest max_to_keep are kept."""
 
     def __init__(self, checkpoint, directory, max_to_keep, keep_checkpoint_every_n_hours=None, checkpoint_name="ckpt",
                  step_counter=None, checkpoint_interval=None, init_fn=None):
@@ -376,7 +378,8 @@ class CheckpointManager:
         return self.checkpoints[-1] if self.checkpoints else None
 
     def save(self, checkpoint_number=None, check_interval=True, options=None):
-        """Writes a checkpoint and removes the oldest ones past max_to_keep; gives its prefix, or None within the interval."""
+        """Writes a checkpoint and removes the oldest ones past max_to_keep. Returns its prefix, or None within the
+        interval."""
         if check_interval and self._interval is not None and self._saved_at is not None and \
                 int(self._counter) - self._saved_at < self._interval:
             return None
@@ -393,7 +396,7 @@ class CheckpointManager:
         return prefix
 
     def restore_or_initialize(self):
-        """Restores the newest checkpoint, or calls init_fn; gives the prefix."""
+        """Restores the newest checkpoint, or calls init_fn if there is none; returns the prefix, or None."""
         if self.latest_checkpoint is not None:
             self._checkpoint.restore(self.latest_checkpoint)
         elif self._init is not None:
