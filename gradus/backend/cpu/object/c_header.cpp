@@ -20,8 +20,10 @@ std::string_view c_type(DType t) {
                                         "int8_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "uint8_t"};
   return types[static_cast<int>(t)];
 }
-/// Where C's type is not the dtype's own.
-std::string_view note_on(DType t) {
+/// Where C's type is not the spec's own.
+std::string_view note_on(const Spec& spec) {
+  if (spec.shape.size() == 0) return "has no elements: C has no empty arrays";
+  const DType t = spec.dtype;
   return t == f16 ? "IEEE half precision" : t == bf16 ? "bfloat16" : t == boolean ? "0 or 1" : "";
 }
 
@@ -32,6 +34,9 @@ std::string sizes(const Shape& shape) {
   for (const std::int64_t d : shape) all += (all.empty() ? "" : " * ") + std::to_string(d);
   return all.empty() ? "1" : all;
 }
+
+/// The bytes of a field, of which the struct has at least one element.
+std::int64_t bytes_in_c(const Spec& spec) { return std::max(bytes_of(spec), size_of(spec.dtype)); }
 
 /// Text in a comment may not end it.
 std::string for_comment(std::string_view line) {
@@ -80,10 +85,10 @@ std::string struct_of(const HeaderText& h) {
     pad_to(h.places.fields[k]);
     const std::string name = identifier_of(field.name, used);
     const bool is_scalar = field.spec.shape.rank() == 0;
-    const std::string_view note = note_on(field.spec.dtype);
+    const std::string_view note = note_on(field.spec);
     all += text("  ", c_type(field.spec.dtype), " ", name, is_scalar ? "" : text("[", sizes(field.spec.shape), "]"),
                 ";", note.empty() ? "" : text("  /* ", note, " */"), "\n");
-    end = h.places.fields[k] + bytes_of(field.spec);
+    end = h.places.fields[k] + bytes_in_c(field.spec);
   }
   if (h.places.random_state >= 0) {
     pad_to(h.places.random_state);
