@@ -1,5 +1,5 @@
 /// Headers of object files: a C compiler and the library agree on the layout of a state, which may have arrays without
-/// elements.
+/// elements and of any size, and headers of several objects stand in one program.
 #include <gtest/gtest.h>
 #include <cstdio>
 #include <fstream>
@@ -120,6 +120,59 @@ TEST(ExportHeader, ArgumentsAndResultsMayHaveNoElements) {
            "  printf(\"%g %g %g %g %d\\n\", sums[0] + sums[1] + sums[2], twice[0], twice[1], all[0], ",
            "(int)state.failure);\n  return 0;\n}\n");
   EXPECT_EQ(output_of(folder, program), "0 10 12 11 0\n");
+}
+
+/// An array may have more elements than an int can count: the compiler computes sizes and offsets without any memory.
+TEST(ExportHeader, ArraysOfAnySizeAreValidC) {
+  ObjectStep step{.name = "big", .graph = {}, .inputs = {}, .arguments = {}, .results = {}};
+  step.arguments = {{f32, {65536, 32768}}, {f32, {2, 3}}};
+  step.results = {{0, {f32, {3, 65536, 65536}}}, {1, {u8, {std::int64_t{1} << 32}}}};
+  ObjectSteps all{.name = "big", .steps = {step}, .fields = {}};
+  for (const auto& [name, spec] :
+       std::initializer_list<std::pair<const char*, Spec>>{{"weights", {f32, {65536, 65536}}},
+                                                           {"flat", {u8, {std::int64_t{1} << 33}}},
+                                                           {"small", {f32, {2, 3}}},
+                                                           {"empty", {f32, {0, std::int64_t{1} << 40}}},
+                                                           {"most", {u8, {65536, 32767}}},
+                                                           {"last", {f32, {}}}})
+    all.fields.push_back({.name = name, .spec = spec, .now = {}});
+  all.weights_file = "big.weights";
+  object::Space state;
+  object::StatePlaces places;
+  for (const ObjectField& field : all.fields) places.fields.push_back(state.take(bytes_of(field.spec)));
+  places.failure = state.take(24);
+  places.workspace = state.end;
+  const std::int64_t workspace = std::int64_t{5} << 30, bytes = places.workspace + workspace;
+  const std::string header =
+      object::to_c({.all = all, .places = places, .workspace_bytes = workspace, .bytes = bytes, .failures = {}});
+  EXPECT_NE(header.find("float small[2 * 3];"), std::string::npos) << header;  // still readable
+  EXPECT_NE(header.find("uint8_t most[65536 * 32767];"), std::string::npos) << header;
+
+  const StateLayout layout = state_layout(header);
+  EXPECT_EQ(layout.bytes, bytes);
+  ASSERT_EQ(layout.fields.size(), all.fields.size());
+  std::string program = "#include <stddef.h>\n#include \"big.h\"\n";
+  int count = 0;
+  const auto holds = [&](const std::string& what, std::int64_t value) {
+    program += text("typedef char check_", count++, "[", what, " == UINT64_C(", value, ") ? 1 : -1];\n");
+  };
+  for (std::size_t k = 0; k < all.fields.size(); ++k) {
+    const Spec& spec = all.fields[k].spec;
+    EXPECT_EQ(layout.fields[k].spec, spec);
+    EXPECT_EQ(layout.fields[k].offset, places.fields[k]);
+    holds(text("offsetof(struct big_state, ", all.fields[k].name, ")"), places.fields[k]);
+    holds(text("sizeof(((struct big_state*)0)->", all.fields[k].name, ")"),
+          std::max(bytes_of(spec), size_of(spec.dtype)));
+  }
+  holds("offsetof(struct big_state, failure)", places.failure);
+  holds("offsetof(struct big_state, workspace)", places.workspace);
+  holds("sizeof(struct big_state)", bytes);
+  holds("big_weights_bytes", places.workspace);
+  const auto folder = export_folder();
+  std::ofstream(folder / "big.h") << header;
+  std::ofstream(folder / "big.c") << program;
+  for (const char* way : {"cc -std=c99", "cc -std=c17", "c++ -std=c++11 -x c++", "c++ -std=c++20 -x c++"})
+    EXPECT_EQ(std::system(text(way, strictly, "-fsyntax-only ", (folder / "big.c").string()).c_str()), 0) << way;
 }
 
 }  // namespace
