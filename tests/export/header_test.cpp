@@ -122,6 +122,24 @@ TEST(ExportHeader, ArgumentsAndResultsMayHaveNoElements) {
   EXPECT_EQ(output_of(folder, program), "0 10 12 11 0\n");
 }
 
+/// Stems that differ by case alone are different objects.
+TEST(ExportHeader, HeadersOfSeveralObjectsStandInOneProgram) {
+  const auto folder = export_folder();
+  std::string includes, calls;
+  double factor = 2;
+  for (const std::string stem : {"net", "Net", "NET", "nEt_"}) {
+    const auto f = function([&](Tensor x) { return reduce_sum(x) * factor; });
+    f.export_object(folder / stem, {{f32, {2}}});
+    includes += text("#include \"", stem, ".h\"\n");
+    calls += text("  static struct ", stem, "_state of_", stem, ";\n  ", stem, "_init(&of_", stem,
+                  ");\n  printf(\"%g \", ", stem, "(&of_", stem, ", x));\n");
+    factor += 1;
+  }
+  EXPECT_EQ(output_of(folder, text("#include <stdio.h>\n", includes, includes,
+                                   "int main(void) {\n  const float x[2] = {5, 6};\n", calls, "  return 0;\n}\n")),
+            "22 33 44 55 ");
+}
+
 /// An array may have more elements than an int can count: the compiler computes sizes and offsets without any memory.
 TEST(ExportHeader, ArraysOfAnySizeAreValidC) {
   ObjectStep step{.name = "big", .graph = {}, .inputs = {}, .arguments = {}, .results = {}};

@@ -141,11 +141,8 @@ std::string beginning_of(const HeaderText& h) {
                                  : text("#define ", name, "_weights_bytes INT64_C(", bytes, ")\n"));
 }
 
-std::string guard_of(const std::string& name) {
-  std::string guard = "GRADUS_";
-  for (const char c : name) guard += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return guard + "_H";
-}
+/// As the stem is written: "net" and "Net" are two objects.
+std::string guard_of(const std::string& name) { return text("GRADUS_", name, "_H"); }
 
 }  // namespace
 
