@@ -1,7 +1,7 @@
 #include "gradus/function/export_object.h"
 #include <algorithm>
+#include <deque>
 #include <map>
-#include <optional>
 #include "gradus/backend/c_words.h"
 #include "gradus/backend/object.h"
 #include "gradus/function/function.h"
@@ -175,12 +175,11 @@ ObjectFiles write_object_files(const std::filesystem::path& stem, const std::vec
   all.declarations = options.declarations;
   const ObjectText made = make_object(all);
   const ObjectFiles files{stem.string() + ".o", stem.string() + ".h", options.weights};
-  PendingFile object("export_object", files.object, made.object), header("export_object", files.header, made.header);
-  std::optional<PendingFile> weights;
-  if (!files.weights.empty()) weights.emplace("export_object", files.weights, made.weights);
-  object.put_in_place();
-  header.put_in_place();
-  if (weights) weights->put_in_place();
+  std::deque<PendingFile> pending;
+  pending.emplace_back(files.object, made.object);
+  pending.emplace_back(files.header, made.header);
+  if (!files.weights.empty()) pending.emplace_back(files.weights, made.weights);
+  PendingFile::put_in_place(pending);
   return files;
 }
 
