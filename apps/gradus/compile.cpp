@@ -153,11 +153,29 @@ class Exporter {
   const Finish finish_;
 };
 
+/// Weights are written: a file that the command reads, or that the run has of its training, is a mistake.
+void check_not_read(const CompileArguments& arguments) {
+  if (!arguments.weights) return;
+  std::error_code none;
+  std::vector<fs::path> read{arguments.source};
+  for (const char* name : {"config.toml", "weights.safetensors", "data.json", "metrics.jsonl", "vocabulary.json"})
+    read.push_back(arguments.source / name);
+  for (const fs::path& file : read)
+    require<ConfigError>(
+        !fs::equivalent(*arguments.weights, file, none), "compile: --weights: expected a file to write, given ",
+        arguments.weights->string(), ", which belongs to ", arguments.source.string(),
+        ": its weights are read without this option; name another file, such as ", arguments.stem.string(), ".weights");
+}
+
 }  // namespace
 
 int compile_object(const CompileArguments& arguments) {
+  require<ConfigError>(!arguments.weights || !arguments.weights->empty(),
+                       "compile: --weights: expected the path of a file, given nothing: name one, such as ",
+                       arguments.stem.filename().string(), ".weights, or leave the option out");
+  check_not_read(arguments);
   try {
-    (void)object_function_name(arguments.stem);
+    (void)object_places(arguments.stem, arguments.weights.value_or(fs::path()));
   } catch (const InvalidArgument& error) { throw ConfigError(error.what()); }
   ObjectFiles files;
   std::vector<std::string> titles;

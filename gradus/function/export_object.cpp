@@ -1,7 +1,7 @@
 #include "gradus/function/export_object.h"
 #include <algorithm>
+#include <deque>
 #include <map>
-#include <optional>
 #include "gradus/backend/c_words.h"
 #include "gradus/backend/object.h"
 #include "gradus/function/function.h"
@@ -122,6 +122,32 @@ void check_step_names(const std::filesystem::path& stem, const std::vector<std::
   }
 }
 
+constexpr std::string_view weights_option = "the file of weights (--weights of gradus compile)";
+
+/// The path from the root without links and dots, of a file that need not exist.
+std::filesystem::path whole_path(const std::filesystem::path& place) {
+  std::error_code problem;
+  const std::filesystem::path absolute = std::filesystem::absolute(place, problem);  // before dots are resolved
+  std::filesystem::path whole = std::filesystem::weakly_canonical(absolute, problem);
+  return problem ? absolute.lexically_normal() : whole;
+}
+bool are_one_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  return whole_path(a) == whole_path(b);
+}
+
+/// A file can be there, as far as that is known before it is written.
+void check_place(const std::filesystem::path& place) {
+  namespace fs = std::filesystem;
+  if (place.empty()) return;
+  std::error_code none;
+  require(!fs::is_directory(place, none), "export_object: ", place.string(),
+          " is a directory, and a file is to be written there: choose another name, or remove it");
+  const fs::path folder = place.has_parent_path() ? place.parent_path() : ".";
+  require<Unavailable>(fs::is_directory(folder, none), "export_object: ", place.string(),
+                       " cannot be written: ", folder.string(),
+                       fs::exists(folder, none) ? " is no directory" : " does not exist: make it first");
+}
+
 }  // namespace
 
 std::string object_function_name(const std::filesystem::path& stem) {
@@ -134,6 +160,21 @@ std::string object_function_name(const std::filesystem::path& stem) {
           "` has a meaning in C or C++ already, as a word of the language, a function of the C library or a name ",
           "reserved for them: choose another, such as ", suggested_for(name));
   return name;
+}
+
+ObjectFiles object_places(const std::filesystem::path& stem, const std::filesystem::path& weights) {
+  (void)object_function_name(stem);
+  ObjectFiles files{stem.string() + ".o", stem.string() + ".h", weights};
+  require(weights.empty() || weights.has_filename(), "export_object: ", weights_option, " ", weights.string(),
+          " ends without a name: name a file in it, such as ", stem.filename().string(), ".weights");
+  for (const std::filesystem::path* place : {&files.object, &files.header, &files.weights}) check_place(*place);
+  require(!are_one_file(files.object, files.header), "export_object: ", files.object.string(), " and ",
+          files.header.string(), " are one file, by a symbolic link: remove the link, or choose another stem");
+  for (const std::filesystem::path* place : {&files.object, &files.header})
+    require(weights.empty() || !are_one_file(*place, weights), "export_object: ", weights_option, " ", weights.string(),
+            " is the place of the object or of its header, ", place->string(),
+            ": give the weights a file of their own, such as ", stem.string(), ".weights");
+  return files;
 }
 
 void detail::refuse_specs(std::string_view what, std::size_t given, const std::vector<bool>& taken) {
@@ -161,6 +202,7 @@ std::shared_ptr<const TracedStep> traced_step(const FunctionOptions& function, c
 
 ObjectFiles write_object_files(const std::filesystem::path& stem, const std::vector<std::string>& names,
                                const TracedSteps& traced, const ObjectOptions& options) {
+  const ObjectFiles files = object_places(stem, options.weights);
   const std::string name = object_function_name(stem);
   ObjectSteps all = StepsOfDrafts(traced, !options.weights.empty()).take();
   all.name = name;
@@ -174,13 +216,11 @@ ObjectFiles write_object_files(const std::filesystem::path& stem, const std::vec
   all.weights_file = options.weights.filename().string();
   all.declarations = options.declarations;
   const ObjectText made = make_object(all);
-  const ObjectFiles files{stem.string() + ".o", stem.string() + ".h", options.weights};
-  PendingFile object("export_object", files.object, made.object), header("export_object", files.header, made.header);
-  std::optional<PendingFile> weights;
-  if (!files.weights.empty()) weights.emplace("export_object", files.weights, made.weights);
-  object.put_in_place();
-  header.put_in_place();
-  if (weights) weights->put_in_place();
+  std::deque<PendingFile> pending;
+  pending.emplace_back(files.object, made.object);
+  pending.emplace_back(files.header, made.header);
+  if (!files.weights.empty()) pending.emplace_back(files.weights, made.weights);
+  PendingFile::put_in_place(pending);
   return files;
 }
 
@@ -188,7 +228,7 @@ ObjectFiles export_steps(const std::filesystem::path& stem, const std::vector<St
                          const ObjectOptions& options) {
   std::vector<std::string> names;
   for (const StepToTrace& step : steps) names.push_back(step.name);
-  (void)object_function_name(stem);
+  (void)object_places(stem, options.weights);
   check_step_names(stem, names);
   TracedSteps traced;
   for (const StepToTrace& step : steps) traced.push_back(step.trace());

@@ -11,6 +11,11 @@ namespace gradus {
 /// that neither C, C++ nor their libraries have.
 std::string object_function_name(const std::filesystem::path& stem);
 
+/// The files of an object with this stem, and with weights in a file if one is named. InvalidArgument, as of the stem,
+/// also for a directory in place of a file, weights without a name, and two that are one file. Unavailable if a folder
+/// does not exist. Asked before anything is traced.
+ObjectFiles object_places(const std::filesystem::path& stem, const std::filesystem::path& weights);
+
 namespace detail::inline rooms {
 
 /// The one program of a function, for `arguments`.

@@ -52,8 +52,9 @@ std::string stablehlo_text(const FunctionOptions& function, const std::string& t
 }
 
 void detail::write_stablehlo(const std::filesystem::path& file, const std::string& text) {
-  PendingFile pending("export_stablehlo", file, text);
-  pending.put_in_place();
+  std::deque<PendingFile> files;
+  files.emplace_back(file, text);
+  PendingFile::put_in_place(files);
 }
 
 }  // namespace gradus

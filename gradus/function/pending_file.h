@@ -1,5 +1,6 @@
-/// Files that an export writes: each appears whole, or not at all.
+/// Files that an export writes: all appear whole, or none.
 #pragma once
+#include <deque>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -7,20 +8,21 @@
 
 namespace gradus {
 
-/// A file under a name that is not its own yet.
+/// A file that is whole and on the disk, under a name that is not its own yet. Removed unless it is put in its place.
 class PendingFile {
  public:
-  /// Unavailable, which opens with `what`, if it cannot be written.
-  PendingFile(std::string_view what, std::filesystem::path file, std::string_view bytes);
+  /// Unavailable if it cannot be written, ResourceExhausted on a full disk. Links and pipes are as AtomicFile's.
+  PendingFile(std::filesystem::path file, std::string_view bytes);
   ~PendingFile();
   PendingFile(const PendingFile&) = delete;
-  void put_in_place();
+  PendingFile& operator=(const PendingFile&) = delete;
+
+  /// Puts all in their places, and waits until their names are on the disk. An error puts back what was there before.
+  static void put_in_place(std::deque<PendingFile>& files);
 
  private:
-  [[noreturn]] void fail() const;
-  std::string what_;
   std::filesystem::path file_;
-  std::string temporary_;
+  std::string temporary_;  // empty: it is in place, or written directly
 };
 
 /// The program for one device, whatever device it names; InvalidArgument if it names several.

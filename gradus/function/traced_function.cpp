@@ -291,7 +291,7 @@ auto TracedFunction::with_draft(const char* what, std::vector<Spec> arguments, c
 ObjectFiles TracedFunction::export_object(const std::filesystem::path& stem, std::vector<Spec> arguments,
                                           const ObjectOptions& options, const StaticArguments& statics,
                                           const Body& body) {
-  (void)object_function_name(stem);
+  (void)object_places(stem, options.weights);
   return write_object_files(stem, {std::string()}, {trace_step(std::move(arguments), statics, body)}, options);
 }
 

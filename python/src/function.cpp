@@ -137,6 +137,9 @@ Body on_tensors(const PythonFunction& self) {
 
 ObjectOptions object_options(const std::string& instruction_set, const std::string& target,
                              const std::optional<std::filesystem::path>& weights) {
+  require(!weights || !weights->empty(),
+          "export_object: weights: expected the path of a file, given nothing: name one, such as net.weights, or leave "
+          "it out");
   return {.instruction_set = instruction_set, .target = target, .weights = weights.value_or("")};
 }
 nb::tuple paths_of(const ObjectFiles& files) {

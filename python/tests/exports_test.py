@@ -114,6 +114,11 @@ class Objects(unittest.TestCase):
                 ({"predict": (predict, [1])}, TypeError, "")):
             with self.subTest(given=given), self.assertRaisesRegex(error, message):
                 gradus.export_objects(self.folder / "net", given)
+        for weights in ("", self.folder / "net.o", self.folder / "." / "net.h", self.folder):
+            with self.subTest(weights=weights), self.assertRaisesRegex(ValueError, "weights|is a directory"):
+                gradus.export_objects(self.folder / "net", {"predict": (predict, SPECS[:1])}, weights=weights)
+            with self.subTest(weights=weights), self.assertRaisesRegex(ValueError, "weights|is a directory"):
+                predict.export_object(self.folder / "net", SPECS[:1], weights=weights)
         with self.assertRaisesRegex(ValueError, "sparc"):
             gradus.export_objects(self.folder / "net", {"predict": (predict, SPECS[:1])}, target="sparc")
         self.assertEqual(os.listdir(self.folder), [])

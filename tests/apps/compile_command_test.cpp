@@ -43,6 +43,30 @@ TEST_F(CompileCommand, AnOnnxModelBecomesAnObject) {
   expect_error("no training step");
 }
 
+/// Before the model is read: here there is none.
+TEST_F(CompileCommand, PlacesThatCannotBeRightAreRefused) {
+  const auto refused = [&](const std::optional<std::filesystem::path>& weights, const char* words) {
+    EXPECT_EQ(compiled({.source = root_ / "none.onnx", .stem = root_ / "net", .weights = weights}), usage);
+    expect_error(words);
+  };
+  for (const auto& place : {root_ / "net.o", root_ / "." / "net.h"}) refused(place, "--weights of gradus compile");
+  refused("", "--weights: expected the path of a file");
+  refused(root_ / "none" / "", "name a file in it, such as net.weights");
+  refused(root_, "is a directory");
+  std::filesystem::create_directory(root_ / "net.h");
+  refused({}, "net.h is a directory");
+  std::filesystem::remove(root_ / "net.h");
+  write("none.onnx", "no model");  // the command would read it
+  refused(root_ / "." / "none.onnx", "--weights: expected a file to write, given ");
+  EXPECT_EQ(contents("none.onnx"), "no model");
+  std::filesystem::create_directory(root_ / "run");
+  write("run/weights.safetensors", "trained");
+  EXPECT_EQ(compiled({.source = root_ / "run", .stem = root_ / "net", .weights = root_ / "run/weights.safetensors"}),
+            usage);
+  expect_error("which belongs to ");
+  EXPECT_EQ(contents("run/weights.safetensors"), "trained");
+}
+
 TEST_F(CompileCommand, ExportsText) {
   const auto exported = [&](const ExportArguments& arguments) {
     return status_of([&] { return export_text(arguments); });

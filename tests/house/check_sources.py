@@ -41,6 +41,8 @@ AVOIDED = [
     (re.compile(r"size_t at\((?:int|std::int64_t|std::ptrdiff_t) "), set(),
      "a number as an index: take at() or Numbered (gradus/base/numbered.h)"),
 ]
+# In CMake: a processor has several names, so they are compared in one place.
+PROCESSOR = re.compile(r"STREQUAL[^#]*CMAKE_SYSTEM_PROCESSOR|CMAKE_SYSTEM_PROCESSOR[^#]*STREQUAL")
 # In tests, too.
 EVERYWHERE = (re.compile(r"^\s*(?:const )?std::initializer_list<[^;()]*> \w+(?:;| = \{(?!\}))"), set(),
               "a list whose elements end with the expression that made them: take std::vector")
@@ -227,6 +229,8 @@ def check_file(root, path):
     for number, line in enumerate(lines, 1):
         if UNFINISHED.search(line):
             yield number, "left unfinished: do it, or leave it out and say so in docs/"
+        if PROCESSOR.search(line) and (path.suffix == ".cmake" or path.name == "CMakeLists.txt"):
+            yield number, "one name of a processor that has several, as aarch64 is arm64, too: take gradus_on_arm"
     if path.suffix in CODE:
         yield from check_code(root, path, lines)
         yield from check_avoided(path, lines)

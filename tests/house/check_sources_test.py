@@ -89,6 +89,8 @@ VIOLATIONS = [
     ("gradus/ops/of.cpp", "/// Sums.\nint n;  // Of rows.\n", 2, "begin with the subject"),
     ("apps/gradus/who.cpp", "/// Asks.\n/// More.\nint n;\n  // Whether it asks.\n", 4, "1 of 2 comments of apps/gradus"),
     ("gradus/nn/apart.cpp", "/// Which rows count.\n", 1, "2 of 36 comments of gradus/nn"),
+    ("gradus/ops/own.cmake", "# Own.\nset(option $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},aarch64>:-mno-x>)\n", 2, "take gradus_on_arm"),
+    ("tests/ops/CMakeLists.txt", 'if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")\n', 1, "take gradus_on_arm"),
     ("gradus/ops/again.h", '/// Again.\n#pragma once\n#include "gradus/ops/matmul.h"\n#include "gradus/ops/matmul.h"\n', 4,
      "included above already"),
 ]

@@ -16,7 +16,7 @@ target_compile_features(gradus_standalone PRIVATE cxx_std_20)
 set(standalone_options -ffunction-sections -fdata-sections -fno-stack-protector -ffp-contract=off)
 set(without_sqrt -fno-builtin-sqrt -fno-builtin-sqrtf)  # where it is defined
 target_compile_options(gradus_standalone PRIVATE ${standalone_options} ${without_sqrt}
-                                                 $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},aarch64>:-mno-outline-atomics>)
+                                                 $<$<BOOL:${gradus_on_arm}>:-mno-outline-atomics>)
 
 set(kernel_archive ${CMAKE_CURRENT_BINARY_DIR}/gradus_kernels.a)
 add_custom_command(

@@ -1,6 +1,7 @@
 #include "gradus/backend/cpu/object/c_header.h"
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include "gradus/backend/c_words.h"
 #include "gradus/base/error.h"
 #include "gradus/base/numbered.h"
@@ -20,18 +21,27 @@ std::string_view c_type(DType t) {
                                         "int8_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "uint8_t"};
   return types[static_cast<int>(t)];
 }
-/// Where C's type is not the dtype's own.
-std::string_view note_on(DType t) {
+/// Where C's type is not the spec's own.
+std::string_view note_on(const Spec& spec) {
+  if (spec.shape.size() == 0) return "has no elements: C has no empty arrays";
+  const DType t = spec.dtype;
   return t == f16 ? "IEEE half precision" : t == bf16 ? "bfloat16" : t == boolean ? "0 or 1" : "";
 }
 
-/// "64 * 16"; "1" of a scalar, and where there is nothing: C has no empty arrays.
+bool is_int_in_c(std::int64_t number) { return number <= std::numeric_limits<std::int32_t>::max(); }
+
+/// "64 * 16"; "1" of a scalar, and where there is nothing: C has no empty arrays. A product that no int holds is
+/// computed in 64 bits.
 std::string sizes(const Shape& shape) {
-  if (shape.size() == 0) return "1";
-  std::string all;
-  for (const std::int64_t d : shape) all += (all.empty() ? "" : " * ") + std::to_string(d);
-  return all.empty() ? "1" : all;
+  if (shape.size() == 0 || shape.rank() == 0) return "1";
+  const std::string first = std::to_string(shape[0]);
+  std::string all = is_int_in_c(shape.size()) ? first : text("INT64_C(", first, ")");
+  for (int i = 1; i < shape.rank(); ++i) all += text(" * ", shape[i]);
+  return all;
 }
+
+/// The bytes of a field, of which the struct has at least one element.
+std::int64_t bytes_in_c(const Spec& spec) { return std::max(bytes_of(spec), size_of(spec.dtype)); }
 
 /// Text in a comment may not end it.
 std::string for_comment(std::string_view line) {
@@ -80,10 +90,10 @@ std::string struct_of(const HeaderText& h) {
     pad_to(h.places.fields[k]);
     const std::string name = identifier_of(field.name, used);
     const bool is_scalar = field.spec.shape.rank() == 0;
-    const std::string_view note = note_on(field.spec.dtype);
+    const std::string_view note = note_on(field.spec);
     all += text("  ", c_type(field.spec.dtype), " ", name, is_scalar ? "" : text("[", sizes(field.spec.shape), "]"),
                 ";", note.empty() ? "" : text("  /* ", note, " */"), "\n");
-    end = h.places.fields[k] + bytes_of(field.spec);
+    end = h.places.fields[k] + bytes_in_c(field.spec);
   }
   if (h.places.random_state >= 0) {
     pad_to(h.places.random_state);
@@ -124,16 +134,15 @@ std::string beginning_of(const HeaderText& h) {
   if (h.all.weights_file.empty())
     return text("/* Writes the values of when it was compiled. */\nvoid ", name, "_init(struct ", name,
                 "_state* state);\n");
+  const std::int64_t bytes = h.places.workspace;  // an enumerator is an int
   return text("/* The first values of a state are in a file of so many bytes, ", for_comment(h.all.weights_file),
-              ": fread them to where it\n   begins. */\nenum { ", name, "_weights_bytes = ", h.places.workspace,
-              " };\n");
+              ": fread them to where it\n   begins. */\n",
+              is_int_in_c(bytes) ? text("enum { ", name, "_weights_bytes = ", bytes, " };\n")
+                                 : text("#define ", name, "_weights_bytes INT64_C(", bytes, ")\n"));
 }
 
-std::string guard_of(const std::string& name) {
-  std::string guard = "GRADUS_";
-  for (const char c : name) guard += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return guard + "_H";
-}
+/// As the stem is written: "net" and "Net" are two objects.
+std::string guard_of(const std::string& name) { return text("GRADUS_", name, "_H"); }
 
 }  // namespace
 

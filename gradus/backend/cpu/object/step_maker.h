@@ -15,7 +15,7 @@ namespace gradus::object {
 /// Bytes, and how many may be read and written behind the memory of kernels.
 inline constexpr std::int64_t line = 64;
 
-/// Places things contiguously.
+/// Places things contiguously. Behind each is room enough for one element, which C has where there are none.
 struct Space {
   std::int64_t end = 0;
   std::int64_t take(std::int64_t bytes) { return std::exchange(end, round_up(end + bytes + line, line)); }
