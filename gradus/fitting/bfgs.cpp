@@ -31,7 +31,7 @@ Minimum by_bfgs(Descent& descent) {
   const std::size_t n = descent.at.x.size();
   const MinimizeSettings& settings = descent.settings();
   const double gtol = settings.gtol.value_or(settings.tol.value_or(1e-5));
-  const int maxiter = settings.maxiter.value_or(static_cast<int>(200 * n));
+  const int maxiter = settings.maxiter.value_or(times_as_int(200, n));
   Matrix inverse = identity(n);
   const auto ended = [&](MinimizeStatus status) {
     Minimum result = descent.ended(status);

@@ -2,12 +2,20 @@
 /// size of the user's problem are ops; these are the O(n) and O(n m) sums between two evaluations, which take less time
 /// than a call of a program.
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 namespace gradus::detail::fitting {
 
 using Vector = std::vector<double>;
+
+/// Of n parameters, as far as an int goes: default bounds on iterations and evaluations.
+inline int times_as_int(int each, std::size_t n) {
+  constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
+  return each * static_cast<int>(std::min(n, most / static_cast<std::size_t>(each)));
+}
 
 /// Of vectors with more than a block of elements the sums of the blocks are added.
 double dot(const Vector& a, const Vector& b);

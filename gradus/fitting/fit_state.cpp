@@ -76,7 +76,7 @@ FitState::FitState(LeastSquaresProblem problem, const Parameters& parameters)
   x = parameters.start();
   check_bounds(problem_, x);
   bounded_ = any_bound(problem_);
-  most_evaluations_ = s.max_nfev.value_or(static_cast<int>(100 * x.size()));
+  most_evaluations_ = s.max_nfev.value_or(times_as_int(100, x.size()));
   const bool has_sizes = !problem_.x_scale.empty();
   scales_by_jacobian_ = s.jac_scale.value_or(s.method == LeastSquaresMethod::lm && !has_sizes);
   scale = has_sizes ? problem_.x_scale : Vector(x.size(), 1);

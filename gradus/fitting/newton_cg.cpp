@@ -39,7 +39,7 @@ Minimum by_newton_cg(Descent& descent) {
   const std::size_t n = descent.at.x.size();
   const MinimizeSettings& settings = descent.settings();
   const double xtol = static_cast<double>(n) * settings.xtol.value_or(settings.tol.value_or(1e-5));
-  const int maxiter = settings.maxiter.value_or(static_cast<int>(200 * n));
+  const int maxiter = settings.maxiter.value_or(times_as_int(200, n));
   for (;;) {
     const Vector direction = newton_direction(descent);
     if (direction.empty()) return descent.ended(MinimizeStatus::not_positive_definite);

@@ -29,12 +29,13 @@ EpochTrainer epoch_trainer(M model, Optimizer optimizer, L loss, Dataset<N> data
   const auto all = std::make_shared<Training>(
       Training{std::move(model), std::move(optimizer), std::move(loss), std::move(dataset), std::move(options)});
   return [all](int epochs) {
-    FitOptions& now = all->options;
+    FitOptions now = all->options;
     now.initial_epoch = std::exchange(now.epochs, epochs);
     const History history = fit(all->model, all->optimizer, all->loss, all->dataset, now);
     const std::vector<double>& losses = history.validation_loss.empty() ? history.loss : history.validation_loss;
     require(!losses.empty(), "epoch_trainer: trained for ", now.initial_epoch, " epochs, asked for ", epochs,
             "; the number must rise, and callbacks must not stop a training before its first epoch");
+    all->options.epochs = epochs;  // at last: a training that failed may be tried again
     return losses.back();
   };
 }

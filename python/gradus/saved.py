@@ -1,6 +1,7 @@
 """Data sets in a directory. elements.json names the kinds of the elements and the files of records, TFRecords, whose checksums
 are verified; a record holds the sizes and the bytes of the tensors of one element. Nothing in it is code."""
 import os
+import re
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from . import _native, nest
 from ._native import TensorSpec, constant
 
 _DESCRIPTION = "elements.json"
+_FOLDER = "elements-"  # how the folder of the records begins
 _FILE_BYTES = 64 << 20  # records are in memory until their file is written
 
 
@@ -74,7 +76,7 @@ def save(dataset, path, compression, shard_func):
     path = os.path.abspath(os.fspath(path))
     os.makedirs(path, exist_ok=True)
     import tempfile  # here, since it loads compression, too
-    folder = tempfile.mkdtemp(prefix="elements-", dir=path)
+    folder = tempfile.mkdtemp(prefix=_FOLDER, dir=path)
     files, records, size, count = [], [], 0, 0
 
     def write():
@@ -98,14 +100,17 @@ def save(dataset, path, compression, shard_func):
 def _replace(path, description):
     """Writes the description, and removes the folder of the one before."""
     import json
-    before = _description(path)["folder"] if os.path.exists(os.path.join(path, _DESCRIPTION)) else None
+    try:
+        before = str(_description(path)["folder"])
+    except _native.OpError:  # there is none, or a damaged one
+        before = ""
     new = os.path.join(path, f"{description['folder']}.json")
     with open(new, "w", encoding="utf-8") as file:
         json.dump(description, file)
     os.replace(new, os.path.join(path, _DESCRIPTION))
-    if before:
+    if re.fullmatch(re.escape(_FOLDER) + r"\w+", before):  # no other folder, whatever the file says
         import shutil
-        shutil.rmtree(os.path.join(path, os.path.basename(before)), ignore_errors=True)
+        shutil.rmtree(os.path.join(path, before), ignore_errors=True)
 
 
 def _description(path):

@@ -87,6 +87,7 @@ class WindowDataset(Dataset):
         for first in self:
             if _has_datasets(_applied(map_func, first)):
                 return WindowDataset(self._stages, lambda fields: _applied(map_func, get(fields)))
+            break
         return self._interleaved(lambda *element: Dataset.from_tensors(map_func(*element)), 1, 1, "map")
 
     def reduce(self, initial_state, reduce_func, name=None):

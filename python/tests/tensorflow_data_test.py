@@ -1,4 +1,5 @@
 """Data sets of strings, and passes: what is read when, what is made anew, sizes that are asserted."""
+import json
 import os
 
 import gradus.tensorflow as tf
@@ -161,6 +162,9 @@ class Windows(tf.test.TestCase):
         self.assertEqual([(batches(w), int(i), int(j)) for w, i, j in beside], [([0, 1, 2], 10, 0), ([3, 4, 5], 11, 0)])
         with self.assertRaisesRegex(TypeError, "before window"):
             D.zip((n, n))
+        seen = []
+        self.assertEqual(batches(n.repeat().map(lambda w: seen.append(1) or tf.constant(len(batches(w)))).take(4)), [3, 3, 1, 3])
+        self.assertLessEqual(len(seen), 7)
         self.assertEqual(list(D.range(0).window(2).flat_map(lambda w: w.batch(2))), [])
 
     def test_methods_that_need_tensors_say_so(self):
@@ -226,6 +230,23 @@ class Sources(tf.test.TestCase):
                 opened.write(text)
             with self.assertRaises(tf.errors.DataLossError):
                 D.load(path)
+
+    def test_a_damaged_data_set_may_be_replaced_and_nothing_beside_it(self):
+        beside = os.path.join(self.get_temp_dir(), "beside")
+        path = os.path.join(beside, "saved")
+        os.makedirs(os.path.join(path, "mine"))
+        kept = os.path.join(beside, "kept")
+        open(kept, "w").close()
+        for folder in ("..", ".", "", "mine", "/", "elements-/..", beside):
+            with open(os.path.join(path, "elements.json"), "w") as opened:
+                json.dump({"version": 1, "folder": folder, "files": [], "count": 0, "structure": None, "specs": []}, opened)
+            D.range(3).save(path)
+            self.assertEqual(batches(D.load(path)), [0, 1, 2])
+            self.assertTrue(os.path.exists(kept) and os.path.exists(os.path.join(path, "mine")), folder)
+        with open(os.path.join(path, "elements.json"), "w") as opened:
+            opened.write("{")
+        D.range(2).save(path)
+        self.assertEqual(batches(D.load(path)), [0, 1])
 
     def test_snapshots(self):
         runs = []

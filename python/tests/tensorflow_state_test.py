@@ -79,6 +79,13 @@ class Checkpoints(tf.test.TestCase):
                 os.path.join(folder, "b")))
         with self.assertRaises(tf.errors.NotFoundError):
             tf.train.Checkpoint(v=half).restore(os.path.join(folder, "none"))
+        with np.load(f"{path}.npz") as file:
+            arrays = dict(file)
+        (notes,) = [name for name in arrays if arrays[name].dtype == np.uint8]
+        for damaged in (b"\xff", b"{", b"[]", b"{}", b'{"dtypes": {}}', b'{"dtypes": {"none": "bfloat16"}}'):
+            np.savez(f"{path}.npz", **(arrays | {notes: np.frombuffer(damaged, np.uint8)}))
+            with self.assertRaises(tf.errors.DataLossError):
+                tf.train.Checkpoint(half=half).restore(path)
         with open(f"{path}.npz", "r+b") as file:
             file.truncate(40)
         with self.assertRaises(tf.errors.DataLossError):

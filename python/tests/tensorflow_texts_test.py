@@ -31,6 +31,7 @@ class Strings(tf.test.TestCase):
                 (tf.strings.regex_full_match(["ab", "b"], "a.*"), [True, False]),
                 (tf.strings.substr("hello", 1, 3), b"ell"), (tf.strings.strip("  a "), b"a"),
                 (tf.strings.to_number(["1.5", "2"]), [1.5, 2]), (tf.strings.as_string([1, 2]), [b"1", b"2"]),
+                (tf.strings.as_string(tf.cast([0.5, -2], tf.bfloat16), precision=1), [b"0.5", b"-2.0"]),
                 (tf.strings.unicode_split("né", "UTF-8"), [b"n", "é".encode()]),
                 (tf.strings.unicode_encode(tf.strings.unicode_decode("né", "UTF-8"), "UTF-8"), "né".encode()),
                 (tf.strings.format("{} of {}", [1, "x"]), b"1 of x"), (tf.strings.ngrams(["a", "b", "c"], 2), [b"a b", b"b c"])]:

@@ -150,9 +150,30 @@ class Numbers(tf.test.TestCase):
         threading, before = tf.config.threading, gradus.num_threads()
         try:
             threading.set_intra_op_parallelism_threads(0)
-            self.assertEqual(threading.get_intra_op_parallelism_threads(), os.cpu_count())
+            self.assertEqual(threading.get_intra_op_parallelism_threads(), len(os.sched_getaffinity(0)))
         finally:
             gradus.set_num_threads(before)
+
+    def test_each_rate_of_a_gamma_distribution_has_its_draw(self):
+        for seed in (None, 1):
+            for alpha, beta, shape in ((2.0, [1.0, 2.0, 4.0], [3]), ([[2.0], [3.0]], [1.0, 2.0, 4.0], [2, 3])):
+                found = tf.random.gamma([5], alpha, beta, seed=seed).numpy()
+                self.assertEqual(list(found.shape), [5, *shape])
+                scaled = found * np.float32(beta)
+                self.assertEqual(len(np.unique(scaled)), scaled.size)
+        tf.random.set_seed(3)
+        plain = tf.random.gamma([5], [2.0, 2.0], seed=1).numpy()
+        tf.random.set_seed(3)
+        self.assertAllClose(tf.random.gamma([5], 2.0, [1.0, 4.0], seed=1), plain / np.float32([1, 4]))
+
+    def test_masks_of_no_sequences(self):
+        self.assertEqual(tf.sequence_mask(np.zeros([0], int)).shape, (0, 0))
+        self.assertEqual(tf.sequence_mask(np.zeros([2, 0], int)).shape, (2, 0, 0))
+
+    def test_assertions_on_elements_that_are_close(self):
+        self.assertNotAllEqual([1.0, 2.0], [1.0, 2.0000002])
+        with self.assertRaises(AssertionError):
+            self.assertNotAllEqual([1.0, 2.0], [1.0, 2.0])
 
     def test_dropout_by_a_seed(self):
         for shape in (None, (2, 1)):

@@ -23,6 +23,14 @@ Matrix made(std::size_t rows, std::size_t columns, double seed = 1) {
 }
 Vector made_vector(std::size_t n, double seed) { return made(1, n, seed).values; }
 
+TEST(FittingParts, DefaultBoundsStayWithinAnInt) {
+  EXPECT_EQ(times_as_int(200, 0), 0);
+  EXPECT_EQ(times_as_int(200, 3), 600);
+  EXPECT_EQ(times_as_int(200, 10'737'418), 2'147'483'600);
+  for (const std::size_t n : {std::size_t{10'737'419}, std::size_t{1} << 40})
+    EXPECT_EQ(times_as_int(200, n), 2'147'483'600);
+}
+
 TEST(FittingParts, SingularValues) {
   const std::pair<std::size_t, std::size_t> sizes[] = {{1, 1}, {7, 3}, {3, 7}, {20, 20}, {50, 1}, {1, 6}};
   for (const auto& [m, n] : sizes) {

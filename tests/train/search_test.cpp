@@ -131,6 +131,20 @@ TEST(Search, ATrainingThatDivergesIsARow) {
   EXPECT_EQ(result.best().trial.index, 0);
 }
 
+TEST(Search, ATrainingThatFailedMayBeTriedAgain) {
+  const Toy toy;
+  int failures = 1;
+  const Callback fails{.on_epoch_end = [&](const EpochLog&) {
+    if (failures-- == 1) throw Error("once");
+  }};
+  const EpochTrainer trainer = epoch_trainer(Toy::model(), SGD({.learning_rate = 0.01}), MeanSquaredError(),
+                                             toy.examples.batch(16), {.callbacks = {fails}, .verbose = false});
+  EXPECT_THROW(trainer(2), Error);
+  EXPECT_GT(trainer(2), 0);
+  EXPECT_THROW(trainer(2), InvalidArgument) << "the number must rise";
+  EXPECT_GT(trainer(3), 0);
+}
+
 TEST(Search, OptionsAreToldAndMayStop) {
   const auto space = SearchSpace().integers("n", 0, 9);
   const auto score = [](const SearchTrial& trial) { return static_cast<double>(trial.index); };

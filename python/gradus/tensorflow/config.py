@@ -82,7 +82,7 @@ def _set_jit(enabled):
 
 
 def _set_intra(num_threads):
-    _set_num_threads(num_threads or os.cpu_count())  # 0: as many as there are
+    _set_num_threads(num_threads or len(os.sched_getaffinity(0)))  # 0: as many as the process may run on
 
 
 class LogicalDeviceConfiguration:

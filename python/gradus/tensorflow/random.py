@@ -64,6 +64,9 @@ def stateless_uniform(shape, seed, minval=0, maxval=None, dtype="float32", name=
 def gamma(shape, alpha, beta=None, dtype="float32", seed=None, name=None):
     """Numbers of gamma distributions, shape + the shape of alpha and beta."""
     shape = _native._sizes(shape)
+    if beta is not None:  # a draw for each of its elements
+        beta = _native.ops.cast(beta, dtype)
+        alpha = _native.ops.cast(alpha, dtype) + _native.ops.zeros_like(beta)
     if seed is None:
         made = _random.gamma(shape, alpha)
     else:

@@ -201,6 +201,8 @@ def as_string(input, precision=-1, scientific=False, shortest=False, width=-1, f
     if getattr(input, "is_symbolic", False):
         raise CallsPython("as_string: strings are on the host, in no traced function")
     array = np.asarray(convert_to_tensor(input))
+    if array.dtype.kind == "V":  # bfloat16
+        array = array.astype(np.float32)
     if array.dtype.kind == "f":
         kind = "g" if shortest else "e" if scientific else "f"
         form = f"{{:{fill}{width if width > 0 else ''}{'' if precision < 0 else f'.{precision}'}{kind}}}"

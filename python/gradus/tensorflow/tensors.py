@@ -242,7 +242,7 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
 
 def sequence_mask(lengths, maxlen=None, dtype="bool", name=None):
     """[..., maxlen]: True where the position is before the length."""
-    longest = int(np.max(convert_to_tensor(lengths).numpy())) if maxlen is None else _native._size(maxlen)
+    longest = int(np.max(convert_to_tensor(lengths).numpy(), initial=0)) if maxlen is None else _native._size(maxlen)
     mask = ops.sequence_mask(lengths, longest)
     return mask if as_dtype(dtype) == mask.dtype else ops.cast(mask, dtype)
 

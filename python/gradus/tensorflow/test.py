@@ -38,7 +38,10 @@ class TestCase(unittest.TestCase):
         with self.assertRaises(AssertionError, msg=msg):
             self.assertAllClose(a, b, rtol, atol)
 
-    assertNotAllEqual = assertNotAllClose
+    def assertNotAllEqual(self, a, b, msg=None):
+        """Fails if shapes and all elements are the same."""
+        with self.assertRaises(AssertionError, msg=msg):
+            self.assertAllEqual(a, b)
 
     def assertAllCloseAccordingToType(self, a, b, rtol=1e-6, atol=1e-6, half_rtol=1e-3, half_atol=1e-3, **kwargs):
         """assertAllClose, with wider bounds for float16 and bfloat16."""

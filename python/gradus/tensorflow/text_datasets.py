@@ -256,7 +256,8 @@ class TextDataset(Dataset):
         return nest.map_structure(spec_of, self._first())
 
     def _count(self):
-        return self.__dict__.get("_asserted") or self._numbers._count()
+        asserted = self.__dict__.get("_asserted")
+        return self._numbers._count() if asserted is None else asserted
 
     def explain(self):
         """A report of the time of the stages that determine the order of the elements."""

@@ -137,10 +137,15 @@ def _read(prefix):
         raise _native.DataLossError(f"Checkpoint: {path} is damaged: {error}") from error
     if _STATE not in arrays:
         raise _native.DataLossError(f"Checkpoint: {path} is no file of tf.train.Checkpoint")
-    notes = json.loads(bytes(arrays.pop(_STATE)).decode())
-    for name, dtype in notes["dtypes"].items():
-        if dtype == "bfloat16":
-            arrays[name] = arrays[name].view(_native.bfloat16.numpy)
+    try:
+        notes = json.loads(bytes(arrays.pop(_STATE)).decode())
+        for name, dtype in notes["dtypes"].items():
+            if dtype == "bfloat16":
+                arrays[name] = arrays[name].view(_native.bfloat16.numpy)
+        if missing := set(arrays) - set(notes["dtypes"]):
+            raise ValueError(f"no dtypes of {sorted(missing)}")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _native.DataLossError(f"Checkpoint: the notes of {path} are damaged: {error}") from error
     return arrays, notes
 
 
