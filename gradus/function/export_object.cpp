@@ -15,6 +15,11 @@ namespace {
 constexpr std::int64_t least_in_file = 4096;                    // smaller ones are part of the object
 constexpr std::int64_t most_captured = std::int64_t{64} << 20;  // bytes of one tensor
 
+/// Names within every object.
+bool is_of_objects(std::string_view name) {
+  return name.starts_with("gradus_object_") || name.starts_with("gradus_tiles_") || name.starts_with("gradus_loops_");
+}
+
 /// A prefix of letters makes any name free.
 std::string suggested_for(const std::string& name) { return "step_" + name.substr(name.find_first_not_of('_')); }
 
@@ -116,10 +121,24 @@ void check_step_names(const std::filesystem::path& stem, const std::vector<std::
             ", so it has to be of letters, digits and _");
     require(std::ranges::find(taken, names[k]) == std::end(taken), "export_objects: ", first, "_", shown,
             " is what every object declares already: choose another name for this step");
+    require(!is_of_objects(text(first, "_", names[k])), "export_objects: ", first, "_", shown,
+            " begins as the names within every object do: choose another name for this step");
     require(std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(k), names[k]) ==
                 names.begin() + static_cast<std::ptrdiff_t>(k),
             "export_objects: two steps have the name `", shown, "`");
   }
+}
+
+/// A file that is two of an export's would be the one that is written last.
+void check_weights_file(const ObjectFiles& files) {
+  const auto place = [](const std::filesystem::path& file) {
+    std::error_code none;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file, none), none);
+  };
+  for (const auto& [other, what] : {std::pair(files.object, "the object"), std::pair(files.header, "the header")})
+    require(place(files.weights) != place(other), "export_object: ", files.weights.string(),
+            " would be the file of weights, and it is ", what, " of this stem: choose another name, such as ",
+            files.object.stem().string(), ".weights");
 }
 
 }  // namespace
@@ -133,6 +152,8 @@ std::string object_function_name(const std::filesystem::path& stem) {
           " names the functions of the object, and `", name,
           "` has a meaning in C or C++ already, as a word of the language, a function of the C library or a name ",
           "reserved for them: choose another, such as ", suggested_for(name));
+  require(!is_of_objects(name), "export_object: the stem ", stem.string(), " names the functions of the object, and `",
+          name, "` begins as the names within every object do: choose another, such as ", suggested_for(name));
   return name;
 }
 
@@ -162,6 +183,8 @@ std::shared_ptr<const TracedStep> traced_step(const FunctionOptions& function, c
 ObjectFiles write_object_files(const std::filesystem::path& stem, const std::vector<std::string>& names,
                                const TracedSteps& traced, const ObjectOptions& options) {
   const std::string name = object_function_name(stem);
+  const ObjectFiles files{stem.string() + ".o", stem.string() + ".h", options.weights};
+  if (!files.weights.empty()) check_weights_file(files);
   ObjectSteps all = StepsOfDrafts(traced, !options.weights.empty()).take();
   all.name = name;
   for (std::size_t k = 0; k < all.steps.size(); ++k) {
@@ -174,7 +197,6 @@ ObjectFiles write_object_files(const std::filesystem::path& stem, const std::vec
   all.weights_file = options.weights.filename().string();
   all.declarations = options.declarations;
   const ObjectText made = make_object(all);
-  const ObjectFiles files{stem.string() + ".o", stem.string() + ".h", options.weights};
   PendingFile object("export_object", files.object, made.object), header("export_object", files.header, made.header);
   std::optional<PendingFile> weights;
   if (!files.weights.empty()) weights.emplace("export_object", files.weights, made.weights);

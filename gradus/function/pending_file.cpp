@@ -11,9 +11,19 @@ namespace gradus {
 
 PendingFile::PendingFile(std::string_view what, std::filesystem::path file, std::string_view bytes)
     : what_(what), file_(std::move(file)) {
+  namespace fs = std::filesystem;
   static std::atomic<int> count = 0;
-  temporary_ = text(file_.string(), ".", getpid(), ".", ++count, ".part");
-  const int descriptor = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  std::error_code none;
+  if (!file_.has_filename() || fs::is_directory(file_, none)) {
+    errno = EISDIR;
+    fail();
+  }
+  const bool is_stream = fs::exists(file_, none) && fs::is_other(file_, none);
+  if (!is_stream && fs::is_symlink(file_, none))
+    if (fs::path target = fs::canonical(file_, none); !none) file_ = std::move(target);
+  if (!is_stream) temporary_ = text(file_.string(), ".", getpid(), ".", ++count, ".part");
+  const int descriptor = is_stream ? open(file_.c_str(), O_WRONLY | O_CLOEXEC)
+                                   : open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) fail();
   while (!bytes.empty()) {
     const ssize_t written = write(descriptor, bytes.data(), bytes.size());
@@ -21,7 +31,7 @@ PendingFile::PendingFile(std::string_view what, std::filesystem::path file, std:
     if (written < 0) {
       const int reason = errno;
       close(descriptor);
-      unlink(temporary_.c_str());
+      if (!temporary_.empty()) unlink(temporary_.c_str());
       errno = reason;
       fail();
     }
@@ -35,6 +45,7 @@ PendingFile::~PendingFile() {
 }
 
 void PendingFile::put_in_place() {
+  if (temporary_.empty()) return;
   if (std::rename(temporary_.c_str(), file_.c_str()) != 0) fail();
   temporary_.clear();
 }

@@ -7,10 +7,12 @@
 
 namespace gradus {
 
-/// A file under a name that is not its own yet.
+/// A file under a name that is not its own yet. As AtomicFile of formats/: a link is followed, and a device or a pipe
+/// is written to at once, since there is nothing to put in its place.
 class PendingFile {
  public:
-  /// Unavailable, which opens with `what`, if it cannot be written.
+  /// Unavailable, which opens with `what`, if it cannot be written or is a folder: then no other file of the export has
+  /// been put in place yet.
   PendingFile(std::string_view what, std::filesystem::path file, std::string_view bytes);
   ~PendingFile();
   PendingFile(const PendingFile&) = delete;

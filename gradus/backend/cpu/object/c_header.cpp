@@ -1,6 +1,7 @@
 #include "gradus/backend/cpu/object/c_header.h"
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include "gradus/backend/c_words.h"
 #include "gradus/base/error.h"
 #include "gradus/base/numbered.h"
@@ -25,9 +26,12 @@ std::string_view note_on(DType t) {
   return t == f16 ? "IEEE half precision" : t == bf16 ? "bfloat16" : t == boolean ? "0 or 1" : "";
 }
 
+constexpr std::int64_t most_int = std::numeric_limits<std::int32_t>::max();  // C's arithmetic of plain numbers
+
 /// "64 * 16"; "1" of a scalar, and where there is nothing: C has no empty arrays.
 std::string sizes(const Shape& shape) {
   if (shape.size() == 0) return "1";
+  if (shape.size() > most_int) return std::to_string(shape.size());
   std::string all;
   for (const std::int64_t d : shape) all += (all.empty() ? "" : " * ") + std::to_string(d);
   return all.empty() ? "1" : all;
@@ -38,6 +42,7 @@ std::string for_comment(std::string_view line) {
   std::string safe = printable(line, true);
   for (std::size_t at; (at = safe.find("*/")) != std::string::npos;) safe.replace(at, 2, "* /");
   for (std::size_t at; (at = safe.find("/*")) != std::string::npos;) safe.replace(at, 2, "/ *");
+  for (std::size_t at; (at = safe.find("?\?/")) != std::string::npos;) safe.replace(at, 3, "?? /");  // a trigraph
   return safe;
 }
 
@@ -83,7 +88,8 @@ std::string struct_of(const HeaderText& h) {
     const std::string_view note = note_on(field.spec.dtype);
     all += text("  ", c_type(field.spec.dtype), " ", name, is_scalar ? "" : text("[", sizes(field.spec.shape), "]"),
                 ";", note.empty() ? "" : text("  /* ", note, " */"), "\n");
-    end = h.places.fields[k] + bytes_of(field.spec);
+    end =
+        h.places.fields[k] + std::max(bytes_of(field.spec), size_of(field.spec.dtype));  // an empty one has an element
   }
   if (h.places.random_state >= 0) {
     pad_to(h.places.random_state);
@@ -124,16 +130,16 @@ std::string beginning_of(const HeaderText& h) {
   if (h.all.weights_file.empty())
     return text("/* Writes the values of when it was compiled. */\nvoid ", name, "_init(struct ", name,
                 "_state* state);\n");
+  const std::int64_t bytes = h.places.workspace;
   return text("/* The first values of a state are in a file of so many bytes, ", for_comment(h.all.weights_file),
-              ": fread them to where it\n   begins. */\nenum { ", name, "_weights_bytes = ", h.places.workspace,
-              " };\n");
+              ": fread them to where it\n   begins. */\n",
+              bytes <= most_int
+                  ? text("enum { ", name, "_weights_bytes = ", bytes, " };\n")
+                  : text("#define ", name, "_weights_bytes ", bytes, "\n"));  // C99's enumerators are ints
 }
 
-std::string guard_of(const std::string& name) {
-  std::string guard = "GRADUS_";
-  for (const char c : name) guard += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return guard + "_H";
-}
+/// In the case of the name: net.h and NET.h may be in one program.
+std::string guard_of(const std::string& name) { return text("GRADUS_", name, "_H"); }
 
 }  // namespace
 
@@ -215,6 +221,8 @@ StateField field_in(Words& words) {
 }
 
 }  // namespace
+
+std::string name_in_header(const std::string& name) { return object::for_comment(name); }
 
 StateLayout state_layout(const std::string& header) {
   constexpr std::string_view begin = "/* Layout of the state, for load_object_state of Gradus: bytes ";
