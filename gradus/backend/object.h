@@ -72,9 +72,12 @@ struct ObjectTarget {
 /// That of this machine first.
 std::vector<ObjectTarget> object_targets();
 
+/// A Variable's name as the header of an object file tells it: in one line of a comment.
+std::string name_in_header(const std::string& name);
+
 /// The fields of a state as the header of an object file tells them.
 struct StateField {
-  std::string name;
+  std::string name;  // by name_in_header
   Spec spec;
   std::int64_t offset = 0;
 };

@@ -15,6 +15,11 @@ namespace {
 constexpr std::int64_t least_in_file = 4096;                    // smaller ones are part of the object
 constexpr std::int64_t most_captured = std::int64_t{64} << 20;  // bytes of one tensor
 
+/// Names within every object.
+bool is_of_objects(std::string_view name) {
+  return name.starts_with("gradus_object_") || name.starts_with("gradus_tiles_") || name.starts_with("gradus_loops_");
+}
+
 /// A prefix of letters makes any name free.
 std::string suggested_for(const std::string& name) { return "step_" + name.substr(name.find_first_not_of('_')); }
 
@@ -116,6 +121,8 @@ void check_step_names(const std::filesystem::path& stem, const std::vector<std::
             ", so it has to be of letters, digits and _");
     require(std::ranges::find(taken, names[k]) == std::end(taken), "export_objects: ", first, "_", shown,
             " is what every object declares already: choose another name for this step");
+    require(!is_of_objects(text(first, "_", names[k])), "export_objects: ", first, "_", shown,
+            " begins as the names within every object do: choose another name for this step");
     require(std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(k), names[k]) ==
                 names.begin() + static_cast<std::ptrdiff_t>(k),
             "export_objects: two steps have the name `", shown, "`");
@@ -159,6 +166,8 @@ std::string object_function_name(const std::filesystem::path& stem) {
           " names the functions of the object, and `", name,
           "` has a meaning in C or C++ already, as a word of the language, a function of the C library or a name ",
           "reserved for them: choose another, such as ", suggested_for(name));
+  require(!is_of_objects(name), "export_object: the stem ", stem.string(), " names the functions of the object, and `",
+          name, "` begins as the names within every object do: choose another, such as ", suggested_for(name));
   return name;
 }
 

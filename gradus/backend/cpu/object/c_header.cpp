@@ -48,6 +48,7 @@ std::string for_comment(std::string_view line) {
   std::string safe = printable(line, true);
   for (std::size_t at; (at = safe.find("*/")) != std::string::npos;) safe.replace(at, 2, "* /");
   for (std::size_t at; (at = safe.find("/*")) != std::string::npos;) safe.replace(at, 2, "/ *");
+  for (std::size_t at; (at = safe.find("?\?/")) != std::string::npos;) safe.replace(at, 3, "?? /");  // a trigraph
   return safe;
 }
 
@@ -224,6 +225,8 @@ StateField field_in(Words& words) {
 }
 
 }  // namespace
+
+std::string name_in_header(const std::string& name) { return object::for_comment(name); }
 
 StateLayout state_layout(const std::string& header) {
   constexpr std::string_view begin = "/* Layout of the state, for load_object_state of Gradus: bytes ";

@@ -25,9 +25,13 @@ class WorkFolder {
  public:
   WorkFolder() {
     const std::string ending(6, 'X');  // which mkdtemp replaces
-    std::string name = (std::filesystem::temp_directory_path() / ("gradus_object_" + ending)).string();
-    require<Unavailable>(mkdtemp(name.data()) != nullptr, "export_object: cannot make a folder in ",
-                         std::filesystem::temp_directory_path().string(), ": set TMPDIR to one that can be written");
+    std::error_code problem;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(problem);
+    require<Unavailable>(!problem, "export_object: there is no folder for work, which TMPDIR names, else /tmp: set ",
+                         "TMPDIR to one that can be written");
+    std::string name = (folder / ("gradus_object_" + ending)).string();
+    require<Unavailable>(mkdtemp(name.data()) != nullptr, "export_object: cannot make a folder in ", folder.string(),
+                         ": set TMPDIR to one that can be written");
     path_ = name;
   }
   ~WorkFolder() {
