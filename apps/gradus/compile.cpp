@@ -9,6 +9,8 @@
 #include "gradus/function/export_object.h"
 #include "gradus/onnx/model.h"
 #include "gradus/train/checkpoints.h"
+#include "gradus/train/part_penalties.h"
+#include "gradus/train/task.h"
 
 namespace gradus::command {
 namespace {
@@ -18,8 +20,9 @@ namespace fs = std::filesystem;
 /// Delivers a step that takes arguments of these specs: "train" or "predict".
 using Deliver = std::function<void(const std::string& title, TracedFunction& traced, const std::vector<Spec>& specs,
                                    const Body& body)>;
-/// Called once all steps are delivered, while their models live.
-using Finish = std::function<void(const DataConfig& config, const DataFacts& facts)>;
+/// Called once all steps are delivered, while their models live. `weights`: a comment on the weights of examples, which
+/// a training step takes; empty: it takes none.
+using Finish = std::function<void(const DataConfig& config, const DataFacts& facts, const std::string& weights)>;
 
 /// The exported model, for either command.
 struct ExportedModel {
@@ -55,8 +58,10 @@ class Exporter {
     }
     return spec;
   }
-  void deliver(const std::string& title, const std::vector<Spec>& specs, const Body& body) const {
-    TracedFunction traced({.name = command_}, nullptr, 0);
+  void deliver(const std::string& title, const std::vector<Spec>& specs, const Body& body,
+               FunctionOptions options = {}) const {
+    options.name = command_;
+    TracedFunction traced(std::move(options), nullptr, 0);
     deliver_(title, traced, specs, body);
   }
   /// As the files of data have it, where that is known: the step itself prepares it.
@@ -79,7 +84,7 @@ class Exporter {
       specs.push_back(with_rows({port.dtype, *port.shape}, of_.batch_size.value_or(1), what));
     }
     deliver("predict", specs, [&](In in) { return Called{model(in), nullptr}; });
-    finish_({}, {});
+    finish_({}, {}, {});
   }
 
   void prediction(const Sequential& model, const Spec& input, const DataConfig& config, const DataFacts& facts) const {
@@ -88,9 +93,14 @@ class Exporter {
             [&](In in) { return Called{{model(prepared_by_step(in[0], config, facts), inference)}, nullptr}; });
   }
 
-  /// The step of the loop that docs show: forward, loss, penalties, backward, update. A batch has x, y, and weights if
-  /// the configuration gives any.
+  /// One step of fit, on one device: parts of the batch, forward, loss, penalties, backward, update. A batch has x, y,
+  /// and weights if the configuration gives any.
   void training_step(Experiment& experiment, const TrainConfig& config, const DataFacts& facts) const {
+    if (config.distribute || config.replicas > 1)
+      std::cerr << "gradus: " << command_
+                << ": the step takes its batch on one device, as a whole: its results are not "
+                << "those of a training with " << (config.distribute ? "[distribute]" : "train.replicas")
+                << ", which adds up shards\n";
     const std::int64_t rows = of_.batch_size.value_or(config.batch_size);
     std::vector<Spec> specs;
     std::visit(
@@ -104,15 +114,41 @@ class Exporter {
     require<DataError>(!specs.empty(), command_, ": there is no batch to train on");
     for (Spec& spec : specs) spec.shape.set(0, rows);
     specs[0] = raw(specs[0], facts);
-    deliver("train", specs, [&](In in) {
+    const gradus::detail::Task task = specs.size() > 2 ? task_of<3>(experiment.model, experiment.loss, true)
+                                                       : task_of<2>(experiment.model, experiment.loss, false);
+    const Body body = [&](In in) {
       const ModeScope mode(CallMode::training);
-      GradientTape tape;
-      const Tensor scores = experiment.model(prepared_by_step(in[0], config.data, facts), training);
-      Loss loss = in.size() > 2 ? experiment.loss(in[1], scores, in[2]) : experiment.loss(in[1], scores);
-      for (const Tensor& penalty : experiment.model.losses()) loss = loss + penalty;
-      experiment.optimizer.apply_gradients(tape.gradient(loss, experiment.model.trainable_variables()));
-      return Called{{loss.value()}, nullptr};
-    });
+      Tensors fields(in.begin(), in.end());
+      fields[0] = prepared_by_step(in[0], config.data, facts);
+      return Called{{update(experiment, task, fields, rows, config.micro_batch).value()}, nullptr};
+    };
+    FunctionOptions options = experiment.options.function;
+    options.run_eagerly = false;
+    deliver("train", specs, body, std::move(options));
+  }
+
+  /// The loss of a batch whose parts have `micro_batch` rows; 0: it is one part.
+  static Loss update(Experiment& experiment, const gradus::detail::Task& task, const Tensors& fields, std::int64_t rows,
+                     std::int64_t micro_batch) {
+    const std::int64_t size = micro_batch > 0 ? std::min(micro_batch, rows) : rows;
+    const bool is_whole = size == rows;
+    const Variables variables = experiment.model.trainable_variables();
+    PartPenalties penalties(experiment.model, is_whole ? 0 : rows);
+    Loss total;
+    Gradients gradients;
+    for (std::int64_t begin = 0; begin < rows; begin += size) {
+      const std::int64_t end = std::min(begin + size, rows);
+      Tensors part;
+      for (const Tensor& field : fields) part.push_back(is_whole ? field : field.rows(begin, end));
+      GradientTape tape({.persistent = !is_whole});
+      const gradus::detail::Examined examined = task.examine(part);
+      const Loss loss = is_whole ? examined.total() : examined.loss;
+      gradients += is_whole ? tape.gradient(loss, variables) : penalties.gradient(tape, examined, end - begin);
+      total += loss;
+    }
+    if (!is_whole) penalties.add_to(total, gradients);
+    experiment.optimizer.apply_gradients(gradients);
+    return total;
   }
 
   /// The step goes on where the run ended: with the weights, slots, counts and random numbers of its newest checkpoint.
@@ -136,7 +172,7 @@ class Exporter {
       model.build(facts.input);
       load_safetensors(of_.source / "weights.safetensors", model);
       prediction(model, facts.input, config.data, facts);
-      return finish_(config.data, facts);
+      return finish_(config.data, facts, {});
     }
     const Data data = is_run ? load_data(config.data, of_.source) : load_data(config.data);
     Experiment experiment = make_experiment(config, data);
@@ -144,7 +180,7 @@ class Exporter {
     else if (is_run) load_safetensors(of_.source / "weights.safetensors", experiment.model);
     if (of_.train) training_step(experiment, config, data.facts);
     if (of_.predict) prediction(experiment.model, data.input, config.data, data.facts);
-    finish_(config.data, data.facts);
+    finish_(config.data, data.facts, of_.train ? weights_in_c(config) : std::string());
   }
 
   const ExportedModel of_;
@@ -185,12 +221,13 @@ int compile_object(const CompileArguments& arguments) {
     titles.push_back(title);
     steps.push_back(traced.trace_step(specs, {}, body));
   };
-  const auto finish = [&](const DataConfig& config, const DataFacts& facts) {
+  const auto finish = [&](const DataConfig& config, const DataFacts& facts, const std::string& weights) {
     if (titles.size() == 1) titles = {std::string()};  // it has the name of the stem
-    const ObjectOptions options{.instruction_set = arguments.instruction_set,
-                                .target = arguments.target,
-                                .weights = arguments.weights.value_or(fs::path()),
-                                .declarations = facts_in_c(arguments.stem.filename().string(), config, facts)};
+    const ObjectOptions options{
+        .instruction_set = arguments.instruction_set,
+        .target = arguments.target,
+        .weights = arguments.weights.value_or(fs::path()),
+        .declarations = facts_in_c(arguments.stem.filename().string(), config, facts) + weights};
     files = write_object_files(arguments.stem, titles, steps, options);
   };
   Exporter(arguments, "compile", deliver, finish).run();

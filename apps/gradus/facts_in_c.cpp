@@ -63,4 +63,16 @@ std::string facts_in_c(const std::string& name, const DataConfig& config, const 
   return all;
 }
 
+std::string weights_in_c(const TrainConfig& config) {
+  const std::string& column = config.data.sample_weight;
+  if (column.empty() && config.class_weight.empty()) return "";
+  std::string all = "/* input_2 is how much each example counts in the loss";
+  if (!column.empty()) all += ": the number of the table's column for it";
+  if (!config.class_weight.empty()) {
+    all += text(column.empty() ? ": " : ", times ", "what examples of its class count, for classes 0, 1, ...:");
+    for (const double weight : config.class_weight) all += text(" ", shortest(weight));
+  }
+  return all + ". */\n";
+}
+
 }  // namespace gradus::command

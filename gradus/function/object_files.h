@@ -46,8 +46,9 @@ ObjectFiles export_objects(const std::filesystem::path& stem, const std::vector<
 
 /// Assigns the state of an exported step that a program has written, the bytes of its struct, to the variables of these
 /// names, and continues its random numbers. `header`: that of the step. In a new process, first build the model and the
-/// optimizer: optimizer.build(model.trainable_variables()). All or nothing. DataError if the file has another size or
-/// the header is invalid; InvalidArgument for a field that no variable has, or that has another spec.
+/// optimizer: optimizer.build(model.trainable_variables()). Variables of one name and spec are assigned in the order of
+/// their age. All or nothing. DataError if the file has another size or the header is invalid; InvalidArgument for a
+/// field that no variable has, or that has another spec, and for more variables of a name and spec than fields.
 void load_object_state(const std::filesystem::path& file, const std::filesystem::path& header,
                        const Variables& variables);
 

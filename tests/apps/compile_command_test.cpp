@@ -107,6 +107,48 @@ TEST_F(CompileCommand, AConfigurationGivesPredictionsAndATrainingStep) {
   expect_error("choose another, such as step_int");
 }
 
+/// Parts of a batch, penalties and passes that are left out: the keys of [train] that change bits.
+TEST_F(CompileCommand, ATrainingStepHasTheBitsOfFit) {
+  const Threads one(1);
+  write_images("train", 64, 8);
+  write_images("test", 16, 8);
+  const Tensor pixels = cast(random::integers({16, 8, 8}, {.high = 256, .seed = 1}), u8),
+               labels = random::integers({16}, {.high = 4, .seed = 2});
+  for (const char* const line : {"", "micro_batch = 5\n", "micro_batch = 64\n", "disable = [\"winograd\"]\n"}) {
+    SCOPED_TRACE(line);
+    write("config.toml",
+          text(idx_data,
+               "[[layers]]\ntype = \"reshape\"\nshape = [8, 8, 1]\n"
+               "[[layers]]\ntype = \"conv2d\"\nfilters = 64\nkernel_size = 1\nactivation = \"relu\"\n"
+               "[[layers]]\ntype = \"conv2d\"\nfilters = 64\nkernel_size = 3\npadding = \"same\"\n"
+               "kernel_regularizer = { l2 = 1e-3 }\nactivity_regularizer = { l2 = 1e-3 }\n"
+               "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"dense\"\nunits = 4\n"
+               "[optimizer]\ntype = \"sgd\"\nlearning_rate = 0.1\nmomentum = 0.9\n[train]\nbatch_size = 16\n",
+               line));
+    ASSERT_EQ(compiled({.source = root_ / "config.toml", .stem = root_ / "learn", .train = true}), ok) << errors_;
+    const LoadedObject learn = loaded("learn");
+    const TrainConfig config = read_config(root_ / "config.toml");
+    const Data data = load_data(config.data);
+    Experiment same = make_experiment(config, data);
+    fit(same.model, same.optimizer, same.loss,
+        data::from_tensor_slices(prepared(pixels, config.data), labels).batch(16), same.options);
+    learn.step(pixels.span<std::uint8_t>().data(), labels.span<std::int32_t>().data());
+    learn.expect_equals(same.model.variables() + same.optimizer.variables());
+  }
+}
+
+TEST_F(CompileCommand, AStepSaysWhatItsWeightsAreAndThatItHasNoShards) {
+  write_images_and_config();
+  write("weighted.toml", contents("config.toml") + "class_weight = [1.0, 2.5, 3.0, 4.0]\nreplicas = 2\n");
+  ASSERT_EQ(compiled({.source = root_ / "weighted.toml", .stem = root_ / "learn", .train = true}), ok) << errors_;
+  expect_error("not those of a training with train.replicas");
+  EXPECT_NE(
+      contents("learn.h").find("/* input_2 is how much each example counts in the loss: what examples of its class "
+                               "count, for classes 0, 1, ...: 1 2.5 3 4. */"),
+      std::string::npos)
+      << contents("learn.h");
+}
+
 /// What the documents show first: the model of a run predicts, one row at a time or several, for either processor, with
 /// its weights in the object or in a file.
 TEST_F(CompileCommand, ARunPredicts) {
