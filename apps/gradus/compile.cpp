@@ -8,8 +8,8 @@
 #include "apps/gradus/run_directory.h"
 #include "gradus/function/export_object.h"
 #include "gradus/onnx/model.h"
+#include "gradus/train/batch_gradients.h"
 #include "gradus/train/checkpoints.h"
-#include "gradus/train/part_penalties.h"
 #include "gradus/train/task.h"
 
 namespace gradus::command {
@@ -120,35 +120,14 @@ class Exporter {
       const ModeScope mode(CallMode::training);
       Tensors fields(in.begin(), in.end());
       fields[0] = prepared_by_step(in[0], config.data, facts);
-      return Called{{update(experiment, task, fields, rows, config.micro_batch).value()}, nullptr};
+      const std::vector<Tensors> parts = parts_of_batch(fields, config.micro_batch);
+      const BatchGradients batch = batch_gradients(experiment.model, task, parts, parts.size() == 1);
+      experiment.optimizer.apply_gradients(batch.gradients);
+      return Called{{batch.loss.value()}, nullptr};
     };
     FunctionOptions options = experiment.options.function;
     options.run_eagerly = false;
     deliver("train", specs, body, std::move(options));
-  }
-
-  /// The loss of a batch whose parts have `micro_batch` rows; 0: it is one part.
-  static Loss update(Experiment& experiment, const gradus::detail::Task& task, const Tensors& fields, std::int64_t rows,
-                     std::int64_t micro_batch) {
-    const std::int64_t size = micro_batch > 0 ? std::min(micro_batch, rows) : rows;
-    const bool is_whole = size == rows;
-    const Variables variables = experiment.model.trainable_variables();
-    PartPenalties penalties(experiment.model, is_whole ? 0 : rows);
-    Loss total;
-    Gradients gradients;
-    for (std::int64_t begin = 0; begin < rows; begin += size) {
-      const std::int64_t end = std::min(begin + size, rows);
-      Tensors part;
-      for (const Tensor& field : fields) part.push_back(is_whole ? field : field.rows(begin, end));
-      GradientTape tape({.persistent = !is_whole});
-      const gradus::detail::Examined examined = task.examine(part);
-      const Loss loss = is_whole ? examined.total() : examined.loss;
-      gradients += is_whole ? tape.gradient(loss, variables) : penalties.gradient(tape, examined, end - begin);
-      total += loss;
-    }
-    if (!is_whole) penalties.add_to(total, gradients);
-    experiment.optimizer.apply_gradients(gradients);
-    return total;
   }
 
   /// The step goes on where the run ended: with the weights, slots, counts and random numbers of its newest checkpoint.

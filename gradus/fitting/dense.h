@@ -11,7 +11,7 @@ namespace gradus::detail::fitting {
 
 using Vector = std::vector<double>;
 
-/// Of n parameters, as far as an int goes: default bounds on iterations and evaluations.
+/// The default bound on iterations or evaluations for n parameters: each * n, at most what an int holds.
 inline int times_as_int(int each, std::size_t n) {
   constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
   return each * static_cast<int>(std::min(n, most / static_cast<std::size_t>(each)));

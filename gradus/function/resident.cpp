@@ -9,7 +9,7 @@ Ref<Buffer> resident(const Tensor& x) {
   if (device.kind == DeviceKind::cpu || value->device_memory()) return value;
   // Its memory there keeps the host's, which spans may show.
   Ref<Buffer> there = backend_of(device).from_host(device, value, x.spec());
-  // Of threads that do this side by side one wins: its memory keeps the host's alive, which others still look at.
+  // One of several uploading threads wins. Its memory keeps the host's alive, which the others still read.
   ValueCell& cell = x.node()->value;
   return cell.replace(*value, there) ? there : Ref<Buffer>(cell.get());
 }

@@ -90,7 +90,7 @@ std::string find_divergence(const Module& model, const Task& task, Optimizer& op
   const ModeScope mode(CallMode::training);
   if (task.train) return find_in_own_step(model, task, optimizer, batch);
   GradientTape tape;
-  const Examined examined = task.examine(batch);
+  const detail::Examined examined = task.examine(batch);
   const Loss total = examined.total();
   const Tensor loss = total.value();
   if (auto found = first_odd_op({&loss, 1}, "the output ")) return *found;

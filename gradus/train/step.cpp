@@ -3,13 +3,11 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/mode.h"
-#include "gradus/gradients/micro_batches.h"
-#include "gradus/gradients/tape.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/scatter_ops.h"
-#include "gradus/train/part_penalties.h"
+#include "gradus/train/batch_gradients.h"
 
 namespace gradus {
 namespace {
@@ -114,19 +112,6 @@ Variables TrainStep::optimized() const {
 
 bool TrainStep::has_diverged() const { return diverged_.value().item() != 0; }
 
-std::vector<Tensors> TrainStep::parts_of(In fields) const {
-  if (options_.micro_batch == 0) return {Tensors(fields.begin(), fields.end())};
-  std::vector<Tensors> parts;
-  const std::int64_t rows = detail::rows_to_divide(fields, options_.micro_batch);
-  if (rows == 0) return {Tensors(fields.begin(), fields.end())};
-  for (std::int64_t begin = 0; begin < rows; begin += options_.micro_batch) {
-    parts.emplace_back();
-    for (const Tensor& field : fields)
-      parts.back().push_back(field.rows(begin, std::min(begin + options_.micro_batch, rows)));
-  }
-  return parts;
-}
-
 /// The weights are those before the step from the first loss on that is not finite: so the layer can be found where it
 /// began, and the model is still of use. Under loss scaling such a step is an overflow, which the optimizer skips,
 /// until there is no smaller scale left to try. Neither loss nor metrics of the epoch count such a step.
@@ -150,28 +135,15 @@ Loss TrainStep::run(In fields) {
 }
 
 TrainStep::Taken TrainStep::take(In fields) {
-  Loss total;
-  Gradients gradients;
   std::vector<ExaminedOutput> outputs;
-  const std::vector<Tensors> parts = parts_of(fields);
+  const std::vector<Tensors> parts = parts_of_batch(fields, options_.micro_batch);
   // Shards of two lengths may have one part and several: they go the same way.
   const bool is_whole = parts.size() == 1 && !(options_.strategy && options_.micro_batch > 0);
-  PartPenalties penalties(model_, is_whole ? 0 : fields[0].shape()[0]);
-  for (const Tensors& part : parts) {
-    GradientTape tape({.persistent = !is_whole});
-    const Examined examined = task_.examine(part);
-    require(parts.size() == 1 || !examined.loss.is_sum_with_penalty(), "fit: micro_batch: ", penalty_of_parts);
-    require(is_whole || !examined.parts_differ, "fit: micro_batch: the losses of the model's outputs count different ",
-            "numbers of examples, so the parts of a batch do not add up to it; leave out micro_batch");
-    const Loss loss = is_whole ? examined.total() : examined.loss;
-    gradients += is_whole ? tape.gradient(loss, model_.trainable_variables())
-                          : penalties.gradient(tape, examined, part[0].shape()[0]);
-    total += loss;
+  auto [loss, gradients] = batch_gradients(model_, task_, parts, is_whole, [&](const Examined& examined) {
     add_parts(outputs, examined.outputs);
     totals_.update_metrics(examined);
-  }
-  if (!is_whole) penalties.add_to(total, gradients);
-  total = total.over_shards();
+  });
+  const Loss total = loss.over_shards();
   const Tensor finite = is_finite(total.value());
   Tensor goes_on = finite;
   if (const auto scale = loss_scale_of(gradients.variables()))

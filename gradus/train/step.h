@@ -124,7 +124,6 @@ class TrainStep {
   Loss run(In fields);
   Taken take(In fields);
   Taken take_own(In fields);
-  std::vector<Tensors> parts_of(In fields) const;
   Module& model_;
   Optimizer& optimizer_;
   const Task& task_;
