@@ -23,20 +23,20 @@ Tensor from_literals(std::span<const scalar::Literal> values, const Shape& shape
 Tensor from_bytes(const void* values, std::size_t count, const Spec& spec);
 [[noreturn]] void fail_ragged(std::size_t row, std::size_t expected, std::size_t given);
 
-/// The type of the numbers of a list, or of a list of lists.
-template <class R> struct numbers_of {
-  using type = void;
-};
-template <Element T> struct numbers_of<T> {
-  using type = T;
-};
-template <class T> struct numbers_of<std::initializer_list<T>> : numbers_of<T> {};
-template <std::ranges::input_range R> struct numbers_of<R> : numbers_of<std::ranges::range_value_t<R>> {};
-template <class R> using number_type_of = typename numbers_of<R>::type;
+/// The type of the numbers of R, a list or a list of lists; void if R is no such list.
+template <class R> consteval auto type_of_numbers() {
+  if constexpr (Element<R>) return std::type_identity<R>();
+  else if constexpr (!std::ranges::input_range<R>) return std::type_identity<void>();
+  else if constexpr (std::is_same_v<R, std::ranges::range_value_t<R>>) return std::type_identity<void>();  // a path
+  else return type_of_numbers<std::ranges::range_value_t<R>>();
+}
+template <class R> using number_type_of = typename decltype(type_of_numbers<R>())::type;
 template <class R>
-concept NumberList = std::ranges::input_range<const R> && Element<number_type_of<R>>;
-template <class R> constexpr std::size_t depth_of = 0;
-template <std::ranges::input_range R> constexpr std::size_t depth_of<R> = 1 + depth_of<std::ranges::range_value_t<R>>;
+concept NumberList = std::ranges::input_range<const R> && !std::is_void_v<number_type_of<R>>;
+template <class R> consteval std::size_t depth_of() {
+  if constexpr (std::ranges::input_range<R>) return 1 + depth_of<std::ranges::range_value_t<R>>();
+  else return 0;
+}
 
 /// Appends the numbers of `list` in order. `sizes` of this depth and below are known unless they are negative.
 template <class R> void add_numbers(const R& list, std::span<std::int64_t> sizes, std::vector<scalar::Literal>& all) {
@@ -56,7 +56,7 @@ template <class R> void add_numbers(const R& list, std::span<std::int64_t> sizes
   sizes[0] = size;
 }
 template <NumberList R> Tensor from_list(const R& list, std::optional<DType> dtype) {
-  std::array<std::int64_t, depth_of<R>> sizes;
+  std::array<std::int64_t, depth_of<R>()> sizes;
   sizes.fill(-1);
   std::vector<scalar::Literal> all;
   add_numbers(list, sizes, all);

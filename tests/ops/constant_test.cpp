@@ -1,7 +1,11 @@
 /// Making tensors from numbers, and printing them.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <array>
+#include <concepts>
+#include <filesystem>
 #include <limits>
+#include <span>
 #include <sstream>
 #include "gradus/base/print.h"
 #include "gradus/base/rooms.h"
@@ -52,6 +56,22 @@ TEST(Constant, RefusesWhatTheDtypeCannotHold) {
   EXPECT_EQ(constant(1e300, f64).item(), 1e300);
 }
 
+/// True if a tensor can be made of an R.
+template <class R>
+concept MakesATensor = requires(const R& values) {
+  { constant(values) } -> std::same_as<Tensor>;
+};
+TEST(Constant, TakesListsOfNumbersAndNothingElse) {
+  static_assert(MakesATensor<std::vector<double>> && MakesATensor<std::vector<bool>> &&
+                MakesATensor<std::span<const half>>);
+  static_assert(MakesATensor<std::vector<std::array<bfloat16, 2>>>);
+  static_assert(!MakesATensor<std::string> && !MakesATensor<std::vector<std::string>>);
+  static_assert(!MakesATensor<std::filesystem::path>);  // a list of paths, without end
+  static_assert(!MakesATensor<std::vector<void*>> && !MakesATensor<std::vector<std::vector<char>>>);
+  const Tensor deep = constant(std::vector<std::vector<std::array<std::int64_t, 1>>>{{{1}, {2}, {3}}, {{4}, {5}, {6}}});
+  EXPECT_EQ(deep.shape(), Shape({2, 3, 1}));
+  EXPECT_EQ(deep.to_vector<std::int64_t>(), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}));
+}
 TEST(Constant, RowsMustHaveOneLength) {
   EXPECT_NE(message_of<InvalidArgument>([] { constant({{1, 2}, {3}}); }).find("row 1 has 1 values"), std::string::npos);
 }
