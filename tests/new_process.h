@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <string>
 
 namespace gradus {
 
@@ -24,6 +25,11 @@ inline bool can_start_itself() {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }();
   return can;
+}
+
+/// The command that runs `program`, which was compiled for the processor of this one.
+inline std::string command_to_run(const std::string& program) {
+  return can_start_itself() ? program : "qemu-aarch64 " + program;
 }
 
 /// Has EXPECT_EXIT start the test anew in a process of its own; skips it where that is not possible.

@@ -7,6 +7,7 @@
 #include "tests/apps/command_fixture.h"
 #include "tests/export/loaded_object.h"
 #include "tests/instruction_sets.h"
+#include "tests/new_process.h"
 
 namespace gradus::command::compile_command_test {
 namespace {
@@ -333,7 +334,7 @@ int main(void) {
                               .c_str()),
               0)
         << contents("net.h");
-    ASSERT_EQ(std::system(text(built, " > ", built, ".txt").c_str()), 0);
+    ASSERT_EQ(std::system(text(command_to_run(built), " > ", built, ".txt").c_str()), 0);
     EXPECT_EQ(contents("ask.txt"), expected);
   }
 }

@@ -11,6 +11,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "tests/export/loaded_object.h"
+#include "tests/new_process.h"
 
 namespace gradus::header_test {
 namespace {
@@ -30,7 +31,7 @@ std::string output_of_program(const std::filesystem::path& folder, const std::st
   const std::string in = folder.string();
   const std::string made = text("cc -std=c99", strictly, "-o ", in, "/program ", in, "/program.c ", in, "/*.o");
   if (std::system(made.c_str()) != 0) return "it does not compile";
-  return output_of(in + "/program");
+  return output_of(command_to_run(in + "/program"));
 }
 
 /// Programs in C, where the compiler is for the machine that the tests run on: not where that is emulated.
