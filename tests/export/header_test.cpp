@@ -34,7 +34,14 @@ std::string output_of_program(const std::filesystem::path& folder, const std::st
   return output_of(command_to_run(in + "/program"));
 }
 
-/// Programs in C, where the compiler is for the machine that the tests run on: not where that is emulated.
+/// Output of a program that has a `state` of the step in its folder, and runs `statements`.
+std::string output_with_step(const std::filesystem::path& folder, const std::string& statements) {
+  return output_of_program(folder,
+                           text("#include <stddef.h>\n#include <stdio.h>\n#include \"step.h\"\nint main(void) {\n",
+                                "  static struct step_state state;\n", statements, "}\n"));
+}
+
+/// Programs in C, where the compiler is for the processor that the tests run on, or that is emulated for them.
 class ExportHeader : public testing::Test {
  protected:
   void SetUp() override {
@@ -73,14 +80,13 @@ void expect_doubled_in_c(std::vector<Variable> variables) {
     values += text("  printf(\"%g\\n\", state.", v.name(), "[1]);\n");
     expected += text(2 * v.value().to_vector<float>()[1], "\n");
   }
-  const std::string program = text(
-      "#include <stddef.h>\n#include <stdio.h>\n#include \"step.h\"\nint main(void) {\n",
-      "  static struct step_state state;\n  const float x[3] = {5, 6, 7};\n  const int32_t right = 2, wrong = 3;\n",
+  const std::string statements = text(
+      "  const float x[3] = {5, 6, 7};\n  const int32_t right = 2, wrong = 3;\n",
       "  if (!step_supported()) return 1;\n  step_init(&state);\n  printf(\"%g \", step(&state, x, &right));\n",
       "  printf(\"%d\\n\", (int)state.failure);\n", layout_printed("step", layout), values,
       "  (void)step(&state, x, &wrong);\n", "  printf(\"%d %d\\n\", (int)state.failure, (int)state.failure_value);\n",
-      "  return offsetof(struct step_state, workspace) + sizeof state.workspace == sizeof state ? 0 : 2;\n}\n");
-  EXPECT_EQ(output_of_program(folder, program), text("7 0\n", expected, "1 3\n"));
+      "  return offsetof(struct step_state, workspace) + sizeof state.workspace == sizeof state ? 0 : 2;\n");
+  EXPECT_EQ(output_with_step(folder, statements), text("7 0\n", expected, "1 3\n"));
 }
 
 /// C has no empty arrays: such a field has one element in C, and all others are where the step has them.
@@ -110,14 +116,12 @@ TEST_F(ExportHeader, WeightsFilesHaveFieldsWithoutElements) {
   Variable empty(zeros({0, 3}), "empty"), scale(full({2}, 1.5), "scale");
   const auto f = function([&](Tensor x) { return reduce_sum(empty.value()) + reduce_sum(x * scale.value()); });
   f.export_object(folder / "step", {{f32, {2}}}, {.weights = folder / "step.weights"});
-  const std::string program =
-      text("#include <stddef.h>\n#include <stdio.h>\n#include \"step.h\"\nint main(void) {\n",
-           "  static struct step_state state;\n  const float x[2] = {5, 6};\n  FILE* file = fopen(\"",
-           (folder / "step.weights").string(), "\", \"rb\");\n",
-           "  if (file == NULL || fread(&state, step_weights_bytes, 1, file) != 1 || fgetc(file) != EOF) return 1;\n",
-           "  printf(\"%g %g\\n\", state.scale[1], step(&state, x));\n",
-           "  return step_weights_bytes == offsetof(struct step_state, workspace) ? 0 : 2;\n}\n");
-  EXPECT_EQ(output_of_program(folder, program), "1.5 16.5\n");
+  const std::string statements = text(
+      "  const float x[2] = {5, 6};\n  FILE* file = fopen(\"", (folder / "step.weights").string(), "\", \"rb\");\n",
+      "  if (file == NULL || fread(&state, step_weights_bytes, 1, file) != 1 || fgetc(file) != EOF) return 1;\n",
+      "  printf(\"%g %g\\n\", state.scale[1], step(&state, x));\n",
+      "  return step_weights_bytes == offsetof(struct step_state, workspace) ? 0 : 2;\n");
+  EXPECT_EQ(output_with_step(folder, statements), "1.5 16.5\n");
 }
 
 /// They are neither read nor written: a null pointer will do.
@@ -128,13 +132,12 @@ TEST_F(ExportHeader, ArgumentsAndResultsMayHaveNoElements) {
     return std::tuple(concat({x, captured}, 0) * 2, reduce_sum(x, {.axis = {0}}), y * 2, reduce_sum(y));
   });
   f.export_object(folder / "step", {{f32, {0, 3}}, {f32, {2}}});
-  const std::string program =
-      text("#include <stddef.h>\n#include <stdio.h>\n#include \"step.h\"\nint main(void) {\n",
-           "  static struct step_state state;\n  const float y[2] = {5, 6};\n  float sums[3], twice[2], all[1];\n",
+  const std::string statements =
+      text("  const float y[2] = {5, 6};\n  float sums[3], twice[2], all[1];\n",
            "  step_init(&state);\n  step(&state, NULL, y, NULL, sums, twice, all);\n",
            "  printf(\"%g %g %g %g %d\\n\", sums[0] + sums[1] + sums[2], twice[0], twice[1], all[0], ",
-           "(int)state.failure);\n  return 0;\n}\n");
-  EXPECT_EQ(output_of_program(folder, program), "0 10 12 11 0\n");
+           "(int)state.failure);\n  return 0;\n");
+  EXPECT_EQ(output_with_step(folder, statements), "0 10 12 11 0\n");
 }
 
 /// Stems that differ by case alone are different objects.
